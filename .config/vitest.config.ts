@@ -21,7 +21,14 @@ export default defineConfig({
       project('fast', { include: ['test/**/*.test.ts'], exclude: [slow], isolate: false }),
       // Many of these tests wait for timeouts, so more of them can run at the same time. They kill processes at random moments and depend
       // on the load of the machine: on CI, a test that fails gets a second attempt, and .ci/run lists these tests.
-      project('slow', { include: [slow], maxWorkers: 4, retry: process.env.CI ? 1 : 0 }),
+      project('slow', {
+        include: [slow],
+        maxWorkers: 4,
+        retry: process.env.CI ? 1 : 0,
+        testTimeout: 300_000,
+        hookTimeout: 120_000,
+        expect: { poll: { timeout: 90_000 } },
+      }),
     ],
   },
 });

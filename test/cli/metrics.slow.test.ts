@@ -133,7 +133,7 @@ async function started(server: Api, more: readonly string[]) {
   return { place, run, address: await figuresOf(run) };
 }
 
-describe.each([[[]], [['--workers', '2']]])('a run with the options %j', { timeout: 60_000 }, (more) => {
+describe.each([[[]], [['--workers', '2']]])('a run with the options %j', (more) => {
   test('serves its metrics over HTTP until it ends', async () => {
     const server = await api();
     const { run, address } = await started(server, more);
@@ -172,7 +172,7 @@ describe.each([[[]], [['--workers', '2']]])('a run with the options %j', { timeo
   });
 });
 
-test('automate retry serves its metrics', { timeout: 60_000 }, async () => {
+test('automate retry serves its metrics', async () => {
   const server = await api();
   const place = await workplace({ 'flow.yaml': flow(server), 'in.csv': input });
   const first = await place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--limit', '18'], { env }).finished;
@@ -189,7 +189,7 @@ test('automate retry serves its metrics', { timeout: 60_000 }, async () => {
   expect((await retry.finished).code).toBe(4);
 });
 
-describe.skipIf(!hasRedis)(`a run over a queue${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`a run over a queue${unlessRedis}`, () => {
   test('serves the metrics of the whole run, while each worker serves its own metrics', async () => {
     const redis = await redisServer();
     const server = await api();
@@ -242,7 +242,7 @@ describe.skipIf(!hasRedis)(`a run over a queue${unlessRedis}`, { timeout: 60_000
   });
 });
 
-test('automate serve exposes metrics of its runs and calls', { timeout: 60_000 }, async () => {
+test('automate serve exposes metrics of its runs and calls', async () => {
   const server = await api();
   const { key, send, said, end } = await serving({ people: flow(server).replace('name: people\n', '') }, { args: ['--metrics', '0'], env });
   const addressSaid = () => /metrics: (http:\S+)\/metrics\n/.exec(said())?.[1];

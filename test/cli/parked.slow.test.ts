@@ -54,7 +54,7 @@ test('parked records survive if the resumed run is killed with SIGKILL', async (
   expect((await automate('--max-credits', '22')).code).toBe(5);
   const before = asked.get('slow');
   const { child, finished } = place.start([...run, '--resume'], { env });
-  await vi.waitFor(() => expect(asked.get('slow')).toBeGreaterThan(before as number), { timeout: 20_000, interval: 5 });
+  await vi.waitFor(() => expect(asked.get('slow')).toBeGreaterThan(before as number), { timeout: 60_000, interval: 5 });
   child.kill('SIGKILL');
   await finished;
   expect((await automate('--resume')).code).toBe(0);

@@ -37,7 +37,7 @@ async function atTerminal(place: Workplace, command: string, answers: readonly A
     }
   });
   // The timeout ends the command if an unexpected question waits for an answer.
-  const tooLong = setTimeout(() => child.kill(), 45_000);
+  const tooLong = setTimeout(() => child.kill(), 150_000);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   clearTimeout(tooLong);
   return { code, shown, unasked: left.map(([question]) => question) };

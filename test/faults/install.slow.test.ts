@@ -45,7 +45,7 @@ beforeAll(async () => {
   npm(join(folder, 'source'), 'pack', '--pack-destination', folder);
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string;
   installed = npm(folder, 'install', '--global', '--engine-strict', '--prefix', prefix, join(folder, tarball));
-}, 180_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -27,4 +27,4 @@ test('automate serve needs less than 200 MB for a run of any length', async () =
   const run = await startRunOf(server, key, idRows(300_000));
   await runThat(server, key, run, ({ state }) => state === 'finished');
   expect(peakOf(server)).toBeLessThan(200);
-}, 300_000);
+});

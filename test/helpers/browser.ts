@@ -30,6 +30,7 @@ let starting: Promise<Browser> | undefined;
 export async function openPage(url: string, { width = 1280, scheme = 'light' }: Look = {}): Promise<Page & { readonly said: string[] }> {
   starting ??= chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] });
   const context = await (await starting).newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const said: string[] = [];
   page.on('console', (message) => said.push(message.text()));

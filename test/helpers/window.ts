@@ -18,7 +18,7 @@ export async function inWindow(
 ): Promise<Finished> {
   const size = columns === undefined ? '' : `stty cols ${columns} rows 40; `;
   const words = args.map((arg) => `'${arg}'`).join(' ');
-  const child = spawn('timeout', ['-s', 'KILL', '15', 'script', '-qec', `${size}exec node "$AUTOMATE" ${words}`, '/dev/null'], {
+  const child = spawn('timeout', ['-s', 'KILL', '60', 'script', '-qec', `${size}exec node "$AUTOMATE" ${words}`, '/dev/null'], {
     cwd: place.folder,
     env: { ...shellEnvironment(place), TERM: 'xterm', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { clientAddress } from '../../src/serve/listening.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
@@ -129,7 +129,8 @@ describe('the home folder of a server', () => {
     const key = server.key();
     const run = await started(server, key, idRows(9));
     await until(server, key, run, finished);
-    const { stat } = await import('node:fs/promises');
+    // While the server runs, it replaces files, so a file could be gone between readdir and stat.
+    await server.end('SIGTERM');
     const folder = server.place.path(`.automate/serve/runs/${run.id}`);
     const modes = await Promise.all((await readdir(folder)).map(async (name) => (await stat(`${folder}/${name}`)).mode & 0o777));
     expect(new Set(modes)).toEqual(new Set([0o600]));

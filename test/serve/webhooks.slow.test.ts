@@ -71,7 +71,7 @@ describe('a webhook of the server', () => {
     const { stdout } = await place.automate(['webhooks', 'list', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ name: 'ops', state: 'on' }]);
     expect(receiver.requests).toHaveLength(2);
-  }, 30_000);
+  });
 
   test('is disabled if it responds with 410', async () => {
     const { receiver, run, server, place } = await told((_, response) => response.writeHead(410).end());

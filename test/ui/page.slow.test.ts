@@ -53,21 +53,21 @@ test("the page's script and style sheet have at most 150 KB in total", () => {
 });
 
 describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => {
-  test.each(schemes)('passes all axe-core accessibility checks in the color scheme %s', async (scheme) => {
-    for (const [data, all] of [
-      [pageData(), pages],
-      [emptyPageData(), emptyPages],
-    ] as const) {
-      const server = await pageServer(data);
-      const page = await opened(server, '/', { scheme });
-      for (const [path, text] of all) {
-        await page.goto(server.origin + path);
-        await shows(page, text);
-        expect([path, ...(await axeProblems(page))]).toEqual([path]);
-      }
-      // If the content security policy had blocked a file, the console would list that file.
-      expect(page.said.filter((line) => !line.includes('404'))).toEqual([]);
+  test.each(
+    schemes.flatMap((scheme) => [
+      [scheme, 'a used server', pageData(), pages] as const,
+      [scheme, 'an unused server', emptyPageData(), emptyPages] as const,
+    ]),
+  )('passes all axe-core accessibility checks in the color scheme %s, with %s', async (scheme, _server, data, all) => {
+    const server = await pageServer(data);
+    const page = await opened(server, '/', { scheme });
+    for (const [path, text] of all) {
+      await page.goto(server.origin + path);
+      await shows(page, text);
+      expect([path, ...(await axeProblems(page))]).toEqual([path]);
     }
+    // If the content security policy had blocked a file, the console would list that file.
+    expect(page.said.filter((line) => !line.includes('404'))).toEqual([]);
   });
 
   test.each(widths)('fits into a window with a width of %i px', async (width) => {

@@ -109,7 +109,7 @@ function textOf({ stderr }: ChildProcess): () => string {
 /** Returns the names of the Redis keys that belong to runs. */
 const keysOfRuns = async (client: Redis) => (await client.keys('*')).filter((key) => key.includes(':run'));
 
-describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
     const { place, server, client, worker, run } = await queuedRun();
     const workers = [worker(), worker()];
@@ -358,7 +358,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, { timeout: 60
   });
 });
 
-describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unlessRedis}`, () => {
   /** Starts a run whose server accepts only one token, and a worker for each of the tokens. */
   async function refusedRun(tokens: readonly string[]) {
     const redis = await redisServer();
@@ -400,7 +400,7 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
   });
 });
 
-describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
   test('shows its runs and workers in `automate status`, without those that have ended', async () => {
     const { redis, place, server, worker, run } = await queuedRun('', 50);
     const idle = worker(['--exit-when-idle', '3s']);
@@ -454,7 +454,7 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, { timeo
   });
 });
 
-describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${unlessRedis}`, () => {
   test('exits with 5 and prints the command that starts a worker', async () => {
     const { redis, server, client, run } = await queuedRun();
     const { code, stderr } = await run(['--wait-for-workers', '2s']).finished;
@@ -505,7 +505,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   });
 });
 
-describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody else${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody else${unlessRedis}`, () => {
   const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 
   test('puts changed records into the queue once more', async () => {
@@ -575,7 +575,7 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
   });
 });
 
-describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, () => {
   test('appear in no Redis key, log or command-line argument of a run with a queue', async () => {
     const { place, server, client, worker, run } = await queuedRun(
       ', auth: { type: bearer, credential: crm-token }, body: { note: "{{note}}" }, method: POST',

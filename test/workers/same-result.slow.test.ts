@@ -281,7 +281,7 @@ describe.skipIf(!hasRedis)(`a run with --queue${unlessRedis}`, () => {
     for (const one of cases) expectSame(await outcome(one, ['--queue', url]), await plainOutcome(one), one.name);
     for (const { child } of workers) child.kill('SIGTERM');
     for (const { finished } of workers) expect((await finished).code).toBe(0);
-  }, 240_000);
+  });
 });
 
 /** The cases that can be run on the server. */
@@ -332,7 +332,7 @@ async function expectSameOverServer(args: readonly string[], begin: (server: Ser
   expect((await server.end()).code).toBe(0);
 }
 
-describe('a run on the server', { timeout: 240_000 }, () => {
+describe('a run on the server', () => {
   test('has the same result with --workers 2 as in one process, for each flow and input', () => expectSameOverServer(['--workers', '2']));
 
   test.skipIf(!hasRedis)(`has the same result with --queue as in one process, for each flow and input${unlessRedis}`, async () => {

@@ -43,7 +43,7 @@ function mostInASecond(times: readonly number[]): number {
   return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1000).length));
 }
 
-describe('automate serve --workers', { timeout: 60_000 }, () => {
+describe('automate serve --workers', () => {
   test('uses the same worker processes for all runs, and writes the same files as the command', async () => {
     const upstream = await askedServer(10);
     const flow = askingFlow(upstream.origin, ', concurrency: 8');
@@ -85,7 +85,7 @@ describe('automate serve --workers', { timeout: 60_000 }, () => {
     // A process that dies within its first second is not replaced at once.
     await new Promise((resolve) => setTimeout(resolve, 1100));
     process.kill(killed, 'SIGKILL');
-    await expect.poll(() => children().filter((pid) => pid !== killed), { timeout: 20_000 }).toHaveLength(2);
+    await expect.poll(() => children().filter((pid) => pid !== killed)).toHaveLength(2);
   });
 
   test("applies a flow's rate limit only until the flow's run or call ends", async () => {
@@ -151,7 +151,7 @@ describe('automate serve --workers', { timeout: 60_000 }, () => {
   });
 });
 
-describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, { timeout: 60_000 }, () => {
+describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
   test('lets the workers process the records of its runs, and writes the same files as the command', async () => {
     const redis = await redisServer();
     const upstream = await askedServer(10);

@@ -48,7 +48,7 @@ describe('a new auth type, added with one file and one line in the registry,', (
 
   beforeAll(async () => {
     loaded = await load();
-  }, 60_000);
+  });
 
   afterAll(() => {
     vi.doUnmock(registry);

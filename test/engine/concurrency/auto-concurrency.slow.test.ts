@@ -14,7 +14,7 @@ describe('automatic concurrency, with a server that can process 4 to 200 request
       return (later[0] ?? 0) < least || mean < least || mostLater > Math.max(6, 1.5 * served);
     });
     expect(wrong).toEqual([]);
-  }, 180_000);
+  });
 
   test('has less than 3 % of its requests refused if the server answers 429 above its capacity', () => {
     const shares = all.map((served) => {
@@ -22,5 +22,5 @@ describe('automatic concurrency, with a server that can process 4 to 200 request
       return refusals / (answers + refusals);
     });
     expect(Math.max(...shares)).toBeLessThan(0.03);
-  }, 180_000);
+  });
 });
