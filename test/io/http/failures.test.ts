@@ -247,7 +247,7 @@ describe('aborting the HTTP client', () => {
     const { http, failure } = createSender();
     const allowed = { hostFromData: { allowHosts: ['127.0.0.1'] } };
     const underWay = [failure(server.origin), failure(server.origin, allowed)];
-    await vi.waitFor(() => expect(server.connections()).toBe(2));
+    await expect.poll(() => server.connections()).toBe(2);
     http.abort();
     for (const { kind } of await Promise.all(underWay)) expect(kind).toBe('network');
     const later = [
