@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { failureOf } from '../../../src/io/http/error.ts';
 import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from './sending.ts';
