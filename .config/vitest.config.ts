@@ -26,7 +26,7 @@ export default defineConfig({
         maxWorkers: 4,
         retry: process.env.CI ? 1 : 0,
         testTimeout: 300_000,
-        hookTimeout: 120_000,
+        hookTimeout: 300_000,
         expect: { poll: { timeout: 90_000 } },
       }),
     ],
