@@ -26,10 +26,10 @@ export interface OneLookup {
 }
 
 /**
- * Looks up one record as a run does, with credits, rate limits, retries and the cache. Returns the answer as a document, or a Failure if
- * there is no answer.
+ * Looks up one record as a run does, with credits, rate limits, retries and the cache. Returns the answer as a document, a Failure if
+ * there is no answer, or null if the record has nothing to look up.
  */
-export async function lookUpOne({ command, node, fields, options }: OneLookup, messages: Messages): Promise<LookupDocument | Failure> {
+export async function lookUpOne({ command, node, fields, options }: OneLookup, messages: Messages): Promise<LookupDocument | Failure | null> {
   if (node.connection !== undefined) findSaved(node.connection);
   const plan = await lookupPlan(command, node, options.allowHttp ?? false);
   const [step] = plan.steps as [Step];
@@ -38,7 +38,7 @@ export async function lookUpOne({ command, node, fields, options }: OneLookup, m
     const { ports } = session;
     const chains = new ChainMaker(plan, ports, new Gates(ports.clock));
     const row = await chains.firstRow(step, { number: 1, fields, end: { offset: 0, line: 0 } });
-    return row instanceof Failure ? row : (row.get('document') as LookupDocument);
+    return row instanceof Failure ? row : (row.get('document') as LookupDocument | null);
   } finally {
     await session.close();
   }

@@ -60,6 +60,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     ],
     [['5 London Road'], 'no place fits "5 London Road": a street without a town; understood: 5 London Road (street)\n'],
     [['Xyzzy, PA'], 'no place fits "Xyzzy, PA": no place with that name is known there; understood: PA (region); left over: Xyzzy\n'],
+    [['n/a'], 'no place fits "n/a": it means that there is no value\n'],
     [['--point', '0,-150'], 'no place within 100 km\n'],
   ])('exits with 4 if it finds nothing for %j', async (words, stderr) => {
     expect(await (await workplace()).automate(['geocode', ...words])).toMatchObject({ code: 4, stdout: '', stderr });

@@ -23,8 +23,8 @@ export async function geocodeCommand(address: string | undefined, options: Geoco
     terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
     return exitCodes.someFailed;
   }
-  if (!document.match) {
-    const reason = address === undefined ? '' : noMatchText(document);
+  if (!document?.match) {
+    const reason = address === undefined ? '' : document === null ? 'it means that there is no value' : noMatchText(document);
     const line = address === undefined ? 'no place within 100 km' : `no place fits ${JSON.stringify(address)}`;
     terminal.say(reason === '' ? line : `${line}: ${reason}`);
     return exitCodes.someFailed;

@@ -34,8 +34,8 @@ export async function pointsCommand(options: PointsOptions, terminal: Terminal):
     terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
     return exitCodes.someFailed;
   }
-  if (!document.match) {
-    terminal.say(document.count === null ? `no chain is called ${JSON.stringify(chain)}` : noPointText(options));
+  if (!document?.match) {
+    terminal.say(document?.count === null ? `no chain is called ${JSON.stringify(chain)}` : noPointText(options));
     return exitCodes.someFailed;
   }
   if (options.json) await printJson(document, terminal);
