@@ -29,7 +29,10 @@ export interface OneLookup {
  * Looks up one record as a run does, with credits, rate limits, retries and the cache. Returns the answer as a document, a Failure if
  * there is no answer, or null if the record has nothing to look up.
  */
-export async function lookUpOne({ command, node, fields, options }: OneLookup, messages: Messages): Promise<LookupDocument | Failure | null> {
+export async function lookUpOne(
+  { command, node, fields, options }: OneLookup,
+  messages: Messages,
+): Promise<LookupDocument | Failure | null> {
   if (node.connection !== undefined) findSaved(node.connection);
   const plan = await lookupPlan(command, node, options.allowHttp ?? false);
   const [step] = plan.steps as [Step];

@@ -25,10 +25,10 @@ Exit codes:
   2    the command line is wrong
   3    the flow is not valid
   4    finished, but some records failed
-  5    stopped early by a limit; --resume continues
+  5    stopped early, such as by a limit; --resume continues
   6    the input cannot be read
   7    a credential or connection is missing or refused
-  73   the output exists, or another run is writing it
+  73   the output exists or is in use, or a port is in use
   74   the output cannot be written
   129, 130, 143   interrupted by a signal; --resume continues
   141  stdout was closed

@@ -30,7 +30,7 @@ const pollOptions = z.strictObject({
     })
     .prefault('5s')
     .describe(
-      'the wait between two passes, or a mapping with initial, factor and max; if the server sends Retry-After, that wait is used instead',
+      'the wait between two passes, which stays the same, or a mapping with initial, factor and max for a wait that grows; if the server sends Retry-After, that wait is used instead',
     ),
   timeout: timeout.prefault('10m').describe('maximum time from the first answer; if the record is not done by then, it fails'),
   until: condition.describe('a condition on the last record of a pass: if it is true, the record is done'),

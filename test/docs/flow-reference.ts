@@ -27,7 +27,7 @@ The column "value" says what you can write:
 | distance | \`250m\`, \`5km\`, \`2mi\` |
 | condition | a [CEL expression](expressions.md) that is true or false: \`status == "done" && progress >= 100\` |
 | path | a [path into an answer](mapping-and-templates.md#paths): \`data.user.name\` |
-| variable | a [variable](variables.md) of the flow: \`"{{vars.limit}}"\` |
+| variable | a [variable](variables.md) of the flow: \`"{{vars.limit}}"\`. \`rate\` and \`timeout\` accept one as well |
 
 You can leave out an option unless the column "default" says \`required\`. Inside a mapping, \`required\` means that you cannot write the mapping without it: for example, \`client_cert\` can be left out, but if you write it, it needs \`cert\` and \`key\`. In an option such as \`map.NAME.path\`, \`NAME\` stands for a name that you choose.
 `;
