@@ -102,13 +102,22 @@ describe('an MCP call to a flow', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(answers.length);
   });
 
-  test('keeps all digits of a number, as a string if a double cannot hold it', async () => {
+  test('keeps all digits of a number, in the structured data as a string if a double cannot hold it', async () => {
     const { origin, requests } = await upstream();
     const place = await placeWith({ 'flows/ask.yaml': asking(origin) });
     const params = '{"name":"ask","arguments":{"id":12345678901234567890,"price":1.50}}';
     const { answer } = await talk(place, [`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":${params}}`]);
     expect(requests[0]?.path).toBe('/12345678901234567890');
-    expect(answer(2)?.result.structuredContent.rows).toEqual([{ id: '12345678901234567890', price: 1.5, name: 'n/12345678901234567890' }]);
+    const { content, structuredContent } = answer(2)!.result as { content: [{ text: string }]; structuredContent: { rows: unknown } };
+    expect(content[0].text).toBe('{"rows":[{"id":12345678901234567890,"price":1.50,"name":"n/12345678901234567890"}]}');
+    expect(structuredContent.rows).toEqual([{ id: '12345678901234567890', price: 1.5, name: 'n/12345678901234567890' }]);
+  });
+
+  test('can have an argument named __proto__', async () => {
+    const place = await placeWith({ 'flows/f.yaml': 'nodes: [{ type: set, fields: { b: "{{__proto__}}" } }]' });
+    const params = '{"name":"f","arguments":{"__proto__":"x"}}';
+    const { answer } = await talk(place, [`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":${params}}`]);
+    expect(answer(2)?.result.content[0].text).toBe('{"rows":[{"__proto__":"x","b":"x"}]}');
   });
 
   test('returns the same error message as the errors file if the flow fails', async () => {

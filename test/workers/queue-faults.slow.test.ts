@@ -280,6 +280,20 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     expect(mostRequests(server)).toBeLessThanOrEqual(2);
   });
 
+  test('are waited for if Redis has no free memory when the run starts, and the run reports this', async () => {
+    const { redis, place, client, worker, run } = await queuedRun();
+    await client.config('SET', 'maxmemory', '1');
+    const { child, finished } = run();
+    const said = textOf(child);
+    await until(() => said().includes(`${redis.url} refuses commands: OOM`));
+    await client.config('SET', 'maxmemory', '0');
+    worker();
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(4);
+    expect(said()).toContain(`${redis.url} accepts commands again\n`);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+  });
+
   test('return their unfinished records if their disk fails, and other workers process these records', async () => {
     const { place, server, worker, run } = await queuedRun();
     // A worker writes the rows of a record with many pages to a temporary file. Below, the folder for that file is missing.
@@ -468,9 +482,14 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   });
 
   test('exits with 7 and prints which credential the workers lack', async () => {
-    const { server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
+    const { redis, place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
     worker();
-    const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
+    const { child, finished } = run(['--wait-for-workers', '8s']);
+    const said = textOf(child);
+    await until(() => said().includes('has no credential'));
+    const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
+    expect(JSON.parse(stdout).workers[0].problems).toMatchObject([{ problem: 'no credential "crm-token"' }]);
+    const { code, stderr } = await finished;
     expect(stderr).toContain('has no credential "crm-token" (automate credentials set crm-token)');
     expect(code).toBe(7);
     expect(server.requests).toHaveLength(0);
@@ -486,7 +505,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     worker([], env);
     const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
     expect(stderr).toMatch(
-      /^waiting for a worker: 1 is running; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
+      /^waiting for a worker: 1 is there; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
     );
     expect(stderr).not.toContain('has no credential');
     expect(code).toBe(7);

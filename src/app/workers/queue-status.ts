@@ -1,5 +1,5 @@
 import { deadMs } from '../../io/queue/queue-units.ts';
-import { seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
+import { type RunProblem, seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
 import type { OpenQueue } from './open-queue.ts';
 
 /** The state of a queued run: `waiting` if no worker can process it, `orphaned` if its coordinator has sent no heartbeat for 15 s. */
@@ -65,7 +65,12 @@ export function shortId(run: string): string {
 
 /** Returns a worker's status from the heartbeat that it writes to Redis. */
 export function queuedWorker({ id, host, pid, version, units, records, problems }: WorkerSign): QueuedWorker {
-  return { id, host, pid, version, units, records, problems: problems.map(({ run, problem }) => ({ run, problem })) };
+  return { id, host, pid, version, units, records, problems: problems.map(shownProblem) };
+}
+
+function shownProblem({ run, problem, credentials = [] }: RunProblem): QueuedWorker['problems'][number] {
+  const [lacked] = credentials;
+  return { run, problem: lacked === undefined ? problem : `no credential "${lacked}"` };
 }
 
 function cannotDo({ problems }: QueuedWorker, run: string): boolean {

@@ -42,6 +42,8 @@ export class QueueWorker {
   readonly #clock = createClock();
   readonly #gates: Gates;
   readonly #silences: Silences;
+  /** The runs for which this worker has printed that it left them. */
+  readonly #saidLeft = new WeakSet<JoinedRun>();
   readonly #runs = new Map<string, JoinedRun>();
   #taker: UnitTaker | undefined;
   #beat: NodeJS.Timeout | undefined;
@@ -101,7 +103,10 @@ export class QueueWorker {
     // If the connection to Redis is lost in the meantime, these calls might never return.
     const isClean = await Promise.race([all.then(() => this.#close()).then(() => true), late]);
     clearTimeout(timer);
-    if (!isClean) void this.#close();
+    if (!isClean) {
+      for (const [id, run] of this.#runs) this.#sayLeft(id, run, 'its records were not finished in time');
+      void this.#close();
+    }
     this.#end(isClean);
   }
 
@@ -115,8 +120,9 @@ export class QueueWorker {
   }
 
   /** Prints that this worker has left a run that it had joined. */
-  #sayLeft(id: string, { isReady }: JoinedRun, why: string): void {
-    if (isReady) this.#options.say(`left run ${shortId(id)}: ${why}`);
+  #sayLeft(id: string, run: JoinedRun, why: string): void {
+    if (run.isReady && !this.#saidLeft.has(run)) this.#options.say(`left run ${shortId(id)}: ${why}`);
+    this.#saidLeft.add(run);
   }
 
   async #close(): Promise<void> {

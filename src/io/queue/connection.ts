@@ -110,17 +110,21 @@ export class QueueRedis {
 
   /**
    * Executes a command. While Redis is unreachable, full or starting, waits and retries, so Redis may execute the command twice. Throws all
-   * other errors. Once the connections are closed, a command that fails never settles.
+   * other errors. Once the connections are closed, a command that fails never settles. Notes if Redis temporarily refuses the command.
    */
   async insist<Result>(command: () => Promise<Result>): Promise<Result> {
-    for (;;) {
+    for (let wasRefused = false; ; ) {
       try {
-        return await command();
+        const result = await command();
+        if (wasRefused) this.#noteAccepted();
+        return result;
       } catch (error) {
+        const isRefusal = this.#noteRefusal(error as Error);
+        wasRefused ||= isRefusal;
         if (this.#isClosed) return new Promise(() => undefined);
         // If the status is not `ready`, the error comes from the connection and not from the command. For example, a changed password makes
         // all waiting commands fail.
-        if (this.client.status === 'ready' && !passing.test((error as Error).message)) throw error;
+        if (this.client.status === 'ready' && !isRefusal) throw error;
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
@@ -133,11 +137,10 @@ export class QueueRedis {
   async heartbeat<Result>(command: () => Promise<Result>): Promise<Result> {
     try {
       const result = await command();
-      if (this.#trouble?.kind === 'refusing') this.#note(undefined);
+      this.#noteAccepted();
       return result;
     } catch (error) {
-      const { message } = error as Error;
-      if (this.client.status === 'ready' && passing.test(message)) this.#note({ kind: 'refusing', message });
+      this.#noteRefusal(error as Error);
       throw error;
     }
   }
@@ -155,6 +158,17 @@ export class QueueRedis {
     if (this.client.status === 'ready') await Promise.race([this.client.quit().catch(() => undefined), late]);
     clearTimeout(timer);
     endNow(this.client);
+  }
+
+  /** Returns true for an error that is temporary. Notes it if Redis has refused the command. */
+  #noteRefusal({ message }: Error): boolean {
+    if (this.client.status !== 'ready' || !passing.test(message)) return false;
+    if (/^[A-Z]+ /.test(message)) this.#note({ kind: 'refusing', message });
+    return true;
+  }
+
+  #noteAccepted(): void {
+    if (this.#trouble?.kind === 'refusing') this.#note(undefined);
   }
 
   #note(trouble: RedisTrouble | undefined): void {

@@ -33,6 +33,9 @@ const takenAtOnce = 64;
  */
 const againMs = 5000;
 
+/** At the end of a run, a worker that has not updated its status for this many ms is not waited for. */
+const silentMs = 3000;
+
 /** Maximum wait in ms until the workers have handed back the credits and units of a run that has ended. */
 const endMs = 5000;
 
@@ -110,6 +113,8 @@ export class QueueUnits implements Units {
   readonly #arrivals: Arrivals;
   readonly #workers = new Map<string, KnownWorker>();
   #living: readonly SeenWorker[] = [];
+  /** For how many ms each worker has been silent, keyed by its id. */
+  #silent: ReadonlyMap<string, number> = new Map();
   #gen = newGen();
   /** All generations that this coordinator has used. Each time all units are put into the queue again, a new generation begins. */
   readonly #gens = new Set([this.#gen]);
@@ -302,6 +307,7 @@ export class QueueUnits implements Units {
 
   #see(seen: readonly SeenWorker[]): void {
     const silent = new Map(seen.map((worker) => [worker.id, this.#silences.note(worker.id, worker.atUs, worker.ageMs)]));
+    this.#silent = silent;
     this.#living = seen.filter(({ id, leaseMs }) => (silent.get(id) ?? 0) < leaseMs);
     this.#most();
     const living = new Set(this.#living.map(({ id }) => id));
@@ -482,7 +488,8 @@ export class QueueUnits implements Units {
   }
 
   /**
-   * Tells the workers that the run has ended. Waits until they have handed back the run's units and credits, but not longer than `endMs`.
+   * Tells the workers that the run has ended. Waits until they have handed back the run's units and credits, but not longer than `endMs`,
+   * and not for silent workers.
    */
   async #endWorkers(): Promise<void> {
     const { redis, now } = this.#parts;
@@ -493,7 +500,8 @@ export class QueueUnits implements Units {
     const seen = async () => this.#see(await seenWorkers(redis, this.#parts.keys));
     await Promise.race([Promise.all([this.#note({ ended: '1' }), seen().catch(() => undefined)]), late]);
     this.#tellAll({ kind: 'end' });
-    const isOpen = () => this.#living.some(({ id }) => this.#workers.get(id)?.hasEnded === false);
+    const isSilent = (id: string) => (this.#silent.get(id) ?? 0) > silentMs;
+    const isOpen = () => this.#living.some(({ id }) => this.#workers.get(id)?.hasEnded === false && !isSilent(id));
     while (isOpen() && now() < untilMs && !redis.isAway) {
       await this.#takeAll();
       if (isOpen()) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -2,8 +2,9 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
-import { orUndefined, type Value } from '../../core/value/value.ts';
+import { type JsonObject, orUndefined } from '../../core/value/value.ts';
 import { plainOf } from './plain-values.ts';
+import { argumentsInParams } from './tool-server.ts';
 
 /** The members of a client's MCP message that show whether it is a request or cancels a request. */
 interface ClientMessage {
@@ -20,13 +21,13 @@ const lastAnswersMs = 10_000;
 const maxMessageLength = 8_000_000;
 
 /**
- * Passes an MCP client's messages from stdin to the SDK, line by line. Numbers that would lose digits become strings. After stdin has
- * ended, the stream stays open until all requests have been answered, but not longer than 10 s. If a message is too long, the stream fails
+ * Passes an MCP client's messages from stdin to the SDK, line by line. Numbers that would lose digits become strings, but `sentArguments`
+ * returns them unchanged. After stdin has ended, the stream stays open until all requests have been answered, but not longer than 10 s. If a message is too long, the stream fails
  * with an AutomateError (`input`).
  */
 export class ExactLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');
-  readonly #asked = new Set<string>();
+  readonly #asked = new Map<string, JsonObject | undefined>();
   #rest = '';
   #answeredAll = () => {};
   readonly #say: (text: string) => void;
@@ -36,6 +37,11 @@ export class ExactLines extends Transform {
   constructor(say: (text: string) => void) {
     super();
     this.#say = say;
+  }
+
+  /** Returns the arguments of a tool call that has not been answered yet, with all digits of their numbers. */
+  sentArguments(id: unknown): JsonObject | undefined {
+    return this.#asked.get(String(id));
   }
 
   /** Notes that the request with this id has been answered or cancelled. */
@@ -67,17 +73,18 @@ export class ExactLines extends Transform {
 
   #exact(line: string): string {
     this.#lineNumber++;
-    const message = orUndefined(() => plainOf(parseJson(line) as Value)) as ClientMessage | undefined;
+    const exact = orUndefined(() => parseJson(line));
+    const message = (exact === undefined ? undefined : plainOf(exact)) as ClientMessage | undefined;
     // Reports the line, because the SDK would ignore it without a message.
     if (line.trim() !== '' && message?.jsonrpc !== '2.0')
       this.#say(`line ${this.#lineNumber} of stdin is ignored: expected a message of JSON-RPC 2.0, on one line`);
     if (typeof message !== 'object' || message === null) return line;
-    this.#note(message);
+    this.#note(message, (exact as JsonObject).params);
     return JSON.stringify(message);
   }
 
-  #note({ id, method, params }: ClientMessage): void {
+  #note({ id, method, params }: ClientMessage, exactParams: unknown): void {
     if (method === 'notifications/cancelled') this.answered(params?.requestId);
-    else if (id !== undefined && method !== undefined) this.#asked.add(String(id));
+    else if (id !== undefined && method !== undefined) this.#asked.set(String(id), argumentsInParams(exactParams));
   }
 }

@@ -11,7 +11,8 @@ import {
   type ServerContext,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { createToolServer } from './tool-server.ts';
+import type { JsonObject } from '../../core/value/value.ts';
+import { argumentsInParams, createToolServer } from './tool-server.ts';
 import type { Toolbox } from './toolbox.ts';
 
 /** The client that sent an HTTP request to the MCP endpoint. */
@@ -52,8 +53,8 @@ interface Handled<Caller> {
   readonly caller: Caller;
   session?: Session;
   readonly response: ServerResponse;
-  /** True if the request contains several messages, which share one response. */
-  readonly isBatch: boolean;
+  /** The request's messages. If there are several, they share one response. */
+  readonly messages: readonly unknown[];
 }
 
 /**
@@ -85,7 +86,7 @@ export class HttpTools<Caller extends HttpCaller> {
    * request has no body.
    */
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
-    const handled: Handled<Caller> = { caller, response, isBatch: Array.isArray(body) };
+    const handled: Handled<Caller> = { caller, response, messages: Array.isArray(body) ? body : [body] };
     const auth = { token: '', clientId: caller.owner, scopes: [], extra: { handled } };
     try {
       await this.#handler(Object.assign(request, { auth }) as NodeIncomingMessageLike, response, body);
@@ -115,10 +116,11 @@ export class HttpTools<Caller extends HttpCaller> {
     return createToolServer({
       ...{ toolbox, version },
       callerOf: (context) => handledIn<Caller>(context.http?.authInfo).caller,
+      sentArguments: (context) => argumentsOfRequest(handledIn<Caller>(context.http?.authInfo).messages, context.mcpReq.id),
       cancelled: (context) => {
-        const { session, response, isBatch } = handledIn<Caller>(context.http?.authInfo);
+        const { session, response, messages } = handledIn<Caller>(context.http?.authInfo);
         // The response is ended here, because the SDK leaves the stream of a cancelled request open.
-        if (session && !isBatch) response.end();
+        if (session && messages.length === 1) response.end();
       },
     });
   }
@@ -171,6 +173,11 @@ function startsSession(body: unknown): boolean {
 
 function handledIn<Caller>(auth: NonNullable<ServerContext['http']>['authInfo']): Handled<Caller> {
   return auth?.extra?.handled as Handled<Caller>;
+}
+
+function argumentsOfRequest(messages: readonly unknown[], id: unknown): JsonObject | undefined {
+  const found = messages.find((message) => (message as { readonly id?: unknown } | null)?.id === id);
+  return argumentsInParams((found as { readonly params?: unknown } | undefined)?.params);
 }
 
 function rpcRefusal(status: number, code: number, message: string): Response {

@@ -34,7 +34,10 @@ export function serveToolsOverStdio({ toolbox, version, stdin, stdout, say }: St
   const servers = new Set<Server>();
   const handle = serveStdio(
     () => {
-      const server = createToolServer({ toolbox, version, callerOf: () => undefined });
+      const server = createToolServer({
+        ...{ toolbox, version, callerOf: () => undefined },
+        sentArguments: ({ mcpReq }) => lines.sentArguments(mcpReq.id),
+      });
       servers.add(server);
       server.onclose = () => servers.delete(server);
       return server;

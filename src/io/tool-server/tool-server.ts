@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../core/value/value.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 import { type ToolAnswer, type Toolbox, WrongCall } from './toolbox.ts';
 
 /** Settings of an MCP server. */
@@ -9,12 +9,14 @@ export interface ToolServerOptions<Caller> {
   readonly version: string;
   /** Returns the client that sent a request. */
   callerOf(context: ServerContext): Caller;
+  /** Returns the arguments of a tool call as the client has sent them. The SDK loses digits of numbers, and the name `__proto__`. */
+  sentArguments(context: ServerContext): JsonObject | undefined;
   /** Called when a client cancels a tool call. The call then gets no response. */
   cancelled?(context: ServerContext): void;
 }
 
 /** Creates an MCP server that offers the tools of a toolbox. The server is used for one connection or for one HTTP request. */
-export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled }: ToolServerOptions<Caller>): Server {
+export function createToolServer<Caller>({ toolbox, version, callerOf, sentArguments, cancelled }: ToolServerOptions<Caller>): Server {
   const server = new Server({ name: 'automate', version }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler('tools/list', async (_, context) => {
     const tools = await toolbox.list(callerOf(context)).catch(asProtocolError(toolbox));
@@ -30,14 +32,19 @@ export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled
       signal: gone ? AbortSignal.any([signal, gone]) : signal,
       progress: progressOf(context),
     };
-    const args = (params.arguments ?? {}) as JsonObject;
     const answer = await toolbox
-      .call(params.name, args, call)
+      .call(params.name, sentArguments(context) ?? {}, call)
       .catch(asProtocolError(toolbox))
       .finally(() => signal.removeEventListener('abort', end));
     return resultOfAnswer(answer);
   });
   return server;
+}
+
+/** Returns the arguments in the `params` of a tool call; undefined if there are none. */
+export function argumentsInParams(params: unknown): JsonObject | undefined {
+  const found = (params as { readonly arguments?: Value } | null | undefined)?.arguments;
+  return isObject(found) ? found : undefined;
 }
 
 /** Returns a function that notifies the client of the progress of its request; undefined if the client does not want to be notified. */

@@ -23,5 +23,5 @@ export function waitText({ url, queueName, problems }: WorkerWait): string {
   const { worker, problem, credentials = [] } = first;
   const way = credentials.length === 0 ? '' : ` (automate credentials set ${credentials[0]})`;
   const lack = credentials.length === 0 ? `: ${problem}` : ` has no credential "${credentials[0]}"`;
-  return `waiting for a worker: ${problems.length === 1 ? '1 is' : `${problems.length} are`} running; ${worker}${lack}${way}`;
+  return `waiting for a worker: ${problems.length === 1 ? '1 is' : `${problems.length} are`} there; ${worker}${lack}${way}`;
 }
