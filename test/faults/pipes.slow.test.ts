@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
@@ -25,21 +26,18 @@ describe('a run with a named pipe', () => {
     const args = Object.entries({ '--in': 'rows.csv', '--out': 'out.csv', [option]: 'pipe.csv' }).flat();
     const { child, finished } = place.start(['run', 'flow.yaml', ...args]);
     await new Promise((resolve) => setTimeout(resolve, 3000));
-    const startedMs = performance.now();
     child.kill(signal);
     expect((await finished).code).toBe(expected);
-    expect(performance.now() - startedMs).toBeLessThan(8000);
   });
 
   test('ends at SIGTERM while a process has opened the input pipe but writes nothing', async () => {
     const place = await placeWithPipe();
-    const writer = shell(place, 'exec 3>pipe.csv; sleep 8');
+    const writer = shell(place, 'exec 3>pipe.csv; while [ -e flow.yaml ] && ! [ -e ended ]; do sleep 0.1; done');
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'pipe.csv', '--out', 'out.csv']);
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await expect.poll(() => existsSync(place.path('out.csv.automate-lock'))).toBe(true);
     child.kill('SIGTERM');
-    const startedMs = performance.now();
     expect((await finished).code).toBe(143);
-    expect(performance.now() - startedMs).toBeLessThan(3000);
+    await place.write('ended', '');
     await writer;
   });
 
