@@ -14,17 +14,17 @@ export default defineConfig({
   test: {
     setupFiles: [fileURLToPath(new URL('test-setup.ts', import.meta.url))],
     maxWorkers: 3,
+    // Some tests depend on the load of the machine. On CI, a test that fails gets a second attempt, and .ci/run lists these tests.
+    retry: process.env.CI ? 1 : 0,
     testTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
     projects: [
       // These tests share loaded modules, so a test must restore everything that it changes.
       project('fast', { include: ['test/**/*.test.ts'], exclude: [slow], isolate: false }),
-      // Many of these tests wait for timeouts, so more of them can run at the same time. They kill processes at random moments and depend
-      // on the load of the machine: on CI, a test that fails gets a second attempt, and .ci/run lists these tests.
+      // Many of these tests wait for timeouts, so more of them can run at the same time.
       project('slow', {
         include: [slow],
         maxWorkers: 4,
-        retry: process.env.CI ? 1 : 0,
         testTimeout: 300_000,
         hookTimeout: 300_000,
         expect: { poll: { timeout: 90_000 } },
