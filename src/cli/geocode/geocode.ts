@@ -4,6 +4,7 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { noCountry } from '../../core/lookups/country.ts';
 import { countryNamed } from '../../core/lookups/country-names.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { Fields } from '../../core/record.ts';
 import type { ValuesOf } from '../options.ts';
 import { geocodeText, noMatchText } from '../show/geocode.ts';
@@ -24,14 +25,17 @@ export async function geocodeCommand(address: string | undefined, options: Geoco
     return exitCodes.someFailed;
   }
   if (!document?.match) {
-    const reason = address === undefined ? '' : document === null ? 'it means that there is no value' : noMatchText(document);
-    const line = address === undefined ? 'no place within 100 km' : `no place fits ${JSON.stringify(address)}`;
-    terminal.say(reason === '' ? line : `${line}: ${reason}`);
+    terminal.say(address === undefined ? 'no place within 100 km' : noPlaceText(address, document));
     return exitCodes.someFailed;
   }
   if (options.json) await printJson(document, terminal);
   else await terminal.print(geocodeText(document));
   return exitCodes.success;
+}
+
+function noPlaceText(address: string, document: LookupDocument | null): string {
+  const reason = document ? noMatchText(document) : 'it means that there is no value';
+  return `no place fits ${JSON.stringify(address)}${reason === '' ? '' : `: ${reason}`}`;
 }
 
 /** Returns the lookup for a postal address or a point. Throws an AutomateError (`usage`) unless exactly one of them is specified. */

@@ -22,12 +22,12 @@ const maxMessageLength = 8_000_000;
 
 /**
  * Passes an MCP client's messages from stdin to the SDK, line by line. Numbers that would lose digits become strings, but `sentArguments`
- * returns them unchanged. After stdin has ended, the stream stays open until all requests have been answered, but not longer than 10 s. If a message is too long, the stream fails
- * with an AutomateError (`input`).
+ * returns them unchanged. After stdin has ended, the stream stays open until all requests have been answered, but not longer than 10 s. If
+ * a message is too long, the stream fails with an AutomateError (`input`).
  */
 export class ExactLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');
-  readonly #asked = new Map<string, JsonObject | undefined>();
+  readonly #asked = new Map<unknown, JsonObject | undefined>();
   #rest = '';
   #answeredAll = () => {};
   readonly #say: (text: string) => void;
@@ -41,12 +41,12 @@ export class ExactLines extends Transform {
 
   /** Returns the arguments of a tool call that has not been answered yet, with all digits of their numbers. */
   sentArguments(id: unknown): JsonObject | undefined {
-    return this.#asked.get(String(id));
+    return this.#asked.get(id);
   }
 
   /** Notes that the request with this id has been answered or cancelled. */
   answered(id: unknown): void {
-    this.#asked.delete(String(id));
+    this.#asked.delete(id);
     if (this.#asked.size === 0) this.#answeredAll();
   }
 
@@ -85,6 +85,6 @@ export class ExactLines extends Transform {
 
   #note({ id, method, params }: ClientMessage, exactParams: unknown): void {
     if (method === 'notifications/cancelled') this.answered(params?.requestId);
-    else if (id !== undefined && method !== undefined) this.#asked.set(String(id), argumentsInParams(exactParams));
+    else if (id !== undefined && method !== undefined) this.#asked.set(id, argumentsInParams(exactParams));
   }
 }

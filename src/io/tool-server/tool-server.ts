@@ -32,8 +32,10 @@ export function createToolServer<Caller>({ toolbox, version, callerOf, sentArgum
       signal: gone ? AbortSignal.any([signal, gone]) : signal,
       progress: progressOf(context),
     };
+    // A call that was cancelled at once is no longer known, so its arguments come from the SDK.
+    const args = sentArguments(context) ?? ((params.arguments ?? {}) as JsonObject);
     const answer = await toolbox
-      .call(params.name, sentArguments(context) ?? {}, call)
+      .call(params.name, args, call)
       .catch(asProtocolError(toolbox))
       .finally(() => signal.removeEventListener('abort', end));
     return resultOfAnswer(answer);
