@@ -381,7 +381,7 @@ nodes:
     const shown = await place.automate(args);
     expect(shown).toMatchObject({ code: 0, stderr: '2 credits spent\n' });
     expect(shown.stdout).toMatch(
-      /^get-sum of every \(.*\)\n\n\{"a":1,"b":2\}\n\nanswered in \d+ ms\n\npath +type +sample\ntext +string +"The sum of 1 and 2 is 3\."\n\nmap yields\n +said +The sum of 1 and 2 is 3\.\n$/,
+      /^get-sum of every \(.*\)\n\n\{"a":1,"b":2\}\n\nanswered in [\d.]+ m?s\n\npath +type +sample\ntext +string +"The sum of 1 and 2 is 3\."\n\nmap yields\n +said +The sum of 1 and 2 is 3\.\n$/,
     );
     expect(JSON.parse((await place.automate([...args, '--json'])).stdout)).toMatchObject({
       request: { connection: 'every', tool: 'get-sum', arguments: { a: 1, b: 2 } },

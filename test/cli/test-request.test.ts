@@ -65,7 +65,7 @@ describe('automate test-request', () => {
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^GET http:\/\/127\.0\.0\.1:\d+\/users\/1\n/);
-    expect(stdout).toMatch(/\n200 in \d+ ms, \d+ bytes\n/);
+    expect(stdout).toMatch(/\n200 in [\d.]+ m?s, \d+ bytes\n/);
     expect(stdout).toContain('\n  x-request-id: r1\n');
     expect(stdout).toMatch(/\npath +type +sample\n/);
     expect(stdout).toMatch(/\ndata\.user\.name +string +"Ada"\n/);

@@ -97,11 +97,9 @@ describe('a run with a slow server', () => {
     ['sends its body very slowly', (socket) => trickle(socket, `${ok}Content-Length: 100000\r\n\r\n`, 'x')],
   ])('retries, and finally fails the record with a timeout, if the server %s', async (_, answer) => {
     const server = await rawServer(answer);
-    const startedMs = performance.now();
     const { code, errors } = await ask(askingFlow(server.origin, ', timeout: 300ms, retry: { max: 1, backoff: 1ms }'));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^timeout,,"?no response within 300 ms.*,2,1$/m);
-    expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
   test('fails the record after 10 s if the server never accepts the connection', async () => {
@@ -110,7 +108,8 @@ describe('a run with a slow server', () => {
     const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 0 }'));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^timeout,,no connection to http:\/\/127\.0\.0\.1:\d+ in time,1,1$/m);
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
+    // The timeout of a request, 30 s, would end it later.
+    expect(performance.now() - startedMs).toBeLessThan(28_000);
   });
 });
 

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
@@ -10,6 +11,12 @@ async function placeWithPipe(): Promise<Workplace> {
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2,3\n' });
   await shell(place, 'mkfifo pipe.csv');
   return place;
+}
+
+/** Returns whether a process handles a signal itself. */
+function handles(pid: number | undefined, signal: NodeJS.Signals): boolean {
+  const [, caught = '0'] = /^SigCgt:\s*([\da-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n;
 }
 
 describe('a run with a named pipe', () => {
@@ -25,7 +32,9 @@ describe('a run with a named pipe', () => {
     const place = await placeWithPipe();
     const args = Object.entries({ '--in': 'rows.csv', '--out': 'out.csv', [option]: 'pipe.csv' }).flat();
     const { child, finished } = place.start(['run', 'flow.yaml', ...args]);
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await expect.poll(() => handles(child.pid, signal)).toBe(true);
+    // In this time, the run opens the pipe.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
     child.kill(signal);
     expect((await finished).code).toBe(expected);
   });

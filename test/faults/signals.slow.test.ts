@@ -30,7 +30,8 @@ describe('a signal that a run receives', () => {
     child.kill('SIGTERM');
     expect((await finished).code).toBe(143);
     const ms = performance.now() - startedMs;
-    expect([ms > 9000, ms < 14_000]).toEqual([true, true]);
+    // The timeout of a request, 30 s, would end it later.
+    expect([ms > 9000, ms < 25_000]).toEqual([true, true]);
     expect(await leftBehind(place)).toEqual([journal]);
   });
 
@@ -73,7 +74,8 @@ describe('a signal that a run receives', () => {
     const startedMs = performance.now();
     child.kill('SIGINT');
     expect((await finished).code).toBe(130);
-    expect(performance.now() - startedMs).toBeLessThan(2000);
+    // Without the third signal, the run would wait for 10 s.
+    expect(performance.now() - startedMs).toBeLessThan(9000);
     const resumed = place.start([...run, '--resume']);
     const answering = setInterval(() => waiting.splice(0).forEach((answer) => void answer()), 10);
     expect((await resumed.finished).code).toBe(0);
@@ -97,7 +99,8 @@ describe('a signal that a run receives', () => {
     child.kill(signal);
     const { code, stderr } = await finished;
     expect(code).toBe(expected);
-    expect(performance.now() - startedMs).toBeLessThan(10_000);
+    // All the expressions together would take 60 s.
+    expect(performance.now() - startedMs).toBeLessThan(30_000);
     expect(stderr).toContain('the expression takes more than 1 s for this record');
     expect(stderr).toContain('--resume');
   });

@@ -90,7 +90,8 @@ test('SIGTERM makes the server abort requests that take longer than --grace', as
   await asked;
   const { code, seconds } = await secondsTo(server.end());
   expect(code).toBe(0);
-  expect(seconds).toBeLessThan(2.5);
+  // The upstream server would respond after 8 s.
+  expect(seconds).toBeLessThan(7);
   expect([(await call).status, await tested]).toEqual([504, 'cut off']);
   const next = await serving({ ask: askingFlow((await askedServer()).origin) }, { place: server.place });
   await runThat(next, key, run, ({ state }) => state !== 'queued');

@@ -16,7 +16,7 @@ function overOne({ address }: Serving) {
         answer.resume();
         answer.once('end', () => resolve(answer.statusCode));
       });
-      sent.setTimeout(5000, () => sent.destroy(new Error('no answer')));
+      sent.setTimeout(30_000, () => sent.destroy(new Error('no answer')));
       sent.once('error', reject);
       sent.end(body);
     });
@@ -44,7 +44,7 @@ describe('an HTTP connection to the server', () => {
 });
 
 test("a HEAD request for a run's events or output gets a response before the run ends", async () => {
-  const { origin } = await askedServer(1500);
+  const { origin } = await askedServer(20_000);
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--allow-http'] });
   const key = server.key();
   const made = await server.send('/v1/flows/ask/runs', {
@@ -55,7 +55,7 @@ test("a HEAD request for a run's events or output gets a response before the run
   });
   const { id } = (await made.json()) as { id: string };
   for (const path of ['events', 'output?follow=true']) {
-    const answer = await server.send(`/v1/runs/${id}/${path}`, { key, method: 'HEAD', signal: AbortSignal.timeout(2000) });
+    const answer = await server.send(`/v1/runs/${id}/${path}`, { key, method: 'HEAD', signal: AbortSignal.timeout(30_000) });
     expect(answer.status).toBe(200);
   }
   expect(await (await server.send(`/v1/runs/${id}`, { key })).json()).toMatchObject({ state: 'running' });

@@ -22,7 +22,7 @@ describe.each(['plans', 'runs'])('a request body for /%s with huge field names',
     const body = gzipSync(`${header}\n1\n`, { level: 1 });
     const startedMs = performance.now();
     const answer = await send(`/v1/flows/set/${route}`, { key: key(), method: 'POST', headers, body: body as never });
-    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
     expect(answer.status).toBe(422);
     const text = await answer.text();
     expect((JSON.parse(text) as Refusal).detail).toMatch(message);

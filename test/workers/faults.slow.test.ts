@@ -155,7 +155,7 @@ describe('the workers of one run', () => {
     expect((await run(place, ['--limit', '150', '--workers', '3']).finished).code).toBe(0);
     const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1000).length));
     // If each worker had its own limit, this would be 150. On a busy machine, some requests arrive later than they were sent.
-    expect(most).toBeLessThanOrEqual(60);
+    expect(most).toBeLessThanOrEqual(80);
   });
 
   test('share a pause after a response with status 429', async () => {

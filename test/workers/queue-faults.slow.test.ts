@@ -15,7 +15,7 @@ const table = `id\n${Array.from({ length: records }, (_, index) => `${index + 1}
 const flow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
 /** Starts a server that responds after `ms`. Every ninth record gets a 404. */
-const slowServer = (ms = 10): Promise<HttpServer> =>
+const slowServer = (ms = 25): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
     await sleep(ms);
     const id = Number(path.slice(1));
@@ -40,6 +40,8 @@ interface QueuedRun {
   readonly server: HttpServer;
   readonly client: Redis;
   worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
+  /** Starts two workers. Resolves when both wait for runs. */
+  twoWorkers(): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
   run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
 }
 
@@ -51,9 +53,16 @@ async function queuedRun(more = '', ms?: number): Promise<QueuedRun> {
   client.on('error', () => undefined);
   onTestFinished(() => client.disconnect());
   const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json', '--queue', redis.url];
+  const worker: QueuedRun['worker'] = (options = [], env = {}) =>
+    place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env });
   return {
-    ...{ redis, place, server, client },
-    worker: (options = [], env = {}) => place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env }),
+    ...{ redis, place, server, client, worker },
+    async twoWorkers() {
+      const workers = [worker(), worker()] as const;
+      const said = workers.map(({ child }) => textOf(child));
+      await until(() => said.every((text) => text().includes(' is ready: ')));
+      return workers;
+    },
     run: (options = [], env = {}) => place.start([...args, ...options], { env }),
   };
 }
@@ -111,11 +120,11 @@ const keysOfRuns = async (client: Redis) => (await client.keys('*')).filter((key
 
 describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
-    const workers = [worker(), worker()];
+    const { place, server, client, twoWorkers, run } = await queuedRun();
+    const [first] = await twoWorkers();
     const { finished } = run();
     await until(() => server.requests.length > 100);
-    workers[0]?.child.kill('SIGKILL');
+    first.child.kill('SIGKILL');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
@@ -137,14 +146,14 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('cause no repeated requests if one of them is stopped with SIGTERM', async () => {
-    const { place, server, worker, run } = await queuedRun();
-    const [first] = [worker(), worker()];
+    const { place, server, twoWorkers, run } = await queuedRun();
+    const [first] = await twoWorkers();
     const { finished } = run();
     await until(() => server.requests.length > 100);
-    first?.child.kill('SIGTERM');
-    const stopped = await first?.finished;
-    expect(stopped?.code).toBe(0);
-    expect(stopped?.stderr).toMatch(/^joined run ([\da-f]{8}) of flow\n(.*\n)*left run \1: this worker stops\n$/m);
+    first.child.kill('SIGTERM');
+    const stopped = await first.finished;
+    expect(stopped.code).toBe(0);
+    expect(stopped.stderr).toMatch(/^joined run ([\da-f]{8}) of flow\n(.*\n)*left run \1: this worker stops\n$/m);
     expect((await finished).code).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(server.requests.length).toBe(records);
@@ -153,18 +162,19 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
 
   test('begin no more records after their right to the records (lease) expired while they were suspended', async () => {
     const { place, server, worker, run } = await queuedRun('', 150);
-    const [first] = [worker(), worker()];
+    const first = worker();
     const { finished } = run();
     await until(() => server.requests.length > 60);
-    first?.child.kill('SIGSTOP');
+    first.child.kill('SIGSTOP');
+    worker();
     // A repeated request shows that the second worker has taken over a unit of records from the first.
     await until(() => repeated(server) > 0);
-    first?.child.kill('SIGCONT');
+    first.child.kill('SIGCONT');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     // The repeated records were in progress, or were finished but not yet reported.
-    expect(repeated(server)).toBeLessThanOrEqual(16);
+    expect(repeated(server)).toBeLessThanOrEqual(40);
   });
 
   test('continue when Redis is available again', async () => {
@@ -259,9 +269,9 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('wait as long as Redis has no free memory, and report this, as their run does', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun();
-    const one = worker();
-    worker();
+    const { redis, place, server, client, worker, run } = await queuedRun('', 50);
+    // With a short lease, the workers could lose their records to each other in this time.
+    const [one] = [worker(['--lease', '60s']), worker(['--lease', '60s'])];
     const { child, finished } = run();
     const said = [child, one.child].map(textOf);
     await until(() => server.requests.length > 100);
@@ -361,11 +371,11 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('spend together no more credits than the run allows', async () => {
-    const { place, server, worker, run } = await queuedRun();
-    const workers = [worker(), worker()];
+    const { place, server, twoWorkers, run } = await queuedRun();
+    const [first] = await twoWorkers();
     const { finished } = run(['--max-credits', '200']);
     await until(() => server.requests.length > 80);
-    workers[0]?.child.kill('SIGKILL');
+    first.child.kill('SIGKILL');
     expect((await finished).code).toBe(5);
     expect(server.requests.length).toBeLessThanOrEqual(200);
     expect((await readCredits(place)).spent).toBeLessThanOrEqual(200);
@@ -484,7 +494,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   test('exits with 7 and prints which credential the workers lack', async () => {
     const { redis, place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
     worker();
-    const { child, finished } = run(['--wait-for-workers', '8s']);
+    const { child, finished } = run(['--wait-for-workers', '15s']);
     const said = textOf(child);
     await until(() => said().includes('has no credential'));
     const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
@@ -503,7 +513,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     const set = ['credentials', 'set', 'crm-token', '--backend', 'vault', '--hosts', 'other.example'];
     expect((await place.automate(set, { env, stdin: 'canary-secret-5417' })).code).toBe(0);
     worker([], env);
-    const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
+    const { code, stderr } = await run(['--wait-for-workers', '15s']).finished;
     expect(stderr).toMatch(
       /^waiting for a worker: 1 is there; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
     );
@@ -515,7 +525,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   test('reports that a worker uses a different queue key', async () => {
     const { server, worker, run } = await queuedRun();
     const other = worker([], { AUTOMATE_QUEUE_KEY: 'another key of the queue' });
-    const { code, stderr } = await run(['--wait-for-workers', '4s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' }).finished;
+    const { code, stderr } = await run(['--wait-for-workers', '15s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' }).finished;
     expect(code).toBe(5);
     expect(stderr).toContain("its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere");
     expect(server.requests).toHaveLength(0);
@@ -581,7 +591,7 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
 
   test('ends without a request if its description was changed, and its workers report this', async () => {
     const { server, client, worker, run } = await queuedRun();
-    const { finished } = run(['--wait-for-workers', '6s'], env);
+    const { finished } = run(['--wait-for-workers', '15s'], env);
     await until(async () => (await keysOf(client, ':in:')).length > 0);
     for (const key of await keysOf(client, ':manifest')) await flip(client, key);
     const one = worker([], env);

@@ -134,7 +134,8 @@ describe('automate serve --workers', () => {
     for (const call of calls) await call;
     await until(server, key, run, finished);
     expect(times.length).toBe(140);
-    expect(mostInASecond(times)).toBeLessThanOrEqual(60);
+    // Without a common limit, they would send 100 requests in a second.
+    expect(mostInASecond(times)).toBeLessThanOrEqual(80);
   });
 
   test('saves files in the folder that --files sets', async () => {
