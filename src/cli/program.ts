@@ -102,8 +102,19 @@ function joinedWords(value: unknown): unknown {
  * argument.
  */
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
+  const option = writtenWithOneDash(command);
+  if (option !== undefined) throw new AutomateError('usage', `found -${option}; did you mean --${option}, with two dashes?`);
   if (tooManyArguments !== undefined) throw new AutomateError('usage', tooManyArguments);
   (command as Command & { unknownCommand(): void }).unknownCommand();
+}
+
+/** Returns the name of a long option that was written with one dash, such as `in` for `-in`. Its letters are then read as short options. */
+function writtenWithOneDash(command: Command): string | undefined {
+  let root = command;
+  while (root.parent) root = root.parent;
+  const { rawArgs } = root as Command & { readonly rawArgs: readonly string[] };
+  const names = new Set(command.options.flatMap(({ long }) => long?.slice('--'.length) ?? []));
+  return rawArgs.flatMap((word) => /^-([a-z][\w-]+)$/.exec(word)?.[1] ?? []).find((word) => names.has(word));
 }
 
 /** Hides the value of an unknown option in an error message of the parser, because it might be a secret. */

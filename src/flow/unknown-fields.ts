@@ -102,7 +102,7 @@ function usesOfWhen(step: Step): FieldUse[] {
 function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], delimiter: string | undefined): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
-  const advice = isHardToName && delimiter === undefined ? renaming(near) : undefined;
+  const advice = isHardToName && delimiter === undefined ? renaming(near, isExpression(at) ? undefined : field) : undefined;
   const choices = near === undefined ? existingNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
@@ -45,6 +47,21 @@ test('a parked record, which finished before an earlier record, is written by --
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
   expect(ids.map((id) => asked.get(id))).toEqual([5, ...Array(20).fill(1)]);
+});
+
+test.each(['out.csv', 'out.json', 'out.csv.gz'])('a part of a run that could only park its records counts: %s', async (out) => {
+  const runOf = ({ place, env }: Awaited<ReturnType<typeof pollJobs>>, ...args: string[]) =>
+    place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, '--allow-http', '--summary', 'summary.json', ...args], { env });
+  const contentOf = async ({ place }: Awaited<ReturnType<typeof pollJobs>>) => {
+    const bytes = await readFile(place.path(out));
+    return (out.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  };
+  const [undisturbed, jobs] = [await pollJobs(), await pollJobs()];
+  expect((await runOf(undisturbed)).code).toBe(0);
+  expect((await runOf(jobs, '--max-credits', '22')).code).toBe(5);
+  expect((await runOf(jobs, '--resume')).code).toBe(0);
+  expect(JSON.parse(await jobs.place.read('summary.json')).whole.credits).toBe(25);
+  expect(await contentOf(jobs)).toBe(await contentOf(undisturbed));
 });
 
 test('parked records survive if the resumed run is killed with SIGKILL', async () => {

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
@@ -13,10 +12,10 @@ async function placeWithPipe(): Promise<Workplace> {
   return place;
 }
 
-/** Returns whether a process handles a signal itself. */
-function handles(pid: number | undefined, signal: NodeJS.Signals): boolean {
+/** Returns whether a run handles signals yet. Node.js itself handles SIGINT and SIGTERM, but not SIGHUP, whose bit is the lowest. */
+function handlesSignals(pid: number | undefined): boolean {
   const [, caught = '0'] = /^SigCgt:\s*([\da-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return ((BigInt(`0x${caught}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n;
+  return (Number(`0x${caught.slice(-1)}`) & 1) === 1;
 }
 
 describe('a run with a named pipe', () => {
@@ -32,7 +31,7 @@ describe('a run with a named pipe', () => {
     const place = await placeWithPipe();
     const args = Object.entries({ '--in': 'rows.csv', '--out': 'out.csv', [option]: 'pipe.csv' }).flat();
     const { child, finished } = place.start(['run', 'flow.yaml', ...args]);
-    await expect.poll(() => handles(child.pid, signal)).toBe(true);
+    await expect.poll(() => handlesSignals(child.pid)).toBe(true);
     // In this time, the run opens the pipe.
     await new Promise((resolve) => setTimeout(resolve, 1000));
     child.kill(signal);

@@ -240,6 +240,16 @@ test('automate retry can use workers, and puts the rows into their old positions
   );
 });
 
+test('workers begin hardly more records than the credits can complete', async () => {
+  const server = await slowServer(30);
+  const node = (field: string) => `  - { type: http, url: "${server.origin}/1{{id}}", map: { ${field}: name } }\n`;
+  const place = await workplace({ 'flow.yaml': `nodes:\n${node('a')}${node('b')}`, 'in.csv': table });
+  expect((await run(place, ['--workers', '2', '--max-credits', '30', '--summary', 'summary.json']).finished).code).toBe(5);
+  const { written, failed, waiting } = JSON.parse(await place.read('summary.json'));
+  // 30 credits are enough for 15 records.
+  expect(written + failed + waiting).toBeGreaterThanOrEqual(11);
+});
+
 test('a run with workers and --quiet prints nothing', async () => {
   const server = await httpServer((_, response) => void response.end('{"name":"a"}'));
   const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n' });

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setEvaluationClock } from '../../core/condition/evaluation-time.ts';
 import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../core/condition/pattern.ts';
@@ -14,6 +15,8 @@ import { createClock } from '../../io/clock/clock.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
 import { readConnections, type SavedConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
+import { similarFile } from '../../io/files/similar-file.ts';
+import { statOf } from '../../io/files/stat.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { envOf } from '../env.ts';
@@ -134,12 +137,19 @@ export function checkFields(plan: Plan, file: string, columns: readonly string[]
 /** Returns the text of a file. `kind` is the kind of file, for messages. Throws a FlowError if the file cannot be read or is not UTF-8. */
 export async function readFlowText(file: string, kind: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : systemReason(error);
-    throw new FlowError(file, [{ message: `the ${kind} cannot be read: ${reason}` }]);
+    throw new FlowError(file, [{ message: `the ${kind} cannot be read: ${missingReason(file, error)}` }]);
   });
   const problem = encodingProblem(bytes, kind);
   if (problem) throw new FlowError(file, [problem]);
   return bytes.toString();
+}
+
+/** Returns why a flow file cannot be read, with the path that was probably meant. */
+function missingReason(file: string, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return `there is no such file${similarFile(file)}`;
+  if (error.code !== 'EISDIR') return systemReason(error);
+  const inside = join(file, 'flow.yaml');
+  return statOf(inside) ? `it is a folder; did you mean ${JSON.stringify(inside)}?` : 'it is a folder';
 }
 
 /** Returns the problem of a flow file that is not UTF-8. The message does not quote the line, because secrets in it could not be masked. */

@@ -86,7 +86,7 @@ function closedSinks({ out }: Checkpoint): Sinks {
 }
 
 async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
-  const isBegun = from.records + from.beyond.length > 0;
+  const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
   const records = await openRecords(plan, isBegun ? from.out : undefined);
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;

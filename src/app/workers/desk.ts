@@ -135,7 +135,7 @@ export class RunDesk implements WorkerDesk {
         const { calls: held } = this.#holdingOf(worker);
         held.set(node, (held.get(node) ?? 0) + calls);
         ledger.flush();
-        return { calls, left: isPlenty ? undefined : ledger.left() / workers };
+        return { calls, left: ledger.isLimited ? ledger.left() / workers : undefined };
       }
       if (!this.#areCallsOpen()) return { calls, refusal, left: 0 };
       await new Promise<void>((resolve) => this.#waiting.push(resolve));

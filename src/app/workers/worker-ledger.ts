@@ -20,8 +20,9 @@ export class WorkerLedger implements PaidLedger {
   readonly #taken = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
-  /** The credits that the worker can still take; undefined if credits are not limited. */
-  #left: number | undefined;
+  /** The credits that the worker can still take: infinity if credits are not limited, and 0 until the run has told. */
+  #left = 0;
+  #isScarce = false;
   #usedMs = 0;
   #spent = 0;
   #willGiveBack = false;
@@ -59,7 +60,6 @@ export class WorkerLedger implements PaidLedger {
   }
 
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
-    if (this.#left === undefined) return true;
     const missing = calls.reduce((sum, [node, count]) => sum + Math.max(0, count - this.#takenAt(node)) * this.#priceOf(node), 0);
     return missing <= this.#left;
   }
@@ -79,9 +79,10 @@ export class WorkerLedger implements PaidLedger {
   }
 
   #take(node: string): Promise<void> {
-    const asking = this.#link.takeCalls(node, blockCalls, this.#left !== undefined).then(({ calls, refusal, left }) => {
+    const asking = this.#link.takeCalls(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
       this.#asking.delete(node);
       this.#left = left;
+      this.#isScarce = calls < blockCalls;
       this.#refusal = refusal;
       this.#taken.set(node, this.#takenAt(node) + calls);
       this.#usedMs = this.#clock.now();

@@ -27,6 +27,8 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   const { warn } = terminal;
   for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
   if (secret !== secret.trim()) warn('the secret begins or ends with spaces, which HTTP removes: is that intended?');
+  if (/^Bearer /i.test(secret))
+    warn('the secret begins with "Bearer ", which "auth: { type: bearer }" adds itself: store only the text after it');
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
   return exitCodes.success;
 }

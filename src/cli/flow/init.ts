@@ -148,7 +148,11 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;
-  const unused = starter.usesFields ? [] : ['it does not use a field yet: write {{name}} where the value of that field belongs'];
+  const unused = starter.usesFields
+    ? []
+    : [
+        `it sends the same request for every record, because it uses no field: write one where its value belongs, such as ${starter.reference}`,
+      ];
   return [
     path,
     ...[...notes, ...unused].map((note) => `  ${note}`),

@@ -44,7 +44,8 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
     },
   ]);
   for (const note of plan.notes) await terminal.print(note);
-  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against(given, read)}`);
+  const fields = plan.reads.any || plan.reads.fields.size > 0 ? against(given, read) : withoutFields(given);
+  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${fields}`);
   return exitCodes.success;
 }
 
@@ -61,6 +62,11 @@ function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): 
   if (read.columns) return `, every referenced field is in ${input}`;
   if (!read.firstFields) return `; ${input} has no record to check references against`;
   return `; references are checked against the first records of ${input}: later records may have different fields`;
+}
+
+/** Returns the part of a message about a flow that uses no field of its input; empty without an input. */
+function withoutFields({ in: input }: Chosen): string {
+  return input === undefined ? '' : '; no node uses a field of the input, so each record gets the same values';
 }
 
 /** Returns the checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */

@@ -5,7 +5,9 @@ import { isRetry } from '../../app/output/run-identity.ts';
 import { finishFound, unfinishedRun } from '../../app/output/unfinished-run.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { takeLock } from '../../io/files/lock.ts';
+import { similarFile } from '../../io/files/similar-file.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
@@ -33,7 +35,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
       if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
       return list ? exitCodes.someFailed : exitCodes.success;
     }
-    if (!list) throw notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
+    if (!list) throw noFailedList(out);
     const files = filesOf(retry, list);
     const { plan, written } = await planRun(retryRun(retry, list, files), terminal);
     await checkFlow(plan, written, list, terminal);
@@ -44,6 +46,15 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
     };
     return start({ flow, plan, options: chosen, files, retried: list, startsOver: options.force ?? false, open }, written);
   });
+}
+
+/** Returns the error for an output without a list of failed records. */
+function noFailedList(out: string): AutomateError {
+  if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
+  const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
+  if (output !== out && statOf(failedListPath(output)))
+    return new AutomateError('usage', `${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
+  return notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
 }
 
 /**

@@ -10,7 +10,7 @@ import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
-import { creditsText } from '../../core/text/number.ts';
+import { counted, creditsText } from '../../core/text/number.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { type WithInputs, withInputs } from '../shared-options.ts';
 import { previewText } from '../show/preview.ts';
@@ -101,20 +101,20 @@ async function recordOf(
   options: WithInputs<TestRequestOptions>,
 ): Promise<{ item: Item; columns?: readonly string[] }> {
   const end = { offset: 0, line: 0 };
+  let read = 0;
   if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
   const source = await openInput({ ...options, in: options.in });
   try {
     const columns = [...(source.columns ?? []), ...setNames(options)];
     if (isTable(source.format)) checkFields(plan, flow, columns);
     for await (const items of source.read()) {
+      read += items.length;
       const item = items.find(({ number }) => number === options.record);
       if (item) return { item: { ...item, fields: new Map([...item.fields, ...options.set]) }, columns };
     }
   } finally {
     await source.close();
   }
-  throw new AutomateError(
-    'input',
-    `${options.moreIn ? inputLabel({ ...options, in: options.in }) : options.in} has no record ${options.record}`,
-  );
+  const input = options.moreIn ? inputLabel({ ...options, in: options.in }) : options.in;
+  throw new AutomateError('input', `${input} has no record ${options.record}, only ${counted(read, 'record')} (--record counts from 1)`);
 }

@@ -47,9 +47,9 @@ function withoutPrefix(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
-/** Returns the advice to rename a field whose name cannot be written in a reference. */
-export function renaming(name: string): string {
-  return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${referable(name)} }`;
+/** Returns the advice to rename a field whose name cannot be written in a reference. `to`: the new name. */
+export function renaming(name: string, to = referable(name)): string {
+  return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${to} }`;
 }
 
 /** Returns advice for a name in braces that cannot be a field reference, with the most likely advice first. */

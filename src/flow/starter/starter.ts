@@ -1,4 +1,5 @@
 import { isLoopback } from '../../core/template/target.ts';
+import { isReferable } from '../../core/template/template.ts';
 import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
 import { randomValues } from './random-values.ts';
 import { type Example, fieldsOf, plainName, type Referring, withReferences } from './starter-references.ts';
@@ -10,6 +11,8 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly text: string;
   /** True if the request uses fields, and so can differ from record to record. */
   readonly usesFields: boolean;
+  /** A reference to a field that the request could use, such as `{{id}}`. */
+  readonly reference: string;
   /** True if the request goes to another machine without TLS. */
   readonly needsAllowHttp: boolean;
 }
@@ -34,6 +37,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     text: flowText(node, referring, { ...about, examples: sent }),
     notes: [...referring.notes, ...cleaned.notes, ...exampleNotes(sent), ...randomValues(node)],
     usesFields: fieldsOf(node).length > 0,
+    reference: `{{${example?.columns.find(isReferable) ?? 'name'}}}`,
     needsAllowHttp: isPlainHttp(node.url),
   };
 }

@@ -279,7 +279,7 @@ export class FileOutput implements Output {
 
   async #save(checkpoint: Checkpoint, marks: readonly Mark[]): Promise<void> {
     const { journal } = this.#parts;
-    if (journal && checkpoint.records + checkpoint.beyond.length > 0 && isNew(checkpoint, this.#saved)) {
+    if (journal && isNew(checkpoint, this.#saved)) {
       await this.#sync();
       await journal.add(checkpoint, marks);
     }
@@ -292,5 +292,9 @@ export class FileOutput implements Output {
 }
 
 function isNew(checkpoint: Checkpoint, before: Checkpoint): boolean {
-  return (['written', 'failed', 'filtered', 'credits'] as const).some((count) => checkpoint[count] !== before[count]);
+  const spent = ({ costs, tokens }: Checkpoint) => JSON.stringify([costs, tokens]);
+  return (
+    (['written', 'failed', 'filtered', 'credits'] as const).some((count) => checkpoint[count] !== before[count]) ||
+    spent(checkpoint) !== spent(before)
+  );
 }

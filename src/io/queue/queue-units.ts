@@ -192,7 +192,8 @@ export class QueueUnits implements Units {
     this.#closing = closing;
     this.#tellAll({ kind: 'closing', ...closing });
     void this.#note({ closing: this.#sealed(closing, 'closing') });
-    if (closing.phase === 'stopped') this.#leaveAll();
+    // Without a worker, no record is in progress that could still finish.
+    if (closing.phase === 'stopped' || this.#able().length + this.#workers.size === 0) this.#leaveAll();
   }
 
   end(): void {

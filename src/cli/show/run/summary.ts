@@ -185,8 +185,9 @@ function lastingLines(tally: Tally): string[] {
   const lasting = sortedGroups(tally).filter(({ status = 0 }) => status >= 400 && status <= 499 && !passing.has(status));
   const failed = lasting.reduce((sum, group) => sum + group.count, 0);
   if (failed === 0 || tally.failed === 0) return [];
+  const [statuses, cause] = lasting.every(({ status }) => status === 401) ? ['401', 'credential'] : ['4xx', 'flow or the data'];
   return [
-    `  ${formatCount(failed)} of ${formatCount(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data changes`,
+    `  ${formatCount(failed)} of ${formatCount(tally.failed + tally.passedThrough)} are ${statuses}: they will fail again unless the ${cause} changes`,
   ];
 }
 

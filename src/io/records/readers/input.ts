@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { AutomateError } from '../../../core/failure.ts';
+import { similarFile } from '../../files/similar-file.ts';
 import { statOf } from '../../files/stat.ts';
 import { inputError } from './record-reader.ts';
 
@@ -86,5 +87,6 @@ const reasons: Record<string, string> = {
 /** Returns the error for an input that cannot be opened or read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
-  return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, { cause: error });
+  const similar = code === 'ENOENT' ? similarFile(name) : '';
+  return inputError(name, `${reasons[code ?? ''] ?? `cannot be read: ${message}`}${similar}`, { cause: error });
 }
