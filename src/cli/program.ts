@@ -103,7 +103,8 @@ function joinedWords(value: unknown): unknown {
  */
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
   const option = writtenWithOneDash(command);
-  if (option !== undefined) throw new AutomateError('usage', `found -${option}; did you mean --${option}, with two dashes?`);
+  const help = `(see automate ${command.parent?.parent ? `${command.parent.name()} ` : ''}${command.name()} --help)`;
+  if (option !== undefined) throw new AutomateError('usage', `found -${option}; did you mean --${option}, with two dashes?\n${help}`);
   if (tooManyArguments !== undefined) throw new AutomateError('usage', tooManyArguments);
   (command as Command & { unknownCommand(): void }).unknownCommand();
 }

@@ -102,6 +102,16 @@ describe('automate credentials set', () => {
     expect(second).toMatchObject({ env: 'staging', hosts: ['api.example.com', '*.example.org', 'b.example:8443'] });
   });
 
+  test('warns about a secret that includes the word "Bearer"', async () => {
+    const place = await vaultPlace();
+    const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { env: place.env, stdin: 'Bearer canary-7f3a' });
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'warning: the secret begins with "Bearer ", which "auth: { type: bearer }" adds itself: store only the text after it',
+    );
+    expect(stderr).not.toContain('canary');
+  });
+
   test('warns about an environment variable that takes precedence, and about a secret too short to be masked', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], {

@@ -27,7 +27,7 @@ describe('a run whose first 20 records all fail with the same error', () => {
     const { code, stderr, place, sent } = await against(() => ({ status }), { more: bearer });
     expect([code, sent()]).toEqual([5, 20]);
     expect(stderr).toContain(`reason: the first 20 records all failed at ask with http ${status}\n`);
-    expect(stderr).toContain('the server refused the credential; check it with:\n    automate credentials check crm-token\n');
+    expect(stderr).toContain('the server refused the credential; see which one is used:\n    automate credentials show crm-token\n');
     expect(stderr).toContain(resume);
     expect(lines(await place.read('failed.csv'))).toBe(21);
   });
@@ -55,7 +55,7 @@ describe('a run whose first 20 records all fail with the same error', () => {
 
   test("suggests a command with the credential's environment", async () => {
     const { stderr } = await against(() => ({ status: 401 }), { more: bearer, args: ['--env', 'staging'] });
-    expect(stderr).toContain('automate credentials check crm-token --env staging\n');
+    expect(stderr).toContain('automate credentials set crm-token --env staging\n');
   });
 
   test('can be resumed, and then processes the remaining records', async () => {

@@ -364,13 +364,24 @@ describe('automate retry, before it sends anything', () => {
       [await retry(), 'out.csv has no failed records to retry: there is no out.csv.automate-failed', 'flow.yaml --in out.errors.csv'],
       [await whole.automate(['retry', 'out.csv']), 'out.csv has no failed records to retry', 'FLOW --in ERRORS'],
       [await place.automate(['retry', '-']), 'expected an output file, found stdout', 'FLOW --in ERRORS'],
-      [await place.automate(['retry', 'none.csv']), 'none.csv has no failed records to retry', 'FLOW --in ERRORS'],
     ] as const;
     for (const [{ code, stderr }, message, way] of cases) {
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
       expect(stderr).toContain(`automate run ${way} --out other.csv`);
     }
+    expect(await place.automate(['retry', 'ou.csv'])).toMatchObject({
+      code: 2,
+      stderr: 'automate: ou.csv: there is no such file; did you mean "out.csv"?\n',
+    });
     expect(server.calls).toEqual([]);
+  });
+
+  test('refuses an errors file, and prints the command for its output', async () => {
+    const { place } = await failedRun();
+    expect(await place.automate(['retry', 'out.errors.csv'])).toMatchObject({
+      code: 2,
+      stderr: 'automate: out.errors.csv is an errors file; give the output: automate retry out.csv\n',
+    });
   });
 
   test('refuses a damaged list of failed records', async () => {

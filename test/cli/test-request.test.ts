@@ -211,7 +211,11 @@ describe('the record that test-request uses', () => {
   test('is refused if --record is greater than the number of records', async () => {
     const { automate } = await preview(people());
     const none = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
-    expect(none).toMatchObject({ code: 6, stdout: '', stderr: 'automate: rows.csv has no record 3\n' });
+    expect(none).toMatchObject({
+      code: 6,
+      stdout: '',
+      stderr: 'automate: rows.csv has no record 3, only 2 records (--record counts from 1)\n',
+    });
   });
 
   test('is refused without a field that the flow uses, unless --set adds the field', async () => {

@@ -20,6 +20,14 @@ describe('a flow checked with automate validate', () => {
     expect(await validate({ 'flow.yaml': flow() })).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
   });
 
+  test('is reported if it uses no field of the input', async () => {
+    const { code, stdout } = await validate({ 'flow.yaml': 'nodes: [{ type: set, fields: { a: "1" } }]', 'rows.csv': 'id\n1\n' }, [
+      ...['--in', 'rows.csv'],
+    ]);
+    const without = '; no node uses a field of the input, so each record gets the same values';
+    expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node${without}\n`]);
+  });
+
   test.each([
     ['rows.csv', 'id,city\n1,Oslo\n'],
     ['rows.tsv', 'city\tid\n'],

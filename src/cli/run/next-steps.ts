@@ -102,11 +102,11 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
 function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): NextStep[] {
   const names = [...new Set(node.action?.credentials.map(({ field }) => field))];
   return names.flatMap((name) => {
-    const command = (act: string) =>
+    const lineFor = (act: string) =>
       ['automate', 'credentials', act, name, ...(env === undefined ? [] : ['--env', env])].map(shellWord).join(' ');
     return [
-      { why: 'the server refused the credential; see which one is used', command: command('show') },
-      { why: 'if it is wrong or too old, store it again', command: command('set') },
+      { why: 'the server refused the credential; see which one is used', command: lineFor('show') },
+      { why: 'if it is wrong or too old, store it again', command: lineFor('set') },
     ];
   });
 }
