@@ -20,7 +20,7 @@ export class WorkerLedger implements PaidLedger {
   readonly #taken = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
-  /** The credits that the worker can still take: infinity if credits are not limited, and 0 until the run has told. */
+  /** The credits that the worker can still take: infinity if credits are not limited, and 0 until the first answer of the run. */
   #left = 0;
   #isScarce = false;
   #usedMs = 0;
