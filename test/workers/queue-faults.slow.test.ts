@@ -491,6 +491,19 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     expect((await client.keys('*')).filter((key) => /:run:|:units:(?!id|meta|events|marker)/.test(key))).toEqual([]);
   });
 
+  test('does not wait for records in progress after Ctrl-C', async () => {
+    const { server, run } = await queuedRun();
+    const { child, finished } = run();
+    const said = textOf(child);
+    await until(() => said().includes('waiting for a worker'));
+    child.kill('SIGINT');
+    const { code, stderr } = await finished;
+    expect(code).toBe(130);
+    // This line is printed every 10 s, and the run would wait for 10 s.
+    expect(stderr.match(/waiting for a worker/g)).toHaveLength(1);
+    expect(server.requests).toHaveLength(0);
+  });
+
   test('exits with 7 and prints which credential the workers lack', async () => {
     const { redis, place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
     worker();
