@@ -4,7 +4,7 @@ import type { RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { compileFlow, type FlowFileOptions } from '../flow/flow-file.ts';
 import { type SetFields, withSetFields } from '../flow/set-fields.ts';
 import { isTable } from '../input/input.ts';
-import type { ClaimedRun } from '../run-request.ts';
+import type { OpenRun } from '../run-request.ts';
 import { version } from '../version.ts';
 
 /** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */
@@ -27,6 +27,8 @@ export interface Manifest {
   readonly csvSafe: boolean;
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
   readonly hasTextCells: boolean;
+  /** True if the credits of the run are limited. */
+  readonly isLimited: boolean;
   /** True if the run continues even if no server responds. */
   readonly keepsGoing: boolean;
   /** True if workers must report every attempt to send a request. */
@@ -35,7 +37,7 @@ export interface Manifest {
 
 /** Returns the manifest of a run. `cacert` and `files` must already have the form that the workers need. */
 export function manifestOf(
-  { request, claim, source }: ClaimedRun,
+  { request, claim, source, session }: OpenRun,
   wantsAttempts: boolean,
   { cacert, files: runFiles }: Pick<Manifest, 'cacert' | 'files'>,
 ): Manifest {
@@ -55,6 +57,7 @@ export function manifestOf(
     columns: plan.columns(source.columns ?? []),
     csvSafe: options.csvSafe ?? false,
     hasTextCells: isTable(source.format),
+    isLimited: session.ledger.isLimited,
     keepsGoing: options.keepGoing ?? false,
     wantsAttempts,
   };

@@ -20,16 +20,17 @@ export class WorkerLedger implements PaidLedger {
   readonly #taken = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
-  /** The credits that the worker can still take: infinity if credits are not limited, and 0 until the first answer of the run. */
-  #left = 0;
+  /** The credits that the worker can still take: infinity if credits are not limited, otherwise 0 until the first answer of the run. */
+  #left: number;
   #isScarce = false;
   #usedMs = 0;
   #spent = 0;
   #willGiveBack = false;
 
-  constructor(link: RunLink, prices: ReadonlyMap<string, Price>, clock: Clock) {
+  constructor(link: RunLink, prices: ReadonlyMap<string, Price>, isLimited: boolean, clock: Clock) {
     this.#link = link;
     this.#prices = prices;
+    this.#left = isLimited ? 0 : Number.POSITIVE_INFINITY;
     this.#clock = clock;
   }
 

@@ -114,11 +114,11 @@ export class WorkerRun {
   async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
     const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
-    const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells } = manifest;
+    const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
     const routes = new Routes(how);
     const certified = await certifiedRoutes(plan.certificates, credentials, how);
-    const ledger = new WorkerLedger(link, pricesOf(plan, env), clock);
+    const ledger = new WorkerLedger(link, pricesOf(plan, env), isLimited, clock);
     this.#ledger = ledger;
     const { allowHttp } = flow.options;
     const ports = wire({
