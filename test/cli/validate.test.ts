@@ -21,10 +21,11 @@ describe('a flow checked with automate validate', () => {
   });
 
   test('is reported if it uses no field of the input', async () => {
-    const { code, stdout } = await validate({ 'flow.yaml': 'nodes: [{ type: set, fields: { a: "1" } }]', 'rows.csv': 'id\n1\n' }, [
-      ...['--in', 'rows.csv'],
-    ]);
-    const without = '; no node uses a field of the input, so each record gets the same values';
+    const { code, stdout } = await validate(
+      { 'flow.yaml': 'nodes: [{ type: http, url: "https://api.example.com/users/99" }]', 'rows.csv': 'id\n1\n' },
+      [...['--in', 'rows.csv']],
+    );
+    const without = '; no node uses a field of the input, so every record sends the same requests';
     expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node${without}\n`]);
   });
 

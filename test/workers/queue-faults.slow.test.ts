@@ -370,6 +370,17 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     expect(asked()).toBe(3);
   });
 
+  test('begin hardly more records than the credits can complete', async () => {
+    const { place, server, twoWorkers, run } = await queuedRun();
+    const node = (field: string) => `  - { type: http, url: "${server.origin}/1{{id}}", map: { ${field}: name } }\n`;
+    await place.write('flow.yaml', `nodes:\n${node('a')}${node('b')}`);
+    await twoWorkers();
+    expect((await run(['--max-credits', '30']).finished).code).toBe(5);
+    const { written, failed, waiting } = JSON.parse(await place.read('summary.json'));
+    // 30 credits are enough for 15 records.
+    expect(written + failed + waiting).toBeGreaterThanOrEqual(11);
+  });
+
   test('spend together no more credits than the run allows', async () => {
     const { place, server, twoWorkers, run } = await queuedRun();
     const [first] = await twoWorkers();

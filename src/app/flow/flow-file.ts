@@ -9,6 +9,7 @@ import { FlowError, type Problem } from '../../core/failure.ts';
 import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
 import { compile } from '../../flow/compile.ts';
 import type { VariableChoice } from '../../flow/variables/variables.ts';
 import { createClock } from '../../io/clock/clock.ts';
@@ -149,7 +150,7 @@ function missingReason(file: string, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') return `there is no such file${similarFile(file)}`;
   if (error.code !== 'EISDIR') return systemReason(error);
   const inside = join(file, 'flow.yaml');
-  return statOf(inside) ? `it is a folder; did you mean ${JSON.stringify(inside)}?` : 'it is a folder';
+  return `it is a folder${statOf(inside) ? didYouMean(inside, [inside]) : ''}`;
 }
 
 /** Returns the problem of a flow file that is not UTF-8. The message does not quote the line, because secrets in it could not be masked. */

@@ -19,7 +19,7 @@ export interface DeskParts {
   readonly saveNames: SaveNames;
   /** The credits that a call costs, keyed by node. */
   readonly prices: ReadonlyMap<string, { readonly credits: number }>;
-  readonly workers: number;
+  workers(): number;
   report(event: Event): void;
   warn(message: string): void;
   readonly attempt?: Trace | undefined;
@@ -124,8 +124,9 @@ export class RunDesk implements WorkerDesk {
    * last credits, waits until they return some.
    */
   async #takeCalls(worker: number, node: string, most: number): Promise<PaidCalls> {
-    const { ledger, workers } = this.#parts;
+    const { ledger } = this.#parts;
     for (;;) {
+      const workers = this.#parts.workers();
       const isPlenty = !ledger.isLimited || ledger.affords([[node, most * workers]]);
       const wanted = isPlenty ? most : 1;
       let calls = 0;

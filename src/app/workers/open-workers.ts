@@ -52,7 +52,7 @@ export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared
     spending: ports.spending,
     saveNames: ports.saveNames,
     prices: pricesOf(request.plan, request.options.env),
-    workers: children.count,
+    workers: () => children.count,
     report: ports.report,
     warn,
     attempt,

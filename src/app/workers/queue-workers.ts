@@ -39,8 +39,9 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
   const { plan, options, retried } = request;
   const { attempt, warn } = follower;
   const desk = new RunDesk({
-    ...{ ledger, spending: ports.spending, saveNames: ports.saveNames, prices: pricesOf(plan, options.env), workers: 1 },
+    ...{ ledger, spending: ports.spending, saveNames: ports.saveNames, prices: pricesOf(plan, options.env) },
     ...{ report: ports.report, warn, attempt },
+    workers: () => Math.max(1, units.alive),
   });
   const cacert = options.cacert === undefined ? undefined : readFileSync(options.cacert, 'utf8');
   const watch = new WorkerWatch(run, queue, follower);
@@ -51,7 +52,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     pid: String(process.pid),
     started: new Date(progress.startedAtMs).toISOString(),
   };
-  const units = new QueueUnits(queue, {
+  const units: QueueUnits = new QueueUnits(queue, {
     ...{
       run: claim.run,
       manifest: manifestOf(run, attempt !== undefined, { cacert, files: { folder: undefined } }),

@@ -44,7 +44,8 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
     },
   ]);
   for (const note of plan.notes) await terminal.print(note);
-  const fields = plan.reads.any || plan.reads.fields.size > 0 ? against(given, read) : withoutFields(given);
+  const isSame = !plan.reads.any && plan.reads.fields.size === 0 && allSteps(plan.steps).some(({ node }) => node.action);
+  const fields = isSame ? withoutFields(given) : against(given, read);
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${fields}`);
   return exitCodes.success;
 }
@@ -64,9 +65,9 @@ function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): 
   return `; references are checked against the first records of ${input}: later records may have different fields`;
 }
 
-/** Returns the part of a message about a flow that uses no field of its input; empty without an input. */
+/** Returns the part of a message about a flow that sends requests, but uses no field; empty without an input. */
 function withoutFields({ in: input }: Chosen): string {
-  return input === undefined ? '' : '; no node uses a field of the input, so each record gets the same values';
+  return input === undefined ? '' : '; no node uses a field of the input, so every record sends the same requests';
 }
 
 /** Returns the checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */

@@ -101,8 +101,8 @@ async function recordOf(
   options: WithInputs<TestRequestOptions>,
 ): Promise<{ item: Item; columns?: readonly string[] }> {
   const end = { offset: 0, line: 0 };
-  let read = 0;
   if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
+  let read = 0;
   const source = await openInput({ ...options, in: options.in });
   try {
     const columns = [...(source.columns ?? []), ...setNames(options)];

@@ -192,8 +192,8 @@ export class QueueUnits implements Units {
     this.#closing = closing;
     this.#tellAll({ kind: 'closing', ...closing });
     void this.#note({ closing: this.#sealed(closing, 'closing') });
-    // Without a worker, no record is in progress that could still finish.
-    if (closing.phase === 'stopped' || this.#able().length + this.#workers.size === 0) this.#leaveAll();
+    if (closing.phase === 'stopped') this.#leaveAll();
+    else if (!this.#hasWorker()) void this.#leaveWithoutWorker();
   }
 
   end(): void {
@@ -320,6 +320,16 @@ export class QueueUnits implements Units {
       this.#workers.delete(id);
     }
     if (!this.#isEnding) this.#options.looked(this.#living);
+  }
+
+  #hasWorker(): boolean {
+    return this.#able().length + this.#workers.size > 0;
+  }
+
+  /** Leaves all units if there is no worker: then no record is in progress that could still finish. Looks for new workers first. */
+  async #leaveWithoutWorker(): Promise<void> {
+    await this.#look();
+    if (!this.#hasWorker() && !this.#parts.redis.isAway) this.#leaveAll();
   }
 
   #most(): void {
