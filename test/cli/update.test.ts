@@ -266,6 +266,27 @@ describe('automate run --update', () => {
     expect([code, stderr, asked()]).toEqual([2, expect.stringContaining(message), []]);
   });
 
+  describe('with --no-input', () => {
+    const once = ['run', 'flow.yaml', '--no-input', '--set', 'id=1', '--out', 'out.csv', '--update'];
+
+    test.each([[[]], [['--resume']], [['--replace']], [['--dry-run']]])('is refused without --max-age (and %j)', async (more) => {
+      const { automate, asked, files } = await firstDay();
+      const { code, stderr } = await automate([...once, ...more]);
+      expect(code).toBe(2);
+      expect(stderr).toContain('would never send anything again');
+      expect(stderr).toContain('--max-age 1d');
+      expect([asked(), await files()]).toEqual([[], ['flow.yaml', 'rows.csv']]);
+    });
+
+    test('reuses the rows of the only record until they are older than --max-age', async () => {
+      const { automate, asked } = await firstDay();
+      expect((await automate([...once, '--max-age', '1d'])).code).toBe(0);
+      expect(asked()).toEqual(['/1']);
+      expect((await automate([...once, '--max-age', '1d'])).stderr).toEqual(unchanged(1));
+      expect(asked()).toEqual([]);
+    });
+  });
+
   test('is required by --max-age', async () => {
     const { automate } = await firstDay();
     expect((await automate([...run.slice(0, -1), '--max-age', '3d'])).code).toBe(2);

@@ -184,7 +184,7 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
 }
 
 /** Throws if an option cannot be combined with --update. */
-function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
+function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
@@ -192,6 +192,10 @@ function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOpti
     if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
     return;
   }
+  if (noInput && maxAge === undefined)
+    refuse(
+      '--update with --no-input would never send anything again: its one record has no fields that could change\nsay how old its rows may become, such as --max-age 1d, or leave --update out',
+    );
   if (files.isStreamed) refuse('--update needs an output file, because it reuses its rows\ngive one with --out');
   if (!canResume(files))
     refuse(
