@@ -36,6 +36,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     if (records !== undefined) return `: add --records ${shellWord(records)}`;
     return hint === undefined ? '' : `\n${inputHints[hint]}`;
   },
+  'input-changed': () => '\nrun this again once no other program writes to the file',
   'unknown-format': ({ of, formats }) =>
     of === 'in'
       ? `\nor give its format: --in-format ${formats.join(', ')}`

@@ -26,7 +26,7 @@ Exit codes:
   3    the flow is not valid
   4    finished, but some records failed
   5    stopped early, such as by a limit; --resume continues
-  6    the input cannot be read
+  6    the input cannot be read, or has changed while it was read
   7    a credential or connection is missing or refused
   73   the output exists or is in use, or a port is in use
   74   the output cannot be written

@@ -47,6 +47,8 @@ export interface ErrorDetails {
     readonly failed: number;
     readonly files: { readonly out: string; readonly errors: string | undefined };
   };
+  /** The input was overwritten or cut off while it was read, so that the records might be a mixture of its old and new content. */
+  readonly 'input-changed': None;
   /** The format cannot be derived from the file name of the input or output. */
   readonly 'unknown-format': { readonly of: 'in' | 'out'; readonly formats: readonly string[] };
   /** The first line of an NDJSON file is a list of records instead of a single record. */

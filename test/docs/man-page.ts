@@ -34,7 +34,7 @@ const exitCodes = [
   ['3', 'the flow is not valid'],
   ['4', 'finished, but some records failed'],
   ['5', 'stopped early by a limit; --resume continues'],
-  ['6', 'the input cannot be read'],
+  ['6', 'the input cannot be read, or has changed while it was read'],
   ['7', 'a credential or connection is missing or refused'],
   ['73', 'the output exists, or another run is writing it'],
   ['74', 'the output cannot be written'],

@@ -42,7 +42,9 @@ export function messageInRun(reason: CodedMessage, written: WrittenRun): string 
   const brokenInput = detailsOf(reason, 'input-broken');
   const brokenOutput = detailsOf(reason, 'output-broken');
   if (!brokenInput && !brokenOutput) return messageWithAdvice(reason);
-  const message = messageWithAdvice((reason as Error).cause as CodedMessage);
+  const cause = (reason as Error).cause as CodedMessage;
+  if (brokenInput && cause.code === 'input-changed') return [cause.message, ...startOverLines(brokenInput, written)].join('\n');
+  const message = messageWithAdvice(cause);
   if (brokenInput) return [message, ...restLines(brokenInput, written)].join('\n');
   const { records } = brokenOutput as ErrorDetails['output-broken'];
   const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
@@ -58,6 +60,15 @@ function restLines({ records, written: rows, failed, files }: ErrorDetails['inpu
   const others = [...(isStreamed ? [] : ['--out']), ...(keepsErrors ? ['--errors'] : [])];
   const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
   return [`${doneText(rows, failed, files)}; once the input is corrected, run the rest with ${rest}`];
+}
+
+/** Returns lines that say what is in the output of a run whose input has changed, and the command that starts over. */
+function startOverLines({ written: rows, failed, files }: ErrorDetails['input-broken'], written: WrittenRun): string[] {
+  const done = rows + failed === 0 ? [] : [`${doneText(rows, failed, files)}; they can be a mixture of the old and the new content`];
+  const hasFile = isFileOrFree(files.out) || (files.errors !== undefined && failed > 0);
+  const more = written.options.replace || !hasFile ? [] : ['--force'];
+  const command = runAgain(written, (_, { about }) => about !== 'start', more);
+  return [...done, 'start over once no other program writes to the file:', `  ${command}`];
 }
 
 function doneText(written: number, failed: number, { out, errors }: ErrorDetails['input-broken']['files']): string {

@@ -53,7 +53,11 @@ async function* textOfFile(file: string): AsyncGenerator<string> {
   const input = await openInput(file, process.stdin);
   const bytes = file.endsWith('.gz') ? gunzip(input.bytes(0), file) : input.bytes(0);
   const decoder = new TextDecoder();
-  for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+  try {
+    for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+  } finally {
+    await input.close();
+  }
   yield decoder.decode();
 }
 

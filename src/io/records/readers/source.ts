@@ -50,7 +50,7 @@ export interface Source {
   readonly firstFields: readonly string[] | undefined;
   /**
    * Yields the records. Reads at most one chunk of text ahead. May be called only once. Throws an AutomateError (`input`) if the rest of
-   * the input cannot be read.
+   * the input cannot be read, or if the file was overwritten or cut off while it was read.
    */
   read(): AsyncGenerator<readonly Item[]>;
   /** Size of the input file in bytes; undefined for a stream. */
@@ -139,6 +139,9 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
       yield* readItems(rest);
     } catch (error) {
       if (!isClosed) throw error;
+    } finally {
+      // A change of the file is also the most likely reason for an error while it is read.
+      if (!isClosed) input.refuseChange();
     }
   }
 }

@@ -45,6 +45,8 @@ export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Pro
           for await (const more of rows) yield toItems(more);
         } catch (error) {
           if (!isClosed) throw error;
+        } finally {
+          if (!isClosed) zip.refuseChange();
         }
       },
       totalBytes: input.totalBytes,

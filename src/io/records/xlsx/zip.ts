@@ -8,6 +8,7 @@ import { type Entry, fromFdPromise } from 'yauzl';
 import { AutomateError } from '../../../core/failure.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { type Input, readError } from '../readers/input.ts';
+import { ReadCheck } from '../readers/read-check.ts';
 import { inputError } from '../readers/record-reader.ts';
 
 /** The zip archive of a workbook. The paths of its files are not case-sensitive. */
@@ -17,6 +18,8 @@ export interface Zip {
   size(part: string): number;
   /** Returns a stream of the decompressed content of a file in the archive. */
   read(part: string): Promise<Readable>;
+  /** Throws an AutomateError (`input`) if the archive was overwritten or cut off since it was opened. */
+  refuseChange(): void;
   close(): Promise<void>;
 }
 
@@ -27,8 +30,10 @@ export interface Zip {
 export async function openZip(input: Input): Promise<Zip> {
   const file = input.isSeekable ? openFile(input.name) : await copyOf(input);
   try {
+    const check = new ReadCheck(file);
+    check.addWhole();
     refuseOther(file, input.name);
-    return await zipOf(file);
+    return { ...(await zipOf(file)), refuseChange: () => check.refuseChange(input.name) };
   } catch (error) {
     closeSync(file);
     throw error instanceof AutomateError ? error : damaged(input.name, error);
@@ -60,6 +65,7 @@ async function copyOf(input: Input): Promise<number> {
     try {
       rmSync(path);
       await pipeline(input.bytes(0), createWriteStream(path, { fd: file, autoClose: false }));
+      input.refuseChange();
       return file;
     } catch (error) {
       closeSync(file);
@@ -69,7 +75,7 @@ async function copyOf(input: Input): Promise<number> {
 }
 
 /** Reads the list of files in the zip archive. Closing the archive also closes the file descriptor. */
-async function zipOf(file: number): Promise<Zip> {
+async function zipOf(file: number): Promise<Omit<Zip, 'refuseChange'>> {
   const zip = await fromFdPromise(file, { lazyEntries: true, autoClose: false });
   const closed = new Promise<void>((resolve) => zip.once('close', resolve));
   const entries = new Map<string, Entry>();
