@@ -106,6 +106,12 @@ export type Event =
    */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
   | ConcurrencyEvent
+  /**
+   * An attempt of a node with `on_error: keep` got no answer, and no earlier attempt at this origin did. `origin-answered` is the first
+   * answer from an origin. Both are reported only by flows with such nodes, and by each process for itself.
+   */
+  | ({ readonly type: 'origin-unanswered'; readonly record: number; readonly origin: string } & FailureReport)
+  | { readonly type: 'origin-answered'; readonly origin: string }
   | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
   | ({ readonly type: 'record-passed-through'; readonly record: number } & FailureReport)

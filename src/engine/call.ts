@@ -3,7 +3,7 @@ import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import type { StopReason } from '../core/workers/closing.ts';
-import { UnreachableWatch } from './failure-limits.ts';
+import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates } from './gates.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
@@ -16,6 +16,8 @@ export interface Caller extends AttemptContext {
   readonly progress: Progress;
   /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
   isAbandoned(): boolean;
+  /** True if the record continues after a failure of the call (`on_error: keep`). */
+  readonly continues: boolean;
   /**
    * Receives the time of the most recent response, and the wait in ms that the server asks for. Such a wait then applies only to this
    * record, unless the server says that the quota is used up.
@@ -47,6 +49,8 @@ export interface CallTools {
   readonly phase: RunPhase;
   /** Ends the run because no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
+  /** True if the records can continue after failed calls, because a node has `on_error: keep`. */
+  readonly continues: boolean;
 }
 
 /** A call in progress. One credit is reserved for all its attempts together, and is spent or returned when the call ends. */
@@ -94,14 +98,17 @@ export class Calls {
   readonly #phase: RunPhase;
   /** Ends the run if no server responds at all; undefined if the run continues without responses. */
   readonly #unreachable: UnreachableWatch | undefined;
+  /** Notes which servers have answered; undefined if records never continue after a failed call. */
+  readonly #answers: AnswerWatch | undefined;
   /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
 
-  constructor({ ports, gates, phase, giveUp }: CallTools) {
+  constructor({ ports, gates, phase, giveUp, continues }: CallTools) {
     this.#ports = ports;
     this.#gates = gates;
     this.#phase = phase;
     this.#unreachable = giveUp && new UnreachableWatch(giveUp);
+    this.#answers = continues ? new AnswerWatch((event) => ports.report(event)) : undefined;
   }
 
   /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
@@ -232,7 +239,7 @@ export class Calls {
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slot.answered({ sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
-    this.#unreachable?.answered();
+    this.#noteAnswer(call);
     const waitMs = call.askedToWaitMs(result);
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
@@ -241,14 +248,25 @@ export class Calls {
 
   #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<FailedAttempt, 'responseMs'> {
     if (failure.sent) this.#settle(running);
-    if (failure.status === undefined) this.#unreachable?.failed(failure, call.gate.origin);
-    else this.#unreachable?.answered();
     failure.attempts = attempts;
+    if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
+    else this.#noteAnswer(call);
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
     const final = finalFailure(call.retry, failure, waitMs);
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
     if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
+  }
+
+  #noteAnswer({ gate: { origin } }: Call<unknown>): void {
+    this.#unreachable?.answered();
+    this.#answers?.answered(origin);
+  }
+
+  /** Notes that no server has responded. This can end the run, unless the record continues: a later node might replace the answer. */
+  #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: Caller, failure: Failure): void {
+    if (!continues) this.#unreachable?.failed(failure, origin);
+    else if (isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
   }
 
   /**

@@ -108,6 +108,10 @@ export class RecordContext implements NodeContext, Caller {
     return this.position.progress;
   }
 
+  get continues(): boolean {
+    return this.step.onError === 'keep' || this.position.keepsEarlier;
+  }
+
   get heard(): Position['heard'] {
     return this.position.heard;
   }
@@ -172,7 +176,7 @@ export class RecordContext implements NodeContext, Caller {
       step: position.step,
       isInner: true,
       take,
-      keepsEarlier: position.keepsEarlier || step.onError === 'keep',
+      keepsEarlier: this.continues,
       group: position.group,
       passedFailures: this.#failuresOfPass(),
       heard: waits ? heard : position.heard,

@@ -1,4 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
+import type { Event, FailureReport } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from '../core/workers/closing.ts';
@@ -83,6 +84,38 @@ export class UnreachableWatch {
     this.#hasGivenUp = true;
     const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
     this.#giveUp({ ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
+  }
+}
+
+/** Maximum number of origins whose answers are noted, because URLs can come from the records. */
+const maxOrigins = 1000;
+
+/**
+ * Reports attempts at origins that have not answered so far. Such attempts do not end a run if the records continue after them
+ * (`on_error: keep`), so the end of the run has to say that a server was never reached.
+ */
+export class AnswerWatch {
+  readonly #report: (event: Event) => void;
+  readonly #answered = new Set<string>();
+
+  constructor(report: (event: Event) => void) {
+    this.#report = report;
+  }
+
+  /** Notes that an origin has responded, no matter with which status. */
+  answered(origin: string): void {
+    if (this.#knows(origin)) return;
+    this.#answered.add(origin);
+    this.#report({ type: 'origin-answered', origin });
+  }
+
+  /** Notes an attempt at an origin that got no response. */
+  failed(failure: FailureReport, record: number, origin: string): void {
+    if (!this.#knows(origin)) this.#report({ type: 'origin-unanswered', record, origin, ...failure });
+  }
+
+  #knows(origin: string): boolean {
+    return this.#answered.has(origin) || this.#answered.size >= maxOrigins;
   }
 }
 

@@ -110,6 +110,77 @@ describe('a run whose server never responds', () => {
   });
 });
 
+describe('a run with a dead server whose failures are passed through', () => {
+  const dead = 'http://127.0.0.1:1';
+  const first = (more = '') =>
+    `{ type: http, id: first, url: "${dead}/{{id}}", on_error: keep, retry: { max: 0 }, map: { name: name } ${more} }`;
+  const second = (origin: string, more = '') =>
+    `{ type: http, id: second, url: "${origin}/{{id}}", when: has(_error), retry: { max: 0 }, map: { name: name } ${more} }`;
+
+  /** Runs a flow over 30 records. The server answers all requests. */
+  async function over(nodes: (origin: string) => readonly string[], args: readonly string[] = []) {
+    const server = await answeringServer(() => ({ body: { name: 'n' } }));
+    const flow = `nodes: [${nodes(server.origin).join(', ')}]\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(30) });
+    return { ...(await place.automate([...run, ...args])), place, sent: server.requests.length };
+  }
+
+  const warning = `warning: ${dead} was never reached: none of 30 attempts was answered\n`;
+
+  test.each([[[]], [['--concurrency', '16']], [['--workers', '2']]])(
+    'continues to the end if another server answers (%j)',
+    async (args) => {
+      const { code, stderr, sent, place } = await over((origin) => [first(), second(origin)], [...args, '--summary', 's.json']);
+      expect([code, sent, lines(await place.read('out.csv'))]).toEqual([0, 30, 31]);
+      expect(stderr).toContain(`  ${warning}    ${dead}: the connection was refused`);
+      expect(JSON.parse(await place.read('s.json'))).toMatchObject({
+        unanswered: [{ origin: dead, attempts: 30, message: expect.stringContaining('refused') }],
+      });
+    },
+  );
+
+  test('says with --quiet which server was never reached', async () => {
+    const { code, stderr } = await over((origin) => [first(), second(origin)], ['--quiet']);
+    expect([code, stderr]).toEqual([0, `${warning}  ${dead}: the connection was refused (ECONNREFUSED)\n`]);
+  });
+
+  test.each([
+    [
+      'in a batch',
+      (origin: string) => [
+        `{ type: http, id: first, url: "${dead}/all", method: POST, body: { ids: "{{items}}" }, batch: { size: 10, items: "{{id}}" }, on_error: keep, retry: { max: 0 }, map: { name: name } }`,
+        second(origin),
+      ],
+      3,
+    ],
+    [
+      'inside a loop that passes failures through',
+      (origin: string) => [
+        `{ type: loop, while: "false", max: 1, on_error: keep, nodes: [${first().replace('on_error: keep, ', '')}] }`,
+        second(origin),
+      ],
+      30,
+    ],
+  ])('counts the attempts of a node %s', async (_, nodes, attempts) => {
+    const { code, stderr } = await over(nodes, ['--quiet']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`none of ${attempts} attempts was answered`)]);
+  });
+
+  test('stops early if the server of a node that fails the records is dead, too', async () => {
+    const { code, stderr } = await over(() => [first(), second('http://127.0.0.1:2')]);
+    expect(code).toBe(5);
+    expect(stderr).toContain('reason: none of the first 10 attempts was answered: http://127.0.0.1:2: ');
+    expect(stderr).toContain(`warning: ${dead} was never reached: `);
+  });
+
+  test('does not call a server unreached if it answers at another node, or with an error', async () => {
+    const server = await answeringServer(() => ({ status: 500 }));
+    const refused = (origin: string) => first().replace(dead, origin);
+    const { code, stderr } = await over((origin) => [refused(server.origin), second(origin)], ['--quiet']);
+    expect([code, stderr]).toEqual([0, '']);
+  });
+});
+
 test('the --keep-going option does not accept a value', async () => {
   const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1'), 'rows.csv': idRows(1) });
   const { code, stderr } = await place.automate([...run, '--keep-going=yes']);

@@ -20,7 +20,7 @@ export class ChainMaker {
   constructor({ steps }: Plan, ports: WiredPorts, gates: Gates) {
     const phase = this.#phase;
     this.#gates = new RunGates(gates, phase);
-    const calls = new Calls({ ports, phase, gates: this.#gates, giveUp: undefined });
+    const calls = new Calls({ ports, phase, gates: this.#gates, giveUp: undefined, continues: false });
     const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
     this.#tools = { ports, phase, calls, batches };
   }

@@ -72,6 +72,13 @@ export interface FoundConcurrency {
   most: number;
 }
 
+/** The attempts at an origin that got no answer. */
+export interface UnansweredOrigin {
+  attempts: number;
+  /** The failure of the last attempt. */
+  failure: CodedMessage;
+}
+
 /** Counts the records for which a node got a short page. This is a page of a list that has fewer items than expected. */
 export interface ShortPages {
   records: number;
@@ -125,6 +132,10 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Limits on requests in flight, keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
+  /** Origins that have not answered any attempt, although records continued after these attempts. Keyed by origin. */
+  readonly unanswered: Map<string, UnansweredOrigin>;
+  /** Origins that have answered at least once. Empty unless a node has `on_error: keep`. */
+  readonly answeredOrigins: Set<string>;
   /** The reason why the run ended early; undefined if it did not end early. */
   stop: CodedMessage | undefined;
   ending: Ending | undefined;
@@ -160,6 +171,8 @@ export function createTally(): Tally {
     sources: new Set(),
     answered: new Map(),
     concurrency: new Map(),
+    unanswered: new Map(),
+    answeredOrigins: new Set(),
     stop: undefined,
     ending: undefined,
     ms: 0,
@@ -174,6 +187,9 @@ const maxRecords = 3;
  */
 const maxMessages = 64;
 
+/** Maximum number of origins whose attempts are counted, because URLs can come from the records. */
+const maxOrigins = 1000;
+
 type EventOf<Type> = Extract<Event, { readonly type: Type }>;
 
 /** A function for each type of event, which counts the event; `null` for events that are not counted. */
@@ -182,6 +198,11 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'call-failed': null,
   'gate-paused': null,
   concurrency: addConcurrency,
+  'origin-unanswered': addUnanswered,
+  'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
+    answeredOrigins.add(origin);
+    unanswered.delete(origin);
+  },
   'tool-progress': null,
   'server-started': null,
   'server-lost': null,
@@ -310,6 +331,13 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
   found.least = Math.min(found.least, to);
   found.most = Math.max(found.most, to);
   concurrency.set(key, found);
+}
+
+function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {
+  if (answeredOrigins.has(origin)) return;
+  const found = unanswered.get(origin);
+  if (!found && unanswered.size >= maxOrigins) return;
+  unanswered.set(origin, { attempts: (found?.attempts ?? 0) + 1, failure: { message, code, details } });
 }
 
 function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {

@@ -117,6 +117,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
         message: group.message,
         messages: frequentMessages(group).map(([message, times]) => ({ message, count: times })),
       })),
+      ...unansweredJson(tally),
       mapped: [...tally.hits.values()].flat(),
       ...lookupsJson(tally),
       ...attributionsJson(facts.attributions),
@@ -185,6 +186,12 @@ export function codedIn({ coded }: FailureGroup, message: string): CodedMessage 
 function concurrencyJson({ concurrency }: Tally): object {
   if (concurrency.size === 0) return {};
   return { concurrency: [...concurrency.values()].map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })) };
+}
+
+/** Returns the servers that were never reached, although records continued without them. */
+function unansweredJson({ unanswered }: Tally): object {
+  if (unanswered.size === 0) return {};
+  return { unanswered: [...unanswered].map(([origin, { attempts, failure }]) => ({ origin, attempts, message: failure.message })) };
 }
 
 /** Returns the tokens of each node that made LLM calls. */

@@ -53,8 +53,10 @@ export class LocalPassage implements Passage {
   constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {
     this.size = windowSize(plan);
     this.#gates = new RunGates(gates, phase, (event) => ports.report(event));
-    const calls = new Calls({ ports, gates: this.#gates, phase, giveUp });
-    this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input });
+    const steps = allSteps(plan.steps);
+    const continues = steps.some(({ onError }) => onError === 'keep');
+    const calls = new Calls({ ports, gates: this.#gates, phase, giveUp, continues });
+    this.#batches = new Batches({ steps, clock: ports.clock, calls, input });
     const partialRows = () => output.partialRows();
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });
     this.#budget = new Budget(plan, ports.ledger, phase);

@@ -47,6 +47,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...ignoredErrorLines(tally, colors),
     ...notRenamedLines(tally, colors),
     ...shortLines(tally, colors),
+    ...unansweredLines(tally, colors),
     ...cacheLines(tally, facts),
     ...tokenLines(tally, facts),
     ...fileLines(tally, facts),
@@ -111,17 +112,19 @@ function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
 }
 
 /**
- * Returns the summary of a run with --quiet. It is empty if nothing failed. Otherwise it contains the counts, the first failure of each
- * group, and the next steps.
+ * Returns the summary of a run with --quiet. If nothing failed, it contains only servers that were never reached. Otherwise it contains the
+ * counts, the first failure of each group, and the next steps.
  */
 export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
-  if (facts.exitCode === 0) return '';
+  const unanswered = unansweredLines(tally, colors);
+  if (facts.exitCode === 0) return unanswered.map((line) => line.slice(2)).join('\n');
   return [
     headline(tally, facts, colors),
     ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
     ...sortedGroups(tally).flatMap((group) =>
       messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, codedIn(group, group.message)),
     ),
+    ...unanswered,
     ...(facts.unchanged === undefined ? [] : fileLines(tally, facts)),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
@@ -275,6 +278,19 @@ function notRenamedLines({ notRenamed }: Tally, colors: ChalkInstance): string[]
         `  ${colors.yellow('warning:')} ${counted(records, 'record')} had no field ${JSON.stringify(field)} that ${node} could rename`,
     ),
   );
+}
+
+/** Number of unanswered origins to name. The others are only counted. */
+const shownOrigins = 3;
+
+/** Returns warnings about servers that were never reached, although their records count as successes (`on_error: keep`). */
+function unansweredLines({ unanswered }: Tally, colors: ChalkInstance): string[] {
+  const others = unanswered.size - shownOrigins;
+  const lines = [...unanswered].slice(0, shownOrigins).flatMap(([origin, { attempts, failure }]) => {
+    const none = attempts === 1 ? 'the only attempt was not answered' : `none of ${formatCount(attempts)} attempts was answered`;
+    return [`  ${colors.yellow('warning:')} ${origin} was never reached: ${none}`, ...messageLines('    ', failure)];
+  });
+  return [...lines, ...(others > 0 ? [`  ${colors.yellow('warning:')} ${counted(others, 'other server')} were never reached`] : [])];
 }
 
 function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
