@@ -7,6 +7,7 @@ import type { Plan } from '../core/plan.ts';
 import type { Ledger } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Gates } from '../engine/gates.ts';
+import type { SerialKeys } from '../engine/passage/serial.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import type { Routes } from '../io/http/routes.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
@@ -50,6 +51,14 @@ export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedPa
   };
 }
 
+/** A flow for which a runtime is opened. */
+export interface OpenedFlow {
+  readonly plan: Plan;
+  readonly file: string;
+  /** The keys of the calls that are under way, which all runtimes of the flow share. */
+  readonly serialKeys: SerialKeys;
+}
+
 /** A call that has not ended yet. */
 export interface CallUnderWay {
   readonly run: Run;
@@ -62,11 +71,13 @@ export class FlowRuntime {
   readonly #plan: Plan;
   readonly #shared: SharedParts;
   readonly #session: Session;
+  readonly #serialKeys: SerialKeys;
   readonly #followed: FollowedFlow | undefined;
   #callsUnderWay = 0;
 
-  private constructor(plan: Plan, shared: SharedParts, session: Session) {
+  private constructor({ plan, serialKeys }: OpenedFlow, shared: SharedParts, session: Session) {
     this.#plan = plan;
+    this.#serialKeys = serialKeys;
     this.#shared = shared;
     this.#session = session;
     this.#followed = shared.metrics?.follow(session.redactor.text(plan.name), plan, {
@@ -79,13 +90,11 @@ export class FlowRuntime {
    * Loads the flow's secrets and opens the ledger, which counts spent credits. `key` is the API key that pays; undefined for calls from the
    * web page. Throws a FlowError (`credential`) if a secret is missing.
    */
-  static async open(plan: Plan, file: string, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
+  static async open(flow: OpenedFlow, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say } = shared;
-    return new FlowRuntime(
-      plan,
-      shared,
-      await openSession(useOf(plan, file, env), shared, createMessages(say), { routes, key: payingNow(key, shared) }),
-    );
+    const use = useOf(flow.plan, flow.file, env);
+    const session = await openSession(use, shared, createMessages(say), { routes, key: payingNow(key, shared) });
+    return new FlowRuntime(flow, shared, session);
   }
 
   get redactor(): Redactor {
@@ -107,7 +116,7 @@ export class FlowRuntime {
     };
     const ports = { ...this.#session.ports.forRun(randomUUID(), event), ledger: paid };
     const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
-    const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates };
+    const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates, serialKeys: this.#serialKeys };
     const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
     if (followed) this.#countUntil(run.ended);
     return { run, output, credits: () => paid.spent };

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Trace } from '../core/action.ts';
 import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { AutomateError, errorOf, invalidOption } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
+import { AutomateError, errorOf } from '../core/failure.ts';
 import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
@@ -20,7 +19,7 @@ import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
 import type { Workers } from './workers/open-workers.ts';
-import { asksPublicServer, machineNeed, processNeed } from './workers/run-workers.ts';
+import { asksPublicServer, refuseWorkers } from './workers/run-workers.ts';
 
 /** The reason for stopping a run, and the resulting exit code. */
 export interface Stop extends StopReason {
@@ -118,7 +117,8 @@ class FlowRun implements RunHandle {
   async #claimAndRun(): Promise<RunResult> {
     const { id = randomUUID(), plan, flow, options, files, retried, startsOver = false } = this.#request;
     refuseWithoutFolder(plan, options);
-    if (options.queue !== undefined) await this.#openQueue(plan, options.queue);
+    refuseWorkers(plan, options);
+    if (options.queue !== undefined) await this.#openQueue(options.queue);
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
@@ -184,8 +184,7 @@ class FlowRun implements RunHandle {
   }
 
   /** Opens the queue of the run before the output is claimed or a request is sent. */
-  async #openQueue(plan: Plan, queue: string): Promise<void> {
-    refuseNeed('queue', processNeed(plan) ?? machineNeed(plan));
+  async #openQueue(queue: string): Promise<void> {
     const { options } = this.#request;
     const { messages, queue: given } = this.#surroundings;
     const { openQueue } = await import('./workers/open-queue.ts');
@@ -240,11 +239,6 @@ async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Endi
   if (claim.from.records + read + parked + session.ports.credits() > 0) return;
   await claim.undo?.();
   throw errorOf('credential', stop as CodedMessage);
-}
-
-/** Throws an AutomateError (`usage`) if the flow cannot run in workers. `need` is the reason; undefined if the flow can run in workers. */
-function refuseNeed(option: 'workers' | 'queue', need: string | undefined): void {
-  if (need !== undefined) throw invalidOption(option, need);
 }
 
 /** True if an output could not be written because the program that reads it had closed the pipe. */

@@ -3,6 +3,7 @@ import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { LoginNeed } from './auth/login-need.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
+import type { Fields } from './record.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';
 
 /** A credential that a flow refers to. */
@@ -52,12 +53,28 @@ export interface PlanOrigin {
   readonly options: object;
 }
 
+/** The records that go through a flow one after another, in the order of the input (`serial_by`). */
+export interface SerialOrder {
+  /** The fields or the expression, for messages. */
+  readonly label: string;
+  /** The input fields that every record needs, and those that records can lack. */
+  readonly needed: readonly string[];
+  readonly optional: readonly string[];
+  /**
+   * Returns the key of a record as it was read: records with the same key go one after another. Undefined for a record that waits for no
+   * other. Throws a Failure if an expression cannot be evaluated.
+   */
+  keyOf(fields: Fields): string | undefined;
+}
+
 /** A checked flow that is ready to run. */
 export interface Plan {
   readonly name: string;
   /** The description that the flow contains; undefined if it has none. */
   readonly description: string | undefined;
   readonly steps: readonly Step[];
+  /** The records that go one after another; undefined if all records can be under way at the same time. */
+  readonly serialOrder: SerialOrder | undefined;
   readonly credentials: readonly CredentialUse[];
   /** The client certificates of the connections that the flow uses. */
   readonly certificates: readonly ClientCertificate[];

@@ -103,24 +103,26 @@ function isEarlier(reason: StopReason | undefined, { ending, before }: StopReaso
   return reason?.ending === ending && reason.before !== undefined && before !== undefined && reason.before < before;
 }
 
-/** Lets one caller wait until another caller wakes it. */
+/** Lets callers wait until another caller wakes all of them. */
 export class Wakeup {
+  #waiting: Promise<void> | undefined;
   #wake: (() => void) | undefined;
 
   /** True while a caller waits. */
   get isAwaited(): boolean {
-    return this.#wake !== undefined;
+    return this.#waiting !== undefined;
   }
 
   /** Resolves when `wake` is called next. */
   wait(): Promise<void> {
-    return new Promise((resolve) => {
+    this.#waiting ??= new Promise((resolve) => {
       this.#wake = resolve;
     });
+    return this.#waiting;
   }
 
   wake(): void {
+    this.#waiting = undefined;
     this.#wake?.();
-    this.#wake = undefined;
   }
 }

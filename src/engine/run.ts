@@ -9,6 +9,7 @@ import { reportOf } from './call.ts';
 import { type MaxErrors, SameFailureWatch, tooManyErrors } from './failure-limits.ts';
 import type { Gates } from './gates.ts';
 import { LocalPassage, type Passage, type PassageTools } from './passage/passage.ts';
+import type { SerialKeys } from './passage/serial.ts';
 import { RunPhase } from './phase.ts';
 import { Window } from './window.ts';
 import { Writing } from './writing.ts';
@@ -20,6 +21,8 @@ export interface RunParts {
   readonly output: Output;
   readonly ports: Ports;
   readonly gates: Gates;
+  /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
+  readonly serialKeys?: SerialKeys | undefined;
   /** Receives every attempt of every call; undefined if the attempts are not needed. */
   readonly trace?: Trace | undefined;
   /** Creates the object that runs the records through the nodes. If undefined, the nodes run in this process. */
@@ -214,10 +217,10 @@ class RecordRun {
   }
 
   /**
-   * Returns the state of the input. This is `more` while finished records wait to be written, because then there will be room for more
-   * records.
+   * Returns the state of the input. This is `more` if the window is full and finished records wait to be written, because then there will be
+   * room for more records.
    */
   #inputState(): InputState {
-    return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
+    return this.#reading === 'blocked' && this.#unwritten > 0 && this.#window.isFull ? 'more' : this.#reading;
   }
 }

@@ -10,7 +10,7 @@ import { checkedBy } from './problems/issues.ts';
 import { nearReferenceWarnings } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
-import { removedFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
+import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
 /** Compiles a flow's text into a plan. Throws a FlowError that lists all problems if the flow has any. */
 export function compile(text: string, options: CompileOptions): Plan {
@@ -42,7 +42,9 @@ export function compile(text: string, options: CompileOptions): Plan {
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
+  const serialBy = flow?.serial_by;
   problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : removedFieldsIn(steps, source)));
+  if (options.columns) problems.push(...unknownSerialFields(serialBy, options.columns, source));
   const valid = steps.filter((step) => step !== undefined);
   if (problems.length > 0) {
     options.credentials?.(credentialsOf(valid, source));
@@ -50,7 +52,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     throw new FlowError(options.file, inOrder(problems), kind);
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
-  return planOf({ name, description: flow?.description }, valid, compilation);
+  return planOf({ name, description: flow?.description, serialBy }, valid, compilation);
 }
 
 /** Returns a warning for each credential of a flow whose URLs contain no literal origin: the credentials are then never sent. */

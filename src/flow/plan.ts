@@ -2,12 +2,18 @@ import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import { columnsAfterAll } from '../core/columns.ts';
 import { nullTests } from '../core/condition/condition.ts';
 import type { Problem } from '../core/failure.ts';
-import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan, type PlanVariables, type SerialOrder, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
 import { makersOf, readsOf } from './reads.ts';
+import { type SerialBy, serialOrderOf } from './records/serial-by.ts';
 import type { At, Source } from './source.ts';
-import { neededFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
+import { neededFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
+
+/** The options of the flow itself. */
+interface FlowOptions extends Pick<Plan, 'name' | 'description'> {
+  readonly serialBy: SerialBy | undefined;
+}
 
 /** The parts of a plan that do not come from its nodes. */
 interface PlanParts {
@@ -22,18 +28,20 @@ interface PlanParts {
 
 /** Creates the plan for the compiled nodes of a flow. */
 export function planOf(
-  { name, description }: Pick<Plan, 'name' | 'description'>,
+  { name, description, serialBy }: FlowOptions,
   steps: readonly PlacedStep[],
   { source, warnings, saved, certificates, literalOrigins }: PlanParts,
 ): Plan {
   const credentials = [...credentialsOf(steps, source), ...passphrasesOf(certificates, source)];
   const tools = toolsOf(steps, source);
+  const serialOrder = serialBy === undefined ? undefined : serialOrderOf(serialBy, mappingOf(source.value).serial_by);
   return {
     name,
     description,
     steps,
+    serialOrder,
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
-    notes: allSteps(steps).flatMap(({ node }) => node.notes ?? []),
+    notes: [...serialNotes(serialOrder), ...allSteps(steps).flatMap(({ node }) => node.notes ?? [])],
     savedConnections: saved,
     reads: readsOf(steps, source),
     makers: makersOf(steps, source, saved),
@@ -42,11 +50,16 @@ export function planOf(
     certificates: [...certificates.keys()],
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
-    neededFields: () => neededFieldsIn(steps),
+    neededFields: () => [...new Set([...(serialOrder?.needed ?? []), ...neededFieldsIn(steps)])],
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
-    unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),
+    unknownFields: (input, who) =>
+      inOrder([...unknownSerialFields(serialBy, input, source, who), ...unknownFieldsIn(steps, input, source, who)]),
   };
+}
+
+function serialNotes(order: SerialOrder | undefined): string[] {
+  return order ? [`serial_by: records with the same ${order.label} go through the flow one after another`] : [];
 }
 
 /** Returns the fields that expressions in the nodes' options test for null. */

@@ -3,8 +3,8 @@ import { connectionAuth, mcpAuth } from '../core/auth/auth.ts';
 import { clientCertificateOption } from '../core/auth/client-certificate.ts';
 import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
-import { condition, path } from '../core/options/expressions.ts';
-import { credentialName, headers, name } from '../core/options/names.ts';
+import { condition, expression, path } from '../core/options/expressions.ts';
+import { credentialName, fieldName, headers, name } from '../core/options/names.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { isMapping } from '../core/value/value.ts';
 
@@ -100,6 +100,12 @@ const variableOption = describedAs(
   z.union([variableValue, z.record(name, variableValue)]),
 );
 
+const serialField = fieldName.refine((text) => !/\{\{.*\}\}/.test(text), { error: 'expected the name of a field, without braces' });
+
+const serialBy = z.union([serialField, z.array(serialField).min(1, 'expected at least one field'), z.strictObject({ cel: expression })], {
+  error: 'expected a field such as email, a list of fields, or { cel: EXPRESSION }',
+});
+
 /** The schema of the whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
@@ -123,6 +129,11 @@ export const flowSchema = z.strictObject(
       .array(host)
       .default([])
       .describe('hosts inside your network to which requests can go even if the URL comes from the fields of a record'),
+    serial_by: serialBy
+      .optional()
+      .describe(
+        'records with the same value go through the whole flow one after another, in the order of the input: a field such as email, a list of fields, or { cel: EXPRESSION } over the record as it is read; records without a value do not wait',
+      ),
     nodes: z
       .array(z.unknown(), { error: 'expected a list of nodes' })
       .min(1, 'expected at least one node')

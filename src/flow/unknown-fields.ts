@@ -6,7 +6,8 @@ import { isReferable } from '../core/template/template.ts';
 import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
 import type { PlacedStep } from './compilation.ts';
 import { renaming } from './problems/near-references.ts';
-import type { Source } from './source.ts';
+import { type SerialBy, serialUses } from './records/serial-by.ts';
+import type { At, Source } from './source.ts';
 
 /**
  * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records, such
@@ -18,11 +19,34 @@ export function unknownFieldsIn(
   source: Source,
   who = 'no record',
 ): Problem[] {
-  return unknownAmong(steps, input, (use, step, known) => {
-    const delimiter = otherDelimiter(known);
-    const problem = problemAt(use, step, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}`, source);
-    return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
-  });
+  return unknownAmong(steps, input, (use, { at }, known) => unknownProblem({ use, at, known, who }, source));
+}
+
+/** A reference to a field that does not exist. */
+interface UnknownField {
+  readonly use: FieldUse;
+  /** The path of the node; empty for an option of the flow itself. */
+  readonly at: At;
+  /** The fields that exist. */
+  readonly known: readonly string[];
+  readonly who: string;
+}
+
+function unknownProblem({ use, at, known, who }: UnknownField, source: Source): Problem {
+  const delimiter = otherDelimiter(known);
+  const problem = problemAt(use, at, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}`, source);
+  return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
+}
+
+/** Returns a problem for each field to which `serial_by` refers, and that no record with these fields can have. */
+export function unknownSerialFields(
+  serialBy: SerialBy | undefined,
+  input: readonly string[],
+  source: Source,
+  who = 'no record',
+): Problem[] {
+  const uses = serialBy === undefined ? [] : serialUses(serialBy).filter(({ field }) => !input.includes(field));
+  return uses.map((use) => unknownProblem({ use, at: [], known: input, who }, source));
 }
 
 /**
@@ -34,8 +58,8 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
     ...(when?.fields ?? []),
   ]);
-  return unknownAmong(steps, [...new Set(named)], (use, step) =>
-    problemAt(use, step, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
+  return unknownAmong(steps, [...new Set(named)], (use, { at }) =>
+    problemAt(use, at, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
   );
 }
 
@@ -112,15 +136,15 @@ function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
 
-function problemAt({ field, at, isName, written }: FieldUse, step: PlacedStep, message: string, source: Source): Problem {
-  const place = [...step.at, ...at];
+function problemAt({ field, at, isName, written }: FieldUse, node: At, message: string, source: Source): Problem {
+  const place = [...node, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));
 }
 
 /** True for an option that contains a field's plain name, instead of a reference or an expression. Any field name is then allowed. */
 function takesAnyName(at: FieldUse['at']): boolean {
-  return isOnlyListed(at) || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
+  return isOnlyListed(at) || at[0] === 'carry' || at[0] === 'serial_by' || (at[0] === 'batch' && at[1] === 'match');
 }
 
 /** True for an option that refers to fields without braces. */

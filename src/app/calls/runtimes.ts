@@ -1,4 +1,5 @@
 import type { Plan } from '../../core/plan.ts';
+import { SerialKeys } from '../../engine/passage/serial.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { GivenVariables } from '../flow/flow-file.ts';
 import type { ServedFlow } from '../flow/flow-folder.ts';
@@ -41,6 +42,8 @@ export class Runtimes {
   readonly #now: () => number;
   readonly #runtimes = new Map<string, OpenRuntime>();
   readonly #closing = new Set<Promise<void>>();
+  /** The keys of each flow's calls that are under way, by the flow's id. */
+  readonly #serialKeys = new Map<string, SerialKeys>();
 
   constructor(shared: SharedParts, now: () => number) {
     this.#shared = shared;
@@ -77,11 +80,18 @@ export class Runtimes {
     if (found && found.flow === flow && this.#now() < found.untilMs) return found;
     if (found) this.#close(found);
     if (given.length > 0) this.#forgetOtherGiven();
-    const runtime = plan().then((found) => FlowRuntime.open(found, flow.path, this.#shared, key));
+    const serialKeys = this.#keysOf(flow);
+    const runtime = plan().then((found) => FlowRuntime.open({ plan: found, file: flow.path, serialKeys }, this.#shared, key));
     const open: OpenRuntime = { flow, given, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
     this.#runtimes.set(name, open);
     runtime.catch(() => this.#runtimes.get(name) === open && this.#runtimes.delete(name));
     return open;
+  }
+
+  #keysOf({ id }: ServedFlow): SerialKeys {
+    const keys = this.#serialKeys.get(id) ?? new SerialKeys();
+    this.#serialKeys.set(id, keys);
+    return keys;
   }
 
   #giveBackLater(open: OpenRuntime): void {

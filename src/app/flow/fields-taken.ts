@@ -16,5 +16,7 @@ export function fieldsTaken(plan: Plan): TakenField[] {
   const tested = plan.nullTests();
   const made = new Set(allSteps(plan.steps).flatMap(({ node }) => node.columns([])));
   const onlyTested = tested.filter((name) => !read.includes(name) && !made.has(name) && !answerNames.has(name));
-  return [...read, ...onlyTested].map((name) => ({ name, isOptional: tested.includes(name) }));
+  const serial = plan.serialOrder?.optional ?? [];
+  const all = [...new Set([...read, ...onlyTested, ...serial])];
+  return all.map((name) => ({ name, isOptional: tested.includes(name) || !read.includes(name) }));
 }

@@ -17,6 +17,7 @@ export function withSetColumns(columns: readonly string[], set: SetFields): stri
 export function withSetFields(plan: Plan, set: SetFields): Plan {
   if (set.length === 0) return plan;
   const columns = (before: readonly string[]) => withSetColumns(before, set);
+  const { serialOrder } = plan;
   const node: Step['node'] = { reads: [], columns, run: async (fields) => [withFields(fields, set)] };
   return {
     ...plan,
@@ -24,5 +25,6 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
     warnings: (input) => plan.warnings(input && columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),
+    serialOrder: serialOrder && { ...serialOrder, keyOf: (fields) => serialOrder.keyOf(withFields(fields, set)) },
   };
 }

@@ -39,6 +39,8 @@ export class RequestTest {
 
   /** Previews the request that a step (node) sends for a record. */
   async preview(step: Step, item: Item): Promise<Preview> {
+    const unordered = this.#serialFailure(item);
+    if (unordered) return { failure: unordered };
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
     if (skips(step, fields)) {
@@ -53,6 +55,16 @@ export class RequestTest {
     const { minCalls = 1 } = action;
     if (minCalls > 1) this.messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
     return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
+  }
+
+  /** Returns the failure of a record for which `serial_by` cannot be evaluated. */
+  #serialFailure({ fields }: Item): Failure | undefined {
+    try {
+      this.plan.serialOrder?.keyOf(fields);
+      return undefined;
+    } catch (error) {
+      return asFailure(error);
+    }
   }
 
   #unasked(reason: string): Preview {

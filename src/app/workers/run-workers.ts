@@ -1,3 +1,4 @@
+import { invalidOption } from '../../core/failure.ts';
 import { allSteps, dataFilesOf, type Plan, usesFiles } from '../../core/plan.ts';
 import { isRemote } from '../../core/tools/tools.ts';
 import { Gates } from '../../engine/gates.ts';
@@ -65,11 +66,24 @@ async function childWorkers(workers: number): Promise<RunWorkers> {
 }
 
 /**
- * Returns the reason why a flow must run in one process: it uses a public server, which accepts only one request at a time. Returns
- * undefined if workers can run the flow.
+ * Returns the reason why a flow must run in one process: it uses a public server, which accepts only one request at a time, or it has
+ * `serial_by`. Returns undefined if workers can run the flow.
  */
 export function processNeed(plan: Plan): string | undefined {
-  return asksPublicServer(plan) ? 'expected a flow that does not use a public server, which accepts only one request at a time' : undefined;
+  if (asksPublicServer(plan)) return 'expected a flow that does not use a public server, which accepts only one request at a time';
+  return serialNeed(plan);
+}
+
+/** Returns the reason why a flow with `serial_by` must run in one process; undefined for other flows. */
+function serialNeed({ serialOrder }: Plan): string | undefined {
+  if (!serialOrder) return undefined;
+  return `expected a flow without serial_by: only one process can let records with the same ${serialOrder.label} go one after another`;
+}
+
+/** Throws an AutomateError (`usage`) if the flow cannot run in the workers that the options ask for. */
+export function refuseWorkers(plan: Plan, { workers, queue }: Pick<RunOptions, 'workers' | 'queue'>): void {
+  const [option, need] = queue === undefined ? ['workers', serialNeed(plan)] : ['queue', processNeed(plan) ?? machineNeed(plan)];
+  if ((workers ?? queue) !== undefined && need !== undefined) throw invalidOption(option, need);
 }
 
 /** True if the flow sends requests to a public server. */

@@ -43,6 +43,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
     allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await currentAllowance(warn) : undefined,
     maxCredits: options.maxCredits,
     ...(options.update && { unchanged }),
+    serialBy: plan.serialOrder?.label,
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
   if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal.redactor);

@@ -11,6 +11,7 @@ import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
 import { lookForOld } from '../../app/update/claimed-memory.ts';
+import { refuseWorkers } from '../../app/workers/run-workers.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
@@ -144,6 +145,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
+  refuseWorkers(plan, options);
   const source = await openInput(options);
   try {
     checkInput(plan, source, written, terminal);

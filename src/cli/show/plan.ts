@@ -22,10 +22,12 @@ export interface PlanFacts {
   readonly maxCredits: number | undefined;
   /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
   readonly unchanged?: number | undefined;
+  /** The `serial_by` of the flow; undefined if it has none. */
+  readonly serialBy?: string | undefined;
 }
 
 /** Returns the plan of a dry run as text. */
-export function planText(forecast: Forecast, { allowance, maxCredits, unchanged }: PlanFacts): string {
+export function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serialBy }: PlanFacts): string {
   const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
     ['unchanged', unchanged === undefined ? undefined : `${formatCount(unchanged)}, taken over without a request`],
@@ -37,7 +39,7 @@ export function planText(forecast: Forecast, { allowance, maxCredits, unchanged 
     ['allowance', allowance && actions.most > 0 ? allowanceText(allowance, forecast) : undefined],
     ['budget', maxCredits !== undefined && actions.most > 0 ? budgetText(maxCredits, forecast) : undefined],
     ['tokens', tokens && tokensText(tokens)],
-    ['time', time && forecastTime(time)],
+    ['time', time && forecastTime(time) + serialNote(serialBy)],
     ['requests', requests.length === 0 ? 'none would be sent' : firstRequests(forecast)],
   ];
   return [
@@ -135,6 +137,10 @@ function forecastTime(time: Duration): string {
   const about = `about ${durationText(time.ms)}`;
   if (time.by === 'rate') return `${about} at ${rateText(time.intervalMs)} to ${cleaned(time.origin)}`;
   return `${about} with ${formatCount(time.atOnce)} at once and ${durationText(time.latencyMs)} per request`;
+}
+
+function serialNote(serialBy: string | undefined): string {
+  return serialBy === undefined ? '' : `, or longer: records with the same ${serialBy} go one after another (serial_by)`;
 }
 
 /** Returns a rate in the syntax of a flow, such as 10/s. */

@@ -95,6 +95,7 @@ export class Forecaster implements WalkListener {
     this.#records++;
     try {
       if (item.failure) throw item.failure;
+      this.#plan.serialOrder?.keyOf(item.fields);
       await walk.through(this.#plan.steps, item.fields);
       if (walk.calls === 0) this.#uncalled++;
       if (walk.hasPassedThrough) this.#passedThrough++;

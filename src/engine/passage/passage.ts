@@ -11,6 +11,7 @@ import { Chain } from '../chain.ts';
 import { type Gates, RunGates } from '../gates.ts';
 import type { RunPhase } from '../phase.ts';
 import { windowSize } from '../window.ts';
+import { SerialKeys, SerialRecords } from './serial.ts';
 
 /** Runs records through the nodes of a flow, in this process or in worker processes. */
 export interface Passage {
@@ -39,6 +40,8 @@ export interface LocalPassageParts {
   readonly ports: Ports;
   readonly gates: Gates;
   readonly output: Pick<Output, 'partialRows'>;
+  /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
+  readonly serialKeys?: SerialKeys | undefined;
   readonly trace?: Trace | undefined;
 }
 
@@ -49,8 +52,10 @@ export class LocalPassage implements Passage {
   readonly #batches: Batches;
   readonly #chain: Chain;
   readonly #budget: Budget;
+  /** Puts records with the same key in order; undefined for a flow without `serial_by`. */
+  readonly #serial: SerialRecords | undefined;
 
-  constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {
+  constructor(plan: Plan, { ports, gates, output, serialKeys, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {
     this.size = windowSize(plan);
     this.#gates = new RunGates(gates, phase, (event) => ports.report(event));
     const steps = allSteps(plan.steps);
@@ -60,6 +65,10 @@ export class LocalPassage implements Passage {
     const partialRows = () => output.partialRows();
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });
     this.#budget = new Budget(plan, ports.ledger, phase);
+    const keys = serialKeys ?? new SerialKeys();
+    const maxWaiting = Math.max(1, Math.floor(this.size / 2));
+    const order = plan.serialOrder;
+    this.#serial = order && new SerialRecords({ order, keys, phase, maxWaiting, room: () => this.#budget.room() });
     phase.onPhase((now) => {
       if (now !== 'stopped') return;
       ports.http.abort();
@@ -69,6 +78,10 @@ export class LocalPassage implements Passage {
 
   pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText> {
     if (item.parked) return Promise.resolve(item.parked);
+    return this.#serial && !item.failure ? this.#serial.pass(item, () => this.#begin(item)) : this.#begin(item);
+  }
+
+  #begin(item: Item): Promise<readonly Fields[] | SpilledRows> {
     const progress = this.#budget.begin();
     const task = this.#chain.pass(item, progress);
     this.#budget.endWith(task, progress);
@@ -76,7 +89,7 @@ export class LocalPassage implements Passage {
   }
 
   room(): Promise<void> | undefined {
-    return this.#gates.room() ?? this.#budget.room();
+    return this.#gates.room() ?? this.#budget.room() ?? this.#serial?.room();
   }
 
   inputChanged(): void {
