@@ -217,10 +217,10 @@ class RecordRun {
   }
 
   /**
-   * Returns the state of the input. This is `more` if the window is full and finished records wait to be written, because then there will be
-   * room for more records.
+   * Returns the state of the input. This is `more` while finished records wait to be written, because then there will be room for more
+   * records.
    */
   #inputState(): InputState {
-    return this.#reading === 'blocked' && this.#unwritten > 0 && this.#window.isFull ? 'more' : this.#reading;
+    return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
   }
 }

@@ -61,7 +61,7 @@ export class Window {
 
   /** Resolves when the next record may begin; undefined if it may begin now. */
   room(): Promise<void> | undefined {
-    return !this.isFull || this.#phase.current !== 'open' ? undefined : this.#room.wait();
+    return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
   }
 
   /** Adds a record to the window. `task` resolves to the record's rows, or rejects with a Failure or Unfinished. */
@@ -85,16 +85,10 @@ export class Window {
     return this.#waiting;
   }
 
-  /** True if the next record can begin only after other records have been written. */
-  get isFull(): boolean {
-    const size = this.#options.size();
-    return this.#unwritten >= size || this.#places.length - this.#head >= size * maxWindowsAhead;
-  }
-
   /** Frees the places of `count` records that have been written. */
   free(count: number): void {
     this.#unwritten -= count;
-    if (!this.isFull) this.#room.wake();
+    if (this.#hasRoom()) this.#room.wake();
   }
 
   /** Resolves when no record is in progress. Rejects with the first error that was neither a Failure nor Unfinished. */
@@ -106,6 +100,11 @@ export class Window {
   /** Returns the finished records that were not passed on because an earlier record was left unfinished. */
   parkable(): readonly FinishedRecord[] {
     return this.#places.slice(this.#head).flatMap(({ result }) => (result && result !== 'passed on' ? [result] : []));
+  }
+
+  #hasRoom(): boolean {
+    const size = this.#options.size();
+    return this.#unwritten < size && this.#places.length - this.#head < size * maxWindowsAhead;
   }
 
   #settle(place: Place, result: FinishedRecord): void {
@@ -131,7 +130,7 @@ export class Window {
     if (this.#head < maxFreePlaces) return;
     this.#places.splice(0, this.#head);
     this.#head = 0;
-    if (unordered && !this.isFull) this.#room.wake();
+    if (unordered && this.#hasRoom()) this.#room.wake();
   }
 
   #break(reason: unknown): void {

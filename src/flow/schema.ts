@@ -102,7 +102,7 @@ const variableOption = describedAs(
 
 const serialField = fieldName.refine((text) => !/\{\{.*\}\}/.test(text), { error: 'expected the name of a field, without braces' });
 
-const serialBy = z.union([serialField, z.array(serialField).min(1, 'expected at least one field'), z.strictObject({ cel: expression })], {
+const serialBy = z.union([serialField, z.array(serialField).min(1, 'expected at least one field'), z.strictObject({ cel: expression.describe('an expression whose value is compared') })], {
   error: 'expected a field such as email, a list of fields, or { cel: EXPRESSION }',
 });
 

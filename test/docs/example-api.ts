@@ -37,9 +37,11 @@ export const secret = 's3cret-token';
  */
 export function exampleApi(): (request: SeenRequest) => ServerAnswer {
   let troubles = 0;
+  const contacts: Contact[] = [];
   return ({ path, headers, method, body }) => {
     const document = documents[path];
     if (document) return document;
+    if (path.startsWith('/contacts')) return contactsAnswer(contacts, { path, method, body });
     if (path === '/documents') return { status: 201, body: { id: `doc-${/name="customer"\r\n\r\n(\w+)/.exec(body)?.[1]}` } };
     const [, version = '', kind = '', id = ''] = /^(\/v2)?\/(users|accounts|me)\/?(\w*)$/.exec(path) ?? [];
     if (version !== '' && headers.authorization !== `Bearer ${secret}`) return { status: 401, body: { error: 'bad token' } };
@@ -50,6 +52,23 @@ export function exampleApi(): (request: SeenRequest) => ServerAnswer {
     if (kind === 'accounts') return { body: user ? { balance: 10 } : { error: { message: `no account ${id}` } } };
     return user ? { body: profileOf(user) } : { status: 404, body: { error: 'no such user' } };
   };
+}
+
+interface Contact {
+  readonly id: number;
+  readonly email: string;
+}
+
+/** Finds contacts by email, creates a contact, or updates one. */
+function contactsAnswer(contacts: Contact[], { path, method, body }: Pick<SeenRequest, 'path' | 'method' | 'body'>): ServerAnswer {
+  if (method === 'PATCH') return { body: { id: Number(path.split('/').at(-1)) } };
+  if (method === 'POST') {
+    const contact = { id: 501 + contacts.length, email: (JSON.parse(body) as Contact).email };
+    contacts.push(contact);
+    return { status: 201, body: contact };
+  }
+  const email = new URL(path, 'https://api.example.com').searchParams.get('email');
+  return { body: { items: contacts.filter((contact) => contact.email === email) } };
 }
 
 function profileOf({ name, plan, orders }: User): object {

@@ -132,6 +132,58 @@ describe('a call to a flow', () => {
   });
 });
 
+describe('calls to a flow with serial_by', () => {
+  const flow = (origin: string, more = '') => `serial_by: email
+open_vars: [team]
+vars: { team: a }
+nodes:
+  - { type: http, url: "${origin}/find/{{email}}/{{vars.team}}", map: { name: name } }
+  - { type: http, url: "${origin}/create/{{email}}/{{vars.team}}", map: { name: name } }${more}
+`;
+
+  /** Starts an upstream that answers the first request only when `release` is called. */
+  async function held() {
+    let release: (() => void) | undefined;
+    let begin: (() => void) | undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const first = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const { origin, requests } = await httpServer(async ({ path }, response) => {
+      if (requests.length === 1) {
+        begin?.();
+        await released;
+      }
+      json(response, { name: path });
+    });
+    return { origin, first, release: () => release?.(), paths: () => requests.map(({ path }) => path) };
+  }
+
+  test('go one after another if the value is the same, even with other variables and keys', async () => {
+    const { origin, release, first, paths } = await held();
+    const { key, send } = await serving({ one: flow(origin) });
+    const keys = [key(), key({ name: 'other' })] as const;
+    const call = (email: string, team: string, by: 0 | 1 = 0) =>
+      send(`/v1/flows/one/calls?var.team=${team}`, { key: keys[by], ...posting({ email }) });
+    const one = call('a', 'a');
+    await first;
+    const two = call('a', 'b', 1);
+    const gone = new AbortController();
+    const three = send('/v1/flows/one/calls', { key: keys[0], ...posting({ email: 'a' }), signal: gone.signal }).catch(() => undefined);
+    expect((await call('c', 'a')).status).toBe(200);
+    gone.abort();
+    await three;
+    expect((await call('', 'x')).status).toBe(200);
+    release();
+    expect([(await one).status, (await two).status, (await call('a', 'd')).status]).toEqual([200, 200, 200]);
+    expect(paths().filter((path) => path.includes('/a/'))).toEqual([
+      ...['/find/a/a', '/create/a/a', '/find/a/b', '/create/a/b', '/find/a/d', '/create/a/d'],
+    ]);
+  });
+});
+
 describe('an HTTP request to the server', () => {
   test('needs an API key in exactly one header', async () => {
     const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });

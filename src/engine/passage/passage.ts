@@ -61,7 +61,9 @@ export class LocalPassage implements Passage {
     const steps = allSteps(plan.steps);
     const continues = steps.some(({ onError }) => onError === 'keep');
     const calls = new Calls({ ports, gates: this.#gates, phase, giveUp, continues });
-    this.#batches = new Batches({ steps, clock: ports.clock, calls, input });
+    // A batch that waited for more records to be read could wait forever, because they are read only after its own records have ended.
+    const inputState = () => (this.#serial?.isFull ? 'ended' : input());
+    this.#batches = new Batches({ steps, clock: ports.clock, calls, input: inputState });
     const partialRows = () => output.partialRows();
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });
     this.#budget = new Budget(plan, ports.ledger, phase);

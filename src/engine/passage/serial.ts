@@ -71,10 +71,14 @@ export class SerialRecords {
     });
   }
 
+  /** True while no more records may be read, because too many wait already. */
+  get isFull(): boolean {
+    return this.#waiting >= this.#parts.maxWaiting && this.#parts.phase.current === 'open';
+  }
+
   /** Resolves when fewer records wait, so that the next record may be read; undefined if there is room now. */
   room(): Promise<void> | undefined {
-    const { phase, maxWaiting } = this.#parts;
-    return this.#waiting < maxWaiting || phase.current !== 'open' ? undefined : this.#room.wait();
+    return this.isFull ? this.#room.wait() : undefined;
   }
 
   /** Runs a record once all earlier records with the same key have ended. Rejects with Unfinished if the run ends first. */
