@@ -102,9 +102,16 @@ const variableOption = describedAs(
 
 const serialField = fieldName.refine((text) => !/\{\{.*\}\}/.test(text), { error: 'expected the name of a field, without braces' });
 
-const serialBy = z.union([serialField, z.array(serialField).min(1, 'expected at least one field'), z.strictObject({ cel: expression.describe('an expression whose value is compared') })], {
-  error: 'expected a field such as email, a list of fields, or { cel: EXPRESSION }',
-});
+const serialBy = z.union(
+  [
+    serialField,
+    z.array(serialField).min(1, 'expected at least one field'),
+    z.strictObject({ cel: expression.describe('an expression whose value is compared') }),
+  ],
+  {
+    error: 'expected a field such as email, a list of fields, or { cel: EXPRESSION }',
+  },
+);
 
 /** The schema of the whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
