@@ -52,9 +52,11 @@ describe('a secret in a request body', () => {
     const other = await httpServer();
     const leading = await httpServer((_request, response) => response.writeHead(307, { location: `${other.origin}/x` }).end());
     await place.write('flow.yaml', (await place.read('flow.yaml')).replace(server.origin, leading.origin));
-    await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], { env });
+    const { code } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], { env });
+    expect(code).toBe(4);
     expect(leading.requests[0]?.body).toContain('CANARY');
-    expect(other.requests.map(({ body }) => body)).toEqual(['']);
+    expect(other.requests).toEqual([]);
+    expect(await place.read('out.errors.csv')).toContain(`a redirect to another origin (${other.origin}) would lose the body`);
   });
 
   test('ends the run with 7 if it is not stored, and is reported at its position in the flow', async () => {

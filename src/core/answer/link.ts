@@ -55,19 +55,30 @@ function reachableHosts(from: string, to: URL, { allowHosts }: LinkRules): reado
   return isLoopback(new URL(from).hostname) && isLoopback(to.hostname) ? [...allowHosts, to.host] : allowHosts;
 }
 
-/** Returns the URL of the first link with `rel="next"` in a Link header (RFC 8288, 3); undefined if there is none. */
+/**
+ * A parameter of a link (RFC 8288, 3), with its name and its value. Some servers write the value in single quotes, which the RFC does not
+ * know: these are quotes only if they enclose the whole value.
+ */
+const parameter = /\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'(?=\s*(?:[;,]|$))|([^\s;,]*)))?/;
+
+const links = new RegExp(`<([^>]*)>((?:${parameter.source})*)`, 'g');
+const parameters = new RegExp(parameter.source, 'g');
+
+/**
+ * Returns the URL of the first link with `rel="next"` in a Link header; undefined if there is none. A link with `anchor` is left out,
+ * because it says what follows another page than the answer (RFC 8288, 3.2).
+ */
 export function nextLink(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  for (const [, target, parameters] of header.matchAll(/<([^>]*)>((?:\s*;\s*[^\s=;,]*(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*))?)*)/g)) {
-    if (relations(parameters ?? '').includes('next')) return target;
+  for (const [, target, written = ''] of header?.matchAll(links) ?? []) {
+    const values = new Map<string, string>();
+    for (const [, name = '', quoted, single, plain] of written.matchAll(parameters)) {
+      // Only the first parameter of a name counts (RFC 8288, 3.3).
+      const key = name.toLowerCase();
+      if (!values.has(key)) values.set(key, quoted ?? single ?? plain ?? '');
+    }
+    // A value of rel can list several relations.
+    const relations = values.get('rel')?.toLowerCase().split(/\s+/);
+    if (relations?.includes('next') && !values.has('anchor')) return target;
   }
   return undefined;
-}
-
-/** Returns the relation types of a link, such as `next`. Only the first `rel` parameter counts; it can list several types. */
-function relations(parameters: string): string[] {
-  for (const [, name, quoted, plain] of parameters.matchAll(/;\s*([^\s=;,]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,]*)))?/g)) {
-    if (name?.toLowerCase() === 'rel') return (quoted ?? plain ?? '').toLowerCase().split(/\s+/);
-  }
-  return [];
 }

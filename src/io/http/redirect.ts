@@ -5,9 +5,10 @@ import type { WireRequest } from './exchange.ts';
 
 /**
  * Returns the request that follows a redirect (RFC 9110, 15.4); undefined if the response is not a redirect. The request contains no
- * credential. A redirect to a different origin is followed only if the flow allows it, and without custom headers, body and client
- * certificate. `dataHosts` are the allowed hosts in the internal network; undefined if the first request's host does not come from a
- * record. Throws a Failure if the redirect must not be followed.
+ * credential. A redirect to a different origin is followed only if the flow allows it, and without custom headers and client certificate. It
+ * must not need the body, because the server would take a request without its body for a complete one. `dataHosts` are the allowed hosts in
+ * the internal network; undefined if the first request's host does not come from a record. Throws a Failure if the redirect must not be
+ * followed.
  */
 export function nextTarget(
   response: HttpResponse,
@@ -20,7 +21,9 @@ export function nextTarget(
   if (location === undefined) return undefined;
   const { elsewhere, ...target } = redirectTarget(location, request, rules, response.status);
   const next = { ...afterRedirect(request, response.status), ...target };
-  return elsewhere ? { ...withoutBody(next), headers: {}, clientCert: undefined, allowHosts: dataHosts ?? elsewhere.allowHosts } : next;
+  if (!elsewhere) return next;
+  if (next.body) throw lostBody(next, response.status);
+  return { ...next, headers: {}, clientCert: undefined, allowHosts: dataHosts ?? elsewhere.allowHosts };
 }
 
 function redirectTarget(location: string, request: WireRequest, rules: LinkRules, status: number): ReturnType<typeof linkTarget> {
@@ -29,6 +32,11 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   } catch (error) {
     throw new Failure('http', `the server redirects to ${(error as Error).message}`, { status });
   }
+}
+
+function lostBody({ method, origin }: WireRequest, status: number): Failure {
+  const message = `a redirect to another origin (${origin}) would lose the body`;
+  return new Failure('http', `${message}\nif that is the right server, send the ${method} to it directly: write its address as url`, { status });
 }
 
 /**

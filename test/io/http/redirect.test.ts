@@ -149,18 +149,77 @@ describe('a redirect to a different origin', () => {
     ['basic', { type: 'basic', username: 'u', credential: 'c' }],
     ['api_key header', { type: 'api_key', header: 'X-API-Key', credential: 'c' }],
     ['api_key query', { type: 'api_key', query: 'key', credential: 'c' }],
-  ] as const)('is followed without the credential, headers and body if follow is "any": %s', async (_name, auth) => {
+  ] as const)('is followed without the credential and headers if follow is "any": %s', async (_name, auth) => {
     const other = await httpServer();
     // The redirect repeats the query, as real servers often do.
     const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
     const { get } = createSender({ secrets: { c: 'canary-1' } });
-    await get(`${server.origin}/old?page=2`, { ...post, ...anywhere, auth });
+    await get(`${server.origin}/old?page=2`, { ...post, body: undefined, ...anywhere, auth });
     expect(other.requests[0]).toMatchObject({ method: 'POST', path: '/old?page=2', body: '' });
     expect(JSON.stringify(server.requests)).toContain(auth.type === 'basic' ? 'Basic ' : 'canary-1');
     expect(JSON.stringify(other.requests)).not.toMatch(/canary|basic/i);
     expect(Object.keys(other.requests[0]?.headers ?? {}).sort()).toEqual(
       ['accept', 'accept-encoding', 'connection', 'content-length', 'host', 'user-agent'].sort(),
     );
+  });
+
+  test.each([
+    [307, 'POST'],
+    [308, 'POST'],
+    [307, 'PUT'],
+    [308, 'PATCH'],
+    [307, 'DELETE'],
+    [301, 'PUT'],
+    [302, 'PATCH'],
+  ])('with status %i is refused after a %s whose body it would lose', async (status, method) => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(status, () => `${other.origin}/x?token=1`));
+    expect(await createSender().failure(`${server.origin}/old`, { ...post, method, ...anywhere })).toMatchObject({
+      kind: 'http',
+      status,
+      retryable: false,
+      sent: true,
+      message: `a redirect to another origin (${other.origin}) would lose the body
+if that is the right server, send the ${method} to it directly: write its address as url`,
+    });
+    expect(other.requests).toEqual([]);
+  });
+
+  test('is refused with a form and with a body that contains a secret', async () => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(307, () => other.origin));
+    const secretBody = { credentials: ['c'], render: (secretOf: (name: string) => string) => `key=${secretOf('c')}` };
+    const { failure } = createSender({ secrets: { c: 'canary-1' } });
+    const body = { method: 'POST', body: 'key=***', secretBody } as Partial<HttpRequest>;
+    expect((await failure(`${server.origin}/old`, { ...body, ...anywhere })).message).toContain('would lose the body');
+    expect(server.requests.map(({ body }) => body)).toEqual(['key=canary-1']);
+    expect(other.requests).toEqual([]);
+  });
+
+  test('is refused if it would lose the body after a redirect within the same origin', async () => {
+    const other = await httpServer();
+    const server = await httpServer(({ path }, response) =>
+      response.writeHead(308, { location: path === '/old' ? '/older' : `${other.origin}/x` }).end(),
+    );
+    expect((await createSender().failure(`${server.origin}/old`, { ...post, ...anywhere })).message).toContain('would lose the body');
+    expect(server.requests.map(({ path, body }) => [path, body])).toEqual([
+      ['/old', post.body],
+      ['/older', post.body],
+    ]);
+    expect(other.requests).toEqual([]);
+  });
+
+  test.each([
+    [301, 'POST'],
+    [302, 'POST'],
+    [303, 'POST'],
+    [303, 'PUT'],
+  ])('with status %i after a %s is followed with GET, which has no body', async (status, method) => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(status, () => `${other.origin}/x`));
+    await createSender().get(`${server.origin}/old`, { ...post, method, ...anywhere });
+    expect(other.requests).toMatchObject([{ method: 'GET', path: '/x', body: '' }]);
+    expect(other.requests[0]?.headers).not.toHaveProperty('content-length');
   });
 
   test('is followed without a credential, even if a later redirect leads back to the first origin', async () => {
