@@ -93,7 +93,10 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   /** Receives every attempt to send a request. */
   readonly attempt?: Trace | undefined;
   event?(event: Event): void;
-  /** Called when the input is open, before any request is sent. `columns` is undefined for a JSON input. */
+  /**
+   * Called when the input is open, before any request is sent. `columns` are the columns of a table, or the fields in the first records of
+   * any other input; undefined if there are no records.
+   */
   checked?(columns: readonly string[] | undefined): void;
   /** Called before the first records start. `waiting` returns the number of finished records whose rows wait for an earlier record. */
   started?(run: OpenRun, waiting: () => number): void | Promise<void>;

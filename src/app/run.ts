@@ -126,7 +126,7 @@ class FlowRun implements RunHandle {
     const source = await this.#request.open(claim.from);
     try {
       if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);
-      this.#surroundings.checked?.(source.columns);
+      this.#surroundings.checked?.(source.firstFields);
       const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);
       this.#run = run;
       return await this.#runRecords(run);

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { ActionRequest, ActionResponse, CalledTool, TokenEstimate } from './action.ts';
-import type { Answer } from './answer/mapping.ts';
+import type { Answer, MappedField } from './answer/mapping.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
@@ -158,6 +158,12 @@ export interface Node {
    * text.
    */
   readonly typedFields?: readonly string[];
+  /**
+   * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
+   */
+  readonly mapped?: readonly MappedField[];
+  /** The fields that the node renames, as a map of old names to new ones. */
+  readonly renames?: ReadonlyMap<string, string>;
   /** Information about the node that `validate` prints, such as the category that words were matched with. */
   readonly notes?: readonly string[];
   /** Set only for a node that makes calls. */

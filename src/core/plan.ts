@@ -33,6 +33,16 @@ export interface Warning extends Problem {
   readonly isCarried?: boolean;
 }
 
+/** A column of the input that a node's map replaces. */
+export interface ReplacedColumn {
+  /** The id of the node. */
+  readonly node: string;
+  /** The name that the column has at the node. A `set` node can have renamed it. */
+  readonly field: string;
+  readonly column: string;
+  readonly problem: Problem;
+}
+
 /** The variables of a flow. */
 export interface PlanVariables {
   /** The values of the variables that the flow uses, as JSON text, keyed by name. */
@@ -97,6 +107,8 @@ export interface Plan {
   readonly makers: ReadonlyMap<string, string>;
   /** Returns the warnings for an input with these columns. Without columns, returns the warnings that apply to any input. */
   warnings(input?: readonly string[]): readonly Warning[];
+  /** Returns the columns of an input that maps replace without `replace: true`. */
+  replaced(input: readonly string[]): readonly ReplacedColumn[];
   /** Returns the columns of the output for an input with these columns. */
   columns(input: readonly string[]): string[];
   /** Returns the input fields that every record needs: the flow reads them before it adds them. */

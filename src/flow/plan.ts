@@ -5,6 +5,7 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type SerialOrder, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
+import { replacedIn } from './problems/replaced-columns.ts';
 import { makersOf, readsOf } from './reads.ts';
 import { type SerialBy, serialOrderOf } from './records/serial-by.ts';
 import type { At, Source } from './source.ts';
@@ -40,7 +41,11 @@ export function planOf(
     description,
     steps,
     serialOrder,
-    warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
+    warnings: (input) => [
+      ...warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
+      ...(input ? replacedIn(steps, input, source).map(({ problem }) => problem) : []),
+    ],
+    replaced: (input) => replacedIn(steps, input, source),
     notes: [...serialNotes(serialOrder), ...allSteps(steps).flatMap(({ node }) => node.notes ?? [])],
     savedConnections: saved,
     reads: readsOf(steps, source),

@@ -63,7 +63,19 @@ function withoutWays(written: unknown): unknown {
   if (Array.isArray(written)) return written.map(withoutWays);
   if (!isMapping(written)) return written;
   const kept = Object.entries(written).filter(([name]) => !waysOfSending.has(name));
-  return Object.fromEntries(kept.map(([name, member]) => [name, name === 'nodes' ? withoutWays(member) : member]));
+  const parts: Readonly<Record<string, (member: unknown) => unknown>> = { nodes: withoutWays, map: withoutReplace };
+  return Object.fromEntries(kept.map(([name, member]) => [name, parts[name]?.(member) ?? member]));
+}
+
+/** Returns a map without `replace`, which only decides about a warning. */
+function withoutReplace(map: unknown): unknown {
+  if (!isMapping(map)) return map;
+  const entries = Object.entries(map).map(([field, member]) => {
+    if (!isMapping(member)) return [field, member];
+    const { replace: _, ...others } = member;
+    return [field, Object.keys(others).join() === 'path' ? others.path : others];
+  });
+  return Object.fromEntries(entries);
 }
 
 function inOneOrder(value: unknown): unknown {

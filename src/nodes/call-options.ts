@@ -5,14 +5,18 @@ import { fieldName } from '../core/options/names.ts';
 import { defaultRetry, retry } from '../core/options/retry.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
-const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';
+const expectedMember = 'expected a path, or { path: P } with required: true, default: V or replace: true';
 
-/** A path in a map, and the consequence if the path finds nothing: a default value, or the failure of the record. */
+/**
+ * A path in a map, and the consequences: if the path finds nothing, a default value or the failure of the record; and if the input has a
+ * column of the field's name, a warning.
+ */
 const member = z
   .strictObject({
     path: path.describe('where the value is in the answer'),
     required: z.boolean().optional().describe('if true and nothing is found, the record fails'),
     default: z.unknown().optional().describe('the value if nothing is found'),
+    replace: z.boolean().optional().describe('if true, the field may replace a column of the input; otherwise a warning says so'),
   })
   .refine(({ required, ...others }) => !required || others.default === undefined, {
     error: 'expected required or default: a path with a default always finds something',

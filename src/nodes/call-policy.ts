@@ -88,10 +88,10 @@ export function singlePath(text: string, kind: 'number' | 'string' | 'value'): P
   return path;
 }
 
-/** Returns a function that adds the fields of a map to the columns, and the fields whose values are typed. */
-export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFields' | 'columns'> {
+/** Returns a function that adds the fields of a map to the columns, and the facts about these fields. */
+export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFields' | 'columns' | 'mapped'> {
   const fields = mapping?.fields ?? [];
-  return { typedFields: fields, columns: (before) => [...new Set([...before, ...fields])] };
+  return { typedFields: fields, mapped: mapping?.unmarked ?? [], columns: (before) => [...new Set([...before, ...fields])] };
 }
 
 /** Compiles one option. If `compile` throws, reports the problem and returns undefined. */

@@ -84,6 +84,7 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
       ...namedFields('keep', options.keep ?? [], made),
     ],
     typedFields: [...typedTargets, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
+    renames: new Map([...renames].filter(([, to]) => computed.every(({ name }) => name !== to))),
     columns: (before) => {
       const renamed = renamedNames(before, renames).map(([, name]) => name);
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);

@@ -78,6 +78,21 @@ describe('a form that uploads files', () => {
     expect(headers['transfer-encoding']).toBeUndefined();
   });
 
+  test('fails its record if a redirect to another origin would lose the files', async () => {
+    const other = await fileServer((_request, response) => answered(response));
+    const server = await fileServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(308, { location: `${other.origin}/up` }).end());
+    });
+    const place = await workplace({
+      'flow.yaml': flow(server.origin, '{ doc: { file: a.txt } }', ', follow: any'),
+      'in.csv': 'id\n1\n',
+      'a.txt': 'a',
+    });
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'])).code).toBe(4);
+    expect(await place.read('out.errors.csv')).toContain(`,308,"a redirect to another origin (${other.origin}) would lose the body`);
+    expect([server.requests.length, other.requests.length]).toEqual([1, 0]);
+  });
+
   test('is sent with the same bytes in a retry and after a redirect', async () => {
     const bodies: string[] = [];
     const server = await fileServer(async (request, response, index) => {

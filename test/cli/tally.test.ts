@@ -16,6 +16,7 @@ const facts = {
     paused: { ms: 0, reasons: [] },
     usage: undefined,
     attributions: [],
+    replaced: [],
     exitCode: 4,
     next: [],
   },

@@ -1,25 +1,28 @@
 import { compilePath } from '../../core/answer/path.ts';
+import { freeName } from '../../core/text/suggest.ts';
 import type { WrittenMap } from '../../flow/map-text.ts';
 import type { StructureRow } from './structure.ts';
 
-/** Adds paths to a node's `map`, each under a new field name. Skips paths that the map already contains. */
-export function withPaths(map: WrittenMap, paths: readonly string[]): WrittenMap {
+/**
+ * Adds paths to a node's `map`, each under a field name that is new and not in `taken`. Skips paths that the map already contains.
+ */
+export function withPaths(map: WrittenMap, paths: readonly string[], taken: ReadonlySet<string> = new Set()): WrittenMap {
   const whole = new Map(Object.entries(map));
-  for (const path of paths) if (![...whole.values()].includes(path)) whole.set(freeField(whole, path), path);
+  for (const path of paths) {
+    if (![...whole.values()].includes(path))
+      whole.set(
+        freeName(nameIn(path), (name) => whole.has(name) || taken.has(name)),
+        path,
+      );
+  }
   return Object.fromEntries(whole);
 }
 
-/**
- * Returns a field name that the map does not use yet. The name is the last one in the path, followed by a number if necessary. The web page
- * suggests the same names.
- */
-function freeField(map: ReadonlyMap<string, string>, path: string): string {
+/** Returns the last name in a path, which becomes the name of its field. The web page suggests the same names. */
+export function nameIn(path: string): string {
   const { root, legs } = compilePath(path);
   const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
-  const base = String(name).replace(/^\$/, '');
-  let field = base;
-  for (let number = 2; map.has(field); number++) field = `${base}_${number}`;
-  return field;
+  return String(name).replace(/^\$/, '');
 }
 
 /**

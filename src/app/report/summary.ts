@@ -1,6 +1,7 @@
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
 import { type Source, type SourceName, sources } from '../../core/lookups/sources.ts';
+import type { ReplacedColumn } from '../../core/plan.ts';
 import { rounded } from '../../core/spending.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
@@ -43,6 +44,8 @@ export interface SummaryFacts {
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
   readonly usage: Usage | undefined;
+  /** The columns of the input that maps have replaced without `replace: true`. */
+  readonly replaced: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** The attributions that the licenses of the data sources require. */
   readonly attributions: readonly Attribution[];
   readonly exitCode: number;
@@ -119,6 +122,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       })),
       ...unansweredJson(tally),
       mapped: [...tally.hits.values()].flat(),
+      ...(facts.replaced.length > 0 && { replaced: facts.replaced.map(({ node, field }) => ({ node, field })) }),
       ...lookupsJson(tally),
       ...attributionsJson(facts.attributions),
       next: facts.next.map(({ command }) => command),
@@ -243,7 +247,7 @@ function attributionsJson(attributions: readonly Attribution[]): object {
 
 /** Returns those figures of a run's summary that can be computed before the run ends. */
 export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
-  const { request, claim, output, session, progress } = run;
+  const { request, claim, source, output, session, progress } = run;
   const { flow, options, files, retried } = request;
   const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
   const { stop, ending } = progress.tally;
@@ -260,6 +264,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
+    replaced: request.plan.replaced(source.firstFields ?? []),
     before: {
       written: written + claim.from.written,
       failed: claim.from.failed,

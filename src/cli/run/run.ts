@@ -230,7 +230,7 @@ function warnOfWorkbook(plan: Plan, { quiet }: RunOptions, files: OutputPlan, { 
   warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
-function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {
+function checkInput(plan: Plan, { format, columns, firstFields }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {
   if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
-  if (!options.quiet) printWarnings(plan, flow, terminal, columns);
+  if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
 }

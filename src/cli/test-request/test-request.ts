@@ -37,7 +37,9 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   if (recorder) await (await import('./save-test.ts')).saveTest({ plan, flow, item, recorder }, options, terminal);
   else if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
   if (preview.failure) return sayFailure(preview.failure, terminal);
-  if (options.write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, options.write, terminal);
+  const { write } = options;
+  const known = [...new Set([...(columns ?? []), ...item.fields.keys()])];
+  if (write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, { write, columns: known }, terminal);
   return exitCodes.success;
 }
 
@@ -105,7 +107,7 @@ async function recordOf(
   let read = 0;
   const source = await openInput({ ...options, in: options.in });
   try {
-    const columns = [...(source.columns ?? []), ...setNames(options)];
+    const columns = [...(source.firstFields ?? []), ...setNames(options)];
     if (isTable(source.format)) checkFields(plan, flow, columns);
     for await (const items of source.read()) {
       read += items.length;

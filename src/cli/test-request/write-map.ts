@@ -1,9 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
-import { allPaths, withPaths } from '../../app/preview/map-choice.ts';
+import { allPaths, nameIn, withPaths } from '../../app/preview/map-choice.ts';
 import type { Preview } from '../../app/preview/preview.ts';
 import { type StructureRow, structureOf } from '../../app/preview/structure.ts';
 import { compilePath } from '../../core/answer/path.ts';
+import { columnsAfterAll } from '../../core/columns.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -44,22 +45,34 @@ export async function checkWrite(
     throw new AutomateError('usage', `the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
 }
 
-/** Writes the chosen paths of a response to the node's map. The rest of the flow file does not change. */
-export async function writeMap(place: MapPlace, preview: Preview, write: string | true, terminal: Terminal): Promise<void> {
+/**
+ * Writes the chosen paths of a response to the node's map, under names that the records do not have yet. `columns` are the fields of the
+ * input. The rest of the flow file does not change.
+ */
+export async function writeMap(
+  place: MapPlace,
+  preview: Preview,
+  { write, columns }: { readonly write: string | true; readonly columns: readonly string[] },
+  terminal: Terminal,
+): Promise<void> {
   const { flow, plan, step, check } = place;
   const rows = structureOf(preview.unread ? undefined : preview.body);
   if (rows.length === 0) throw new AutomateError('usage', 'the answer has no paths: nothing was written');
   const index = plan.steps.indexOf(step);
   const text = await readFile(flow, 'utf8');
   const before = nodeTexts(text)[index]?.map ?? {};
-  const map = withPaths(before, await chosenPaths(rows, write, Object.values(before), terminal));
+  const taken = new Set(columnsAfterAll(plan.steps.slice(0, index), columns));
+  const map = withPaths(before, await chosenPaths(rows, write, Object.values(before), terminal), taken);
   const added = Object.entries(map).slice(Object.keys(before).length);
   if (added.length === 0) return terminal.say(`the map of "${step.id}" in ${flow} has these paths already: nothing was written`);
   const changed = withMap(text, index, map);
   await compileFlow(changed, flow, check);
   const { mode } = await stat(flow);
   await writeDurably(realFile(flow), changed, mode & 0o777);
-  const lines = added.map(([field, path]) => `\n  ${field}: ${path}`);
+  const lines = added.map(([field, path]) => {
+    const name = nameIn(path);
+    return `\n  ${field}: ${path}${field !== name && taken.has(name) ? ` (the records already have a field "${name}")` : ''}`;
+  });
   terminal.say(
     `${terminal.colors.green('wrote')} ${counted(added.length, 'field')} into the map of "${step.id}" in ${flow}${lines.join('')}`,
   );

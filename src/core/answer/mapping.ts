@@ -26,6 +26,8 @@ export interface Mapping {
   readonly fields: readonly string[];
   /** The paths as they were written in the flow, one for each field. */
   readonly paths: readonly string[];
+  /** The fields that are not written with `replace: true`. */
+  readonly unmarked: readonly MappedField[];
   /** True if one record can become several rows. */
   readonly expands: boolean;
   /** True if a path leads into the body, so that the record fails if the body is not JSON. */
@@ -39,6 +41,15 @@ export interface Mapping {
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
   /** The steps to the outermost list that the map expands; undefined if the map expands no list. */
   readonly array: readonly (string | number)[] | undefined;
+}
+
+/** A field that a map fills. */
+export interface MappedField {
+  readonly field: string;
+  /** The path as it was written in the flow. */
+  readonly path: string;
+  /** The place of the field in the node's options. */
+  readonly at: readonly (string | number)[];
 }
 
 /** The part of a response that belongs to one record, if several records share the response. */
@@ -55,6 +66,8 @@ export interface WrittenMember {
   readonly required?: boolean | undefined;
   /** The value that the field gets if the path finds nothing. If it is undefined, the field is null. */
   readonly default?: unknown;
+  /** True if the field may replace a column of the input without a warning. */
+  readonly replace?: boolean | undefined;
 }
 
 interface Entry {
@@ -79,6 +92,10 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
   return {
     fields: entries.map((entry) => entry.field),
     paths: entries.map((entry) => entry.path.text),
+    unmarked: pairs.flatMap(([field, member], place) => {
+      const path = typeof member === 'string' ? member : member.path;
+      return typeof member === 'object' && member.replace ? [] : [{ field, path, at: ['map', Array.isArray(written) ? place : field] }];
+    }),
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
     readsBody: entries.some((entry) => entry.path.root === 'body'),

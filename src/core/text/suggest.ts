@@ -24,6 +24,13 @@ export function listedNames(names: readonly string[], show: (name: string) => st
     .join(', ')}${more}`;
 }
 
+/** Returns the name, or if it is taken, the first name of the form `name_2` that is free. */
+export function freeName(name: string, isTaken: (name: string) => boolean): string {
+  let free = name;
+  for (let number = 2; isTaken(free); number++) free = `${name}_${number}`;
+  return free;
+}
+
 /** Returns `; did you mean "x"?` with the choice that is most similar to the written text; empty if no choice is similar. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
   const best = nearest(written, choices);

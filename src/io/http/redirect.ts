@@ -36,7 +36,9 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
 
 function lostBody({ method, origin }: WireRequest, status: number): Failure {
   const message = `a redirect to another origin (${origin}) would lose the body`;
-  return new Failure('http', `${message}\nif that is the right server, send the ${method} to it directly: write its address as url`, { status });
+  return new Failure('http', `${message}\nif that is the right server, send the ${method} to it directly: write its address as url`, {
+    status,
+  });
 }
 
 /**

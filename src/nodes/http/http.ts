@@ -148,10 +148,10 @@ function policyOf({ options, connection, mapping, rules }: PolicyParts, context:
 }
 
 /** Returns the columns after a node. The fields of the file that it saves come first, then the fields of its map. */
-function columnsOf(mapping: Mapping | undefined, saving: Saving | undefined): Pick<Node, 'typedFields' | 'columns'> {
-  const { typedFields = [], columns } = mappedColumns(mapping);
-  if (!saving) return { typedFields, columns };
-  return { typedFields: [...savedFields, ...typedFields], columns: (before) => columns([...new Set([...before, ...savedFields])]) };
+function columnsOf(mapping: Mapping | undefined, saving: Saving | undefined): Pick<Node, 'typedFields' | 'columns' | 'mapped'> {
+  const { typedFields = [], columns, mapped = [] } = mappedColumns(mapping);
+  if (!saving) return { typedFields, columns, mapped };
+  return { typedFields: [...savedFields, ...typedFields], mapped, columns: (before) => columns([...new Set([...before, ...savedFields])]) };
 }
 
 /** Returns the positions in the body that the paths of the node treat as lists. */

@@ -24,6 +24,7 @@ import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { CodedMessage } from '../../../core/error-code.ts';
 import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
+import { listedNames } from '../../../core/text/suggest.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
 import { messageWithAdvice } from '../../advice.ts';
@@ -44,6 +45,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...responseTimeLines(tally.responseTimes),
     ...concurrencyLines(tally),
     ...hitLines(tally, facts),
+    ...replacedLines(facts, colors),
     ...ignoredErrorLines(tally, colors),
     ...notRenamedLines(tally, colors),
     ...shortLines(tally, colors),
@@ -242,6 +244,12 @@ function hitLines(tally: Tally, facts: SummaryFacts): string[] {
 
 function hitText({ path, found, of }: PathHits): string {
   return `${path}: found in ${formatCount(found)} of ${formatCount(of)}`;
+}
+
+function replacedLines({ replaced }: SummaryFacts, colors: ChalkInstance): string[] {
+  if (replaced.length === 0) return [];
+  const names = listedNames(replaced.map(({ field, node }) => `${field} (${node})`));
+  return [`  ${colors.yellow('warning:')} columns of the input were replaced: ${names}`];
 }
 
 /**

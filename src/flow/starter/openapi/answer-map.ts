@@ -1,4 +1,5 @@
 import { referable } from '../../../core/template/template.ts';
+import { freeName } from '../../../core/text/suggest.ts';
 import { type OpenApi, type Part, partOf } from './document.ts';
 import type { Operation } from './operations.ts';
 import { typeOf } from './sample.ts';
@@ -12,24 +13,31 @@ interface Leaf {
   readonly names: readonly string[];
 }
 
+/** A `map` for the values of a response. */
+interface AnswerMap {
+  readonly map: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+}
+
 /**
  * Returns a `map` that reads the values of an operation's successful JSON response, outermost values first. If the response is a list, or
  * contains one under a name such as `data`, the map splits it into one record per element. Undefined if no successful response is JSON. The
- * map does not overwrite `columns`, the columns of the input.
+ * map replaces none of `columns`, the fields of the records: a value with such a name gets another one, and a note says so.
  */
-export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): Record<string, string> | undefined {
+export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
   const written = successfulAnswer(document, operation.part)?.media.schema;
   if (written === undefined) return undefined;
   const { schema, start } = listedSchema(document, document.schema(written), operation);
   const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
-  const resource = resourceOf(operation) || 'answer';
   const map = new Map<string, string>();
+  const notes: string[] = [];
   for (const { path, names } of leaves.slice(0, maxFields)) {
     const own = referable(names.join('_')) || 'value';
-    const field = columns.includes(own) || map.has(own) ? `${resource}_${own}` : own;
-    if (!map.has(field)) map.set(field, path);
+    const field = freeName(own, (name) => columns.includes(name) || map.has(name));
+    if (columns.includes(own)) notes.push(`the answer's "${own}" becomes ${field}, because the records already have a field "${own}"`);
+    map.set(field, path);
   }
-  return map.size === 0 ? undefined : Object.fromEntries(map);
+  return map.size === 0 ? undefined : { map: Object.fromEntries(map), notes };
 }
 
 /** A response of an operation, as described in the OpenAPI file. */

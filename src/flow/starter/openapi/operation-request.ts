@@ -1,6 +1,6 @@
 import { AutomateError } from '../../../core/failure.ts';
 import type { ValuePath } from '../example-marks.ts';
-import type { Example } from '../starter-references.ts';
+import { type Example, referableNames } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
 import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
@@ -48,12 +48,12 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const url = server.url + filledPath(operation.path, fields) + queryOfOperation(parameters, fields);
   const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
   const body = bodyOfOperation(document, operation, (value) => withFields(value, fields, isText));
-  const map = answerMap(document, operation, [...(example?.columns ?? []), ...fields.used()]);
   const headers = [...headersOfOperation(parameters, fields), ...body.headers];
+  const mapped = answerMap(document, operation, [...[...referableNames(example?.columns ?? [])].flat(), ...fields.used()]);
   const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
   const lacking = fields.notes();
   return {
-    request: { method: operation.method, url, headers, auth, ...body.part, ...(map && { map }) },
+    request: { method: operation.method, url, headers, auth, ...body.part, ...(mapped && { map: mapped.map }) },
     examples: body.examples,
     description: textIn(operation.part.summary)?.trim() || undefined,
     comments: [operationText(operation), ...optionalOnes(parameters)],
@@ -62,6 +62,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
       ...lacking,
       ...cookies.map(({ name }) => `the cookie "${name}", which the API requires, was left out`),
       ...body.notes,
+      ...(mapped?.notes ?? []),
       ...notes,
     ],
     credentials,

@@ -56,7 +56,7 @@ function Mapped({ flow, node, text, written, result }: MappedProps) {
         {structure === null || structure.length === 0 ? (
           <Empty>The answer has no paths.</Empty>
         ) : (
-          <Paths rows={structure} map={map} onToggle={(path) => setMap((before) => toggled(before, path))} />
+          <Paths rows={structure} map={map} onToggle={(path) => setMap((before) => toggled(before, path, flow.fields))} />
         )}
       </Panel>
       <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag }} onChange={setMap} />

@@ -1,10 +1,12 @@
 /** The `map` of a node, from names of fields to paths in a response. */
 export type PathMap = Readonly<Record<string, string>>;
 
-/** Returns the map with a path added to it. If the map already contains the path, removes it instead. */
-export function toggled(map: PathMap, path: string): PathMap {
+/**
+ * Returns the map with a path added to it, under a name that is not in `taken`. If the map already contains the path, removes it instead.
+ */
+export function toggled(map: PathMap, path: string, taken: readonly string[] = []): PathMap {
   if (Object.values(map).includes(path)) return Object.fromEntries(Object.entries(map).filter(([, other]) => other !== path));
-  return { ...map, [freeField(map, path)]: path };
+  return { ...map, [freeField(map, path, taken)]: path };
 }
 
 /**
@@ -17,12 +19,12 @@ export function renamed(map: PathMap, field: string, name: string): PathMap {
 }
 
 /** Returns a field name that the map does not use yet. It is the last name in the path, followed by a number if necessary. */
-function freeField(map: PathMap, path: string): string {
+function freeField(map: PathMap, path: string, taken: readonly string[]): string {
   const name = stepsOf(path).findLast((step) => typeof step === 'string' && step !== each) ?? 'value';
   const base = String(name).replace(/^\$/, '');
   for (let number = 1; ; number++) {
     const field = number === 1 ? base : `${base}_${number}`;
-    if (!(field in map)) return field;
+    if (!(field in map || taken.includes(field))) return field;
   }
 }
 

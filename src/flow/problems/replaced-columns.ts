@@ -1,0 +1,63 @@
+import type { MappedField } from '../../core/answer/mapping.ts';
+import { columnsAfterAll } from '../../core/columns.ts';
+import type { Problem } from '../../core/failure.ts';
+import type { Node } from '../../core/node.ts';
+import type { ReplacedColumn } from '../../core/plan.ts';
+import { freeName } from '../../core/text/suggest.ts';
+import { yamlWord } from '../../core/text/yaml-word.ts';
+import type { PlacedStep } from '../compilation.ts';
+import type { Source } from '../source.ts';
+
+/** Columns of the input that have not been replaced or removed: the name that each has now, mapped to its name in the input. */
+type OwnColumns = ReadonlyMap<string, string>;
+
+/** Finds the columns of the input that the nodes' maps replace although their fields are not written with `replace: true`. */
+export function replacedIn(steps: readonly PlacedStep[], input: readonly string[], source: Source): ReplacedColumn[] {
+  const found: ReplacedColumn[] = [];
+  const taken = new Set([...input, ...columnsAfterAll(steps, input)]);
+  passed(steps, new Map(input.map((name) => [name, name])));
+  return found;
+
+  function passed(steps: readonly PlacedStep[], before: OwnColumns): OwnColumns {
+    let own = before;
+    for (const step of steps) {
+      const { id, node, when, onError } = step;
+      for (const mapped of node.mapped ?? []) {
+        const { field } = mapped;
+        const column = own.get(field);
+        if (column !== undefined) found.push({ node: id, field, column, problem: problemOf(mapped, column, step) });
+      }
+      const after = node.inner ? passed(node.inner.steps as PlacedStep[], own) : remaining(node, own);
+      // A record that skips the node, or continues after it failed there, still has the column.
+      own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
+    }
+    return own;
+  }
+
+  function problemOf({ field, path, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+    const place = [...node, ...at];
+    const isNamed = typeof at.at(-1) === 'string';
+    const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
+    const entry = (name: string, value: string) => {
+      const text = `${yamlWord(name)}: ${value}`;
+      return isNamed ? text : `map: { ${text} }`;
+    };
+    const other = freeName(field, (name) => taken.has(name));
+    const message = `${whose}, and the answer replaces it, even with an empty value
+to keep the column, write another name: ${entry(other, yamlWord(path))}
+to replace it, write: ${entry(field, `{ path: ${yamlWord(path)}, replace: true }`)}`;
+    return isNamed ? source.atName(place, message) : source.at(place, message);
+  }
+}
+
+/** Returns the columns that still come from the input after a node. */
+function remaining({ columns, renames }: Node, own: OwnColumns): OwnColumns {
+  const made = columns([]);
+  return new Map(
+    [...own].flatMap(([name, column]): [string, string][] => {
+      const now = renames?.get(name) ?? name;
+      const isMade = now === name && made.includes(name);
+      return isMade || !columns([name]).includes(now) ? [] : [[now, column]];
+    }),
+  );
+}
