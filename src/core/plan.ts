@@ -108,7 +108,7 @@ export interface Plan {
   /** Returns the warnings for an input with these columns. Without columns, returns the warnings that apply to any input. */
   warnings(input?: readonly string[]): readonly Warning[];
   /** Returns the columns of an input that maps replace without `replace: true`. */
-  replaced(input: readonly string[]): readonly ReplacedColumn[];
+  replacedColumns(input: readonly string[]): readonly ReplacedColumn[];
   /** Returns the columns of the output for an input with these columns. */
   columns(input: readonly string[]): string[];
   /** Returns the input fields that every record needs: the flow reads them before it adds them. */

@@ -45,7 +45,7 @@ export function planOf(
       ...warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
       ...(input ? replacedIn(steps, input, source).map(({ problem }) => problem) : []),
     ],
-    replaced: (input) => replacedIn(steps, input, source),
+    replacedColumns: (input) => replacedIn(steps, input, source),
     notes: [...serialNotes(serialOrder), ...allSteps(steps).flatMap(({ node }) => node.notes ?? [])],
     savedConnections: saved,
     reads: readsOf(steps, source),

@@ -5,7 +5,7 @@ import { fieldName } from '../core/options/names.ts';
 import { defaultRetry, retry } from '../core/options/retry.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
-const expectedMember = 'expected a path, or { path: P } with required: true, default: V or replace: true';
+const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';
 
 /**
  * A path in a map, and the consequences: if the path finds nothing, a default value or the failure of the record; and if the input has a

@@ -23,7 +23,7 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
     ...plan,
     steps: [{ id: 'set fields', type: 'set', node, when: undefined, onError: 'reject' }, ...plan.steps],
     warnings: (input) => plan.warnings(input && columns(input)),
-    replaced: (input) => plan.replaced(columns(input)),
+    replacedColumns: (input) => plan.replacedColumns(columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),
     serialOrder: serialOrder && { ...serialOrder, keyOf: (fields) => serialOrder.keyOf(withFields(fields, set)) },

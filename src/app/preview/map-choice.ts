@@ -11,7 +11,7 @@ export function withPaths(map: WrittenMap, paths: readonly string[], taken: Read
   for (const path of paths) {
     if (![...whole.values()].includes(path))
       whole.set(
-        freeName(nameIn(path), (name) => whole.has(name) || taken.has(name)),
+        freeName(lastName(path), (name) => whole.has(name) || taken.has(name)),
         path,
       );
   }
@@ -19,7 +19,7 @@ export function withPaths(map: WrittenMap, paths: readonly string[], taken: Read
 }
 
 /** Returns the last name in a path, which becomes the name of its field. The web page suggests the same names. */
-export function nameIn(path: string): string {
+export function lastName(path: string): string {
   const { root, legs } = compilePath(path);
   const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
   return String(name).replace(/^\$/, '');

@@ -264,7 +264,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
-    replaced: request.plan.replaced(source.firstFields ?? []),
+    replaced: request.plan.replacedColumns(source.firstFields ?? []),
     before: {
       written: written + claim.from.written,
       failed: claim.from.failed,

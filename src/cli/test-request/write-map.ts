@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
-import { allPaths, nameIn, withPaths } from '../../app/preview/map-choice.ts';
+import { allPaths, lastName, withPaths } from '../../app/preview/map-choice.ts';
 import type { Preview } from '../../app/preview/preview.ts';
 import { type StructureRow, structureOf } from '../../app/preview/structure.ts';
 import { compilePath } from '../../core/answer/path.ts';
@@ -70,7 +70,7 @@ export async function writeMap(
   const { mode } = await stat(flow);
   await writeDurably(realFile(flow), changed, mode & 0o777);
   const lines = added.map(([field, path]) => {
-    const name = nameIn(path);
+    const name = lastName(path);
     return `\n  ${field}: ${path}${field !== name && taken.has(name) ? ` (the records already have a field "${name}")` : ''}`;
   });
   terminal.say(

@@ -25,16 +25,16 @@ export function replacedIn(steps: readonly PlacedStep[], input: readonly string[
       for (const mapped of node.mapped ?? []) {
         const { field } = mapped;
         const column = own.get(field);
-        if (column !== undefined) found.push({ node: id, field, column, problem: problemOf(mapped, column, step) });
+        if (column !== undefined) found.push({ node: id, field, column, problem: replacement(mapped, column, step) });
       }
-      const after = node.inner ? passed(node.inner.steps as PlacedStep[], own) : remaining(node, own);
+      const after = node.inner ? passed(node.inner.steps as PlacedStep[], withoutCarried(node.inner.carried, own)) : remaining(node, own);
       // A record that skips the node, or continues after it failed there, still has the column.
       own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
     }
     return own;
   }
 
-  function problemOf({ field, path, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+  function replacement({ field, path, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
     const place = [...node, ...at];
     const isNamed = typeof at.at(-1) === 'string';
     const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
@@ -48,6 +48,11 @@ to keep the column, write another name: ${entry(other, yamlWord(path))}
 to replace it, write: ${entry(field, `{ path: ${yamlWord(path)}, replace: true }`)}`;
     return isNamed ? source.atName(place, message) : source.at(place, message);
   }
+}
+
+/** Leaves out the fields that a loop carries: the flow says itself that each pass gives them a new value. */
+function withoutCarried(carried: readonly string[] = [], own: OwnColumns): OwnColumns {
+  return new Map([...own].filter(([name]) => !carried.includes(name)));
 }
 
 /** Returns the columns that still come from the input after a node. */
