@@ -1,3 +1,4 @@
+import type { MorePages } from './answer/more-pages.ts';
 import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { SourceName } from './lookups/sources.ts';
@@ -154,6 +155,8 @@ export type NodeEvent =
    */
   | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[]; readonly isPage?: true }
   | ({ readonly type: 'page-short' } & ShortPage)
+  /** An answer shows that more pages of its list follow, but the node reads only the first page. Reported once for each node. */
+  | ({ readonly type: 'more-pages' } & MorePages)
   /** A successful response contains both data and a list of errors, and its node has no `fail_when` to judge it. */
   | { readonly type: 'errors-beside-data' }
   /** A set node was meant to rename fields that the record does not have. */

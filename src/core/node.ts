@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { ActionRequest, ActionResponse, CalledTool, TokenEstimate } from './action.ts';
 import type { Answer, MappedField } from './answer/mapping.ts';
+import type { MorePages } from './answer/more-pages.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
@@ -120,6 +121,8 @@ export interface BuildContext {
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** Returns the category of places that words in the flow stand for, or the reason why they match no category. */
   category(words: string): NamedCategory;
+  /** The fields that the loops around the node carry from pass to pass. */
+  readonly carried: readonly string[];
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
   /** Reports a problem with the option at the path `at`. `within` is the 0-based position of the mistake in the option's text. */
@@ -182,6 +185,8 @@ export interface NodeContext {
   readonly lookups: Lookups;
   /** Reports an event. Pass a new object, because the engine adds members to it. */
   report(event: NodeEvent): void;
+  /** Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. */
+  reportOnce(find: () => NodeEvent | undefined): void;
   /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
   /**
@@ -201,6 +206,11 @@ export interface Action extends CallPolicy {
   prepare(fields: Fields): ActionRequest | Unasked;
   /** Returns the rows for a record, which are read from the accepted response. Throws a Failure if the response does not fit. */
   read(fields: Fields, answer: Answer): Reading;
+  /**
+   * Looks for a sign that an answer is only the first page of a list. Undefined if the node reads all pages, or if only the first one is
+   * meant.
+   */
+  readonly morePages?: ((answer: Answer, request: ActionRequest) => MorePages | undefined) | undefined;
   /** The credentials that the requests need. */
   readonly credentials: readonly CredentialNeed[];
   /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */

@@ -21,6 +21,7 @@ const maxRowsInBatches = 10_000;
 /** The chain of a flow's nodes. Each record passes through it as one task, and succeeds or fails as a whole. */
 export class Chain implements PassingChain {
   readonly tools: ChainTools;
+  readonly reportedOnce = new Set<string>();
   readonly #steps: readonly Step[];
   readonly #streams: boolean;
 

@@ -32,6 +32,8 @@ export interface ChainTools {
 /** The parts of a flow's chain of nodes that the context of a node uses. */
 export interface PassingChain {
   readonly tools: ChainTools;
+  /** The ids of the nodes that have reported what they report only once. */
+  readonly reportedOnce: Set<string>;
   /**
    * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
    */
@@ -150,6 +152,15 @@ export class RecordContext implements NodeContext, Caller {
     full.record = this.record;
     full.node = this.node;
     this.chain.tools.ports.report(full as Parameters<Ports['report']>[0]);
+  }
+
+  reportOnce(find: () => NodeEvent | undefined): void {
+    const { reportedOnce } = this.chain;
+    if (reportedOnce.has(this.node)) return;
+    const event = find();
+    if (!event) return;
+    reportedOnce.add(this.node);
+    this.report(event);
   }
 
   idempotencyKey(part?: string): string {

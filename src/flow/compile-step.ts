@@ -104,6 +104,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     allowHosts,
     literalOrigins,
     category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },
+    carried,
     isCell,
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });

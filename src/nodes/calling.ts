@@ -27,10 +27,18 @@ export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    return context
-      .call(new RequestCall(action, request as SentRequest, fields))
-      .then((answer) => reported(action, action.read(fields, answer), context));
+    return context.call(new RequestCall(action, request as SentRequest, fields)).then((answer) => {
+      if (action.morePages) reportMorePages(action.morePages, answer, request, context);
+      return reported(action, action.read(fields, answer), context);
+    });
   };
+}
+
+function reportMorePages(find: NonNullable<Action['morePages']>, answer: Answer, request: ActionRequest, context: NodeContext): void {
+  context.reportOnce(() => {
+    const found = find(answer, request);
+    return found && { type: 'more-pages', ...found };
+  });
 }
 
 /** Returns the `run` function of a node whose calls are shared by many records. */

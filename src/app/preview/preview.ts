@@ -1,4 +1,5 @@
 import type { ActionRequest, ActionResponse } from '../../core/action.ts';
+import type { MorePages } from '../../core/answer/more-pages.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { FormPart } from '../../core/files/transfer.ts';
@@ -23,18 +24,21 @@ export interface Preview {
   readonly rows?: readonly Fields[];
   /** For each path in the map: true if the response has a value at this path. */
   readonly found?: readonly boolean[];
+  /** Set if the answer is only the first page of a list, and the node does not read the others. */
+  readonly morePages?: MorePages | undefined;
   readonly failure?: Failure;
 }
 
 /** Returns a preview as JSON for programs. `curl` is the request as a curl command line. */
 export function previewValue(preview: Preview, action: Action, curl?: string): Value {
-  const { request, response, body, unread, rows, failure } = preview;
+  const { request, response, body, unread, rows, morePages, failure } = preview;
   return {
     request: request ? requestValue(request) : null,
     ...(curl !== undefined && { curl }),
     response: response ? responseValue(response, preview) : null,
     structure: response ? structureOf(unread ? undefined : body).map((row) => ({ ...row })) : null,
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
+    ...(morePages && { more_pages: { ...morePages } }),
     failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
   };
 }

@@ -104,7 +104,8 @@ export class RequestTest {
     try {
       const answer = action.accept(response, request, fields);
       cost = costOf(action, answer);
-      return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer) };
+      const morePages = action.morePages?.(answer, request);
+      return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer), morePages };
     } catch (error) {
       // As in a run, a call costs nothing if a limit ends it.
       if (error instanceof LimitReached) cost = 0;

@@ -1,3 +1,4 @@
+import type { MorePages } from '../../core/answer/more-pages.ts';
 import type { Event } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
@@ -8,10 +9,12 @@ import type { Tally } from './tally.ts';
 const firstRecords = 100;
 
 /**
- * Returns warnings about faults that affect all of the first 100 records. Empty for most events. Must be called with every event of the
- * run.
+ * Returns warnings about faults that affect all of the first 100 records, and about answers with more pages than a node reads. Empty for
+ * most events. Must be called with every event of the run.
  */
 export function earlyWarnings(event: Event, tally: Tally): string[] {
+  // Each worker process reports a node's pages by itself.
+  if (event.type === 'more-pages') return tally.morePages.get(event.node) === event ? [morePagesText(event.node, event)] : [];
   if (tally.read !== firstRecords || !endsRecord(event)) return [];
   return [...sameFailure(tally), ...emptyPaths(tally)];
 }
@@ -32,6 +35,15 @@ function emptyPaths({ hits }: Tally): string[] {
     if (found > 0 || of < firstRecords) return [];
     return [`none of the first ${of} answers of ${node} has "${path}"; automate test-request shows the paths of an answer`];
   });
+}
+
+/** Returns the text about an answer that is only the first page, with the lines to add to the node. */
+export function morePagesText(node: string, { sign, paginate }: MorePages): string {
+  return `the answer of "${node}" has more pages (see ${sign}), and only the first one is read
+to read all pages, add to "${node}":
+  ${paginate}
+if only the first page is meant, add:
+  paginate: none`;
 }
 
 /** A flow should not use a free public server for more records than this. */

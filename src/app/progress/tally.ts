@@ -86,6 +86,9 @@ export interface ShortPages {
   readonly first: ShortPage & { readonly record: number };
 }
 
+/** A record whose answer has more pages than its node reads. */
+export type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
+
 /** All counts of a run so far. */
 export interface Tally {
   read: number;
@@ -115,6 +118,8 @@ export interface Tally {
   readonly hits: Map<string, PathHits[]>;
   /** Nodes that fetch lists page by page. For these, how often a path was found is counted per page, not per record. */
   readonly paged: Set<string>;
+  /** For each node that reads only the first of several pages, the first event that says so. */
+  readonly morePages: Map<string, MorePagesEvent>;
   /** For each node, the number of responses that contain errors next to data. The flow counts such responses as successes. */
   readonly ignoredErrors: Map<string, number>;
   /** For each node and each field that it renames, the number of records without that field. */
@@ -162,6 +167,7 @@ export function createTally(): Tally {
     undecided: new Map(),
     hits: new Map(),
     paged: new Set(),
+    morePages: new Map(),
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     responseTimes: new ResponseTimes(),
@@ -224,6 +230,9 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
   },
   'page-short': addShort,
+  'more-pages'({ morePages }, event) {
+    if (!morePages.has(event.node)) morePages.set(event.node, event);
+  },
   'errors-beside-data'(tally, { node }) {
     tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
   },

@@ -122,6 +122,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       })),
       ...unansweredJson(tally),
       mapped: [...tally.hits.values()].flat(),
+      ...morePagesJson(tally),
       ...(facts.replaced.length > 0 && { replaced: facts.replaced.map(({ node, field }) => ({ node, field })) }),
       ...lookupsJson(tally),
       ...attributionsJson(facts.attributions),
@@ -220,6 +221,11 @@ function workersJson({ workers }: SummaryFacts): object {
   if (!workers) return {};
   const { most, lost, maybeSpent } = workers;
   return { workers: { most, lost }, ...(maybeSpent > 0 && { maybe_spent: maybeSpent }) };
+}
+
+function morePagesJson({ morePages }: Tally): object {
+  if (morePages.size === 0) return {};
+  return { more_pages: [...morePages.values()].map(({ node, record, sign, paginate }) => ({ node, record, sign, paginate })) };
 }
 
 function lookupsJson({ lookups }: Tally): object {

@@ -5,6 +5,7 @@ import { filesFolder } from '../../app/input/files-folder.ts';
 import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
 import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
+import { morePagesText } from '../../app/progress/early-warnings.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -33,6 +34,7 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   const recorder = options.saveTest === undefined ? undefined : await newRecorder();
   const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal, { ...(recorder && { recorder }) });
   await show(preview, step.node.action as Action, options, terminal);
+  if (preview.morePages) terminal.warn(morePagesText(step.id, preview.morePages));
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
   if (recorder) await (await import('./save-test.ts')).saveTest({ plan, flow, item, recorder }, options, terminal);
   else if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);

@@ -41,6 +41,8 @@ export interface Mapping {
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
   /** The steps to the outermost list that the map expands; undefined if the map expands no list. */
   readonly array: readonly (string | number)[] | undefined;
+  /** The steps to the values that can be lists: the list that the map expands, or each value in the body that it reads as a whole. */
+  readonly lists: readonly (readonly (string | number)[])[];
 }
 
 /** A field that a map fills. */
@@ -100,6 +102,7 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
     readsBody: entries.some((entry) => entry.path.root === 'body'),
     array: chain[0],
+    lists: chain[0] ? [chain[0]] : entries.flatMap(({ path }) => (path.root === 'body' ? path.legs : [])),
     apply: (record, answer, found, part = {}) => {
       const to = { whenEmpty, ...part, record, answer, found };
       return chain.length === 0 ? [mappedRow(entries, undefined, to)] : apply({ entries, chain, byDepth }, to);

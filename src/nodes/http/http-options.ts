@@ -109,7 +109,11 @@ export const httpOptions = z.strictObject({
       'send the header Idempotency-Key: true makes one key for each record and all its retries; text with {{field}} is the key, which is then the same in every run',
     ),
   cost: path.optional().describe('the path of the real cost in the answer, such as $headers.x-credits-used'),
-  paginate: paginateOptions.optional().describe('request further pages, and put their items together'),
+  paginate: z
+    .union([z.literal('none'), paginateOptions], { error: 'expected none, or a mapping with the type of paging' })
+    .transform((written) => (written === 'none' ? null : written))
+    .optional()
+    .describe('request further pages, and put their items together; none says that only the first page is meant'),
   batch: batchOptions.optional().describe('send many records in one request'),
   cache: cacheOption,
 });

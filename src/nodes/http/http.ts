@@ -1,5 +1,6 @@
 import { listsOn } from '../../core/answer/document.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
+import { morePagesFinder } from '../../core/answer/more-pages.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
@@ -76,6 +77,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     paths: mapping?.paths ?? [],
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
+    morePages: paginate === undefined && !batch && !saving && context.carried.length === 0 ? morePagesOf(options, mapping) : undefined,
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
@@ -86,6 +88,17 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     reads,
     ...columnsOf(mapping, saving),
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
+  };
+}
+
+/** Returns the function that looks for further pages. A sign that the map itself reads is no news to the user. */
+function morePagesOf(options: HttpOptions, mapping: Mapping | undefined): Action['morePages'] {
+  if (!mapping || mapping.lists.length === 0 || mapping.paths.some((path) => /^\$headers\.link$/i.test(path))) return undefined;
+  const find = morePagesFinder(mapping.lists);
+  const hasJsonBody = payloadOf(options)?.name === 'body';
+  return (answer, request) => {
+    const found = find(answer, { path: (request as HttpRequest).path, hasJsonBody });
+    return found && mapping.paths.includes(found.sign) ? undefined : found;
   };
 }
 

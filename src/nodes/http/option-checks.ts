@@ -70,7 +70,7 @@ export function checkList(options: HttpOptions, used: readonly string[], problem
 /** True if an option other than the map reads values inside the body. */
 export function needsJson({ paginate, batch }: HttpOptions): boolean {
   if (batch?.match !== undefined) return true;
-  return paginate !== undefined && (paginate.type !== 'link_header' || paginate.items !== undefined || namesBody(paginate));
+  return !!paginate && (paginate.type !== 'link_header' || paginate.items !== undefined || namesBody(paginate));
 }
 
 function namesBody({ until }: PaginateOptions): boolean {
@@ -79,7 +79,7 @@ function namesBody({ until }: PaginateOptions): boolean {
 
 /** Returns the names of the options that read values inside the body. */
 function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
-  const isPaged = paginate !== undefined && (paginate.items !== undefined || ('path' in paginate && !paginate.path.startsWith('$')));
+  const isPaged = !!paginate && (paginate.items !== undefined || ('path' in paginate && !paginate.path.startsWith('$')));
   return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
 }
 

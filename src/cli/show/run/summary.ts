@@ -50,6 +50,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...notRenamedLines(tally, colors),
     ...shortLines(tally, colors),
     ...unansweredLines(tally, colors),
+    ...morePagesLines(tally, colors),
     ...cacheLines(tally, facts),
     ...tokenLines(tally, facts),
     ...fileLines(tally, facts),
@@ -269,6 +270,13 @@ function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
       `    if the server sends at most ${items} at once, items were skipped: set size: ${items}, or request ${size} per page`,
     ],
   );
+}
+
+function morePagesLines({ morePages }: Tally, colors: ChalkInstance): string[] {
+  return [...morePages.values()].flatMap(({ node, record, sign, paginate }) => [
+    `  ${colors.yellow('warning:')} ${node} read only the first page, and more follow (record ${record}, see ${sign}); to read them all, add to ${node}:`,
+    `    ${paginate}`,
+  ]);
 }
 
 /** Returns warnings about responses that have a success status but errors in the body, as in GraphQL. */

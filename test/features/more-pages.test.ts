@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest';
+import type { Event } from '../../src/core/event.ts';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { flowProblems } from '../helpers/flow-problems.ts';
+import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+type MorePages = Extract<Event, { readonly type: 'more-pages' }>;
+
+/** Returns a flow whose node has these options. */
+const flowOf = (url: string, options: string) => `nodes:\n  - { id: list, type: http, url: "https://a.example${url}", ${options} }\n`;
+
+/** Runs a flow for these records. Returns its rows, and the events that say that there are more pages. */
+async function rowsOf(flow: string, http: (request: SentRequest) => FakeAnswer, records: readonly object[] = [{}]) {
+  const { rows, events, failures } = await runFlow(flow, records as never, { http });
+  expect(failures).toEqual([]);
+  return { rows, found: events.filter((event): event is MorePages => event.type === 'more-pages') };
+}
+
+/** Answers with two of six items, from the given one on. */
+const page = (from: number, more: (isLast: boolean) => object): FakeAnswer => ({
+  body: { ...more(from >= 4), data: from >= 6 ? [] : [{ id: from }, { id: from + 1 }] },
+});
+
+const query = ({ url }: SentRequest, name: string) => new URL(url).searchParams.get(name);
+const numberIn = (request: SentRequest, name: string, otherwise = 0) => Number(query(request, name) ?? otherwise);
+const sentBody = ({ body }: SentRequest) => JSON.parse(String(body));
+
+const map = 'map: { id: "data[].id" }';
+const post = `method: POST, body: { q: x }, ${map}`;
+
+/** Kinds of APIs: the URL and the options of the node, the server, the sign, and the line that reads all pages. */
+const kinds: [name: string, url: string, options: string, server: (request: SentRequest) => FakeAnswer, sign: string, line: string][] = [
+  [
+    'a Link header',
+    '/x',
+    map,
+    (request) => {
+      const from = numberIn(request, 'p') * 2;
+      return { ...page(from, () => ({})), headers: from < 4 ? { link: `</x?p=${from / 2 + 1}>; rel='next last'` } : {} };
+    },
+    'the Link header',
+    '{ type: link_header }',
+  ],
+  [
+    'the URL of the next page',
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => ({ next: isLast ? null : `https://a.example/x?o=${numberIn(request, 'o') + 2}` })),
+    'next',
+    '{ type: next_url, path: next }',
+  ],
+  [
+    'a relative URL next to a nested list',
+    '/x',
+    'map: { id: "result.data[].id" }',
+    (request) => ({
+      body: { result: page(numberIn(request, 'o'), (isLast) => ({ next: isLast ? '' : `?o=${numberIn(request, 'o') + 2}` })).body },
+    }),
+    'result.next',
+    '{ type: next_url, path: result.next }',
+  ],
+  [
+    'a cursor',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'cursor'), (isLast) => ({ next: isLast ? null : `${numberIn(request, 'cursor') + 2}.0` })),
+    'next',
+    '{ type: cursor, path: next, param: cursor }',
+  ],
+  [
+    'a cursor whose parameter is in the URL',
+    '/x?after=0',
+    map,
+    (request) => page(numberIn(request, 'after'), (isLast) => ({ next: isLast ? null : `${numberIn(request, 'after') + 2}.0` })),
+    'next',
+    '{ type: cursor, path: next, param: after }',
+  ],
+  [
+    'the number of the next page',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page', 1) * 2 - 2, (isLast) => ({ next: isLast ? null : numberIn(request, 'page', 1) + 1 })),
+    'next',
+    '{ type: cursor, path: next, param: page }',
+  ],
+  ...(['next_page_token:page_token', 'nextPageToken:pageToken'] as const).map((names): (typeof kinds)[number] => {
+    const [name = '', param = ''] = names.split(':');
+    const server = (request: SentRequest) =>
+      page(numberIn(request, param), (isLast) => ({ [name]: isLast ? '' : `${numberIn(request, param) + 2}.0` }));
+    return [name, '/x', map, server, name, `{ type: cursor, path: ${name}, param: ${param} }`];
+  }),
+  [
+    'a token that a POST gets in its body',
+    '/x',
+    post,
+    (request) =>
+      page(Number(sentBody(request).pageToken ?? 0), (isLast) => ({
+        nextPageToken: isLast ? null : `${Number(sentBody(request).pageToken ?? 0) + 2}.0`,
+      })),
+    'nextPageToken',
+    '{ type: cursor, path: nextPageToken, param: pageToken, in: body }',
+  ],
+  ...['has_more', 'hasMore', 'has_next_page', 'hasNextPage'].map((name): (typeof kinds)[number] => [
+    name,
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page', 1) * 2 - 2, (isLast) => ({ [name]: !isLast })),
+    name,
+    `{ type: page, param: page, items: data, until: body.${name} == false }`,
+  ]),
+  [
+    'a flag, and the number of the page in the URL',
+    '/x?pageNo=0&per_page=2',
+    map,
+    (request) => page(numberIn(request, 'pageNo') * 2, (isLast) => ({ has_more: !isLast })),
+    'has_more',
+    '{ type: page, param: pageNo, start: 0, items: data, until: body.has_more == false }',
+  ],
+  [
+    'a flag, and the limit in the URL',
+    '/x?limit=2',
+    map,
+    (request) => page(numberIn(request, 'offset'), (isLast) => ({ has_more: !isLast })),
+    'has_more',
+    '{ type: offset, param: offset, size: 2, items: data, until: body.has_more == false }',
+  ],
+  [
+    'a flag, and the offset in the URL',
+    '/x?skip=0',
+    map,
+    (request) => page(numberIn(request, 'skip'), (isLast) => ({ has_more: !isLast })),
+    'has_more',
+    '{ type: offset, param: skip, size: 2, items: data, until: body.has_more == false }',
+  ],
+  [
+    'a flag, and the cursor next to it, which the last page has, too',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'cursor'), (isLast) => ({ hasMore: !isLast, nextCursor: `${numberIn(request, 'cursor') + 2}.0` })),
+    'hasMore',
+    '{ type: cursor, path: nextCursor, param: cursor, until: body.hasMore == false }',
+  ],
+  [
+    'a flag of Stripe, whose next page begins after the last item',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'starting_after', -1) + 1, (isLast) => ({ object: 'list', has_more: !isLast })),
+    'has_more',
+    '{ type: cursor, path: id, param: starting_after, from: last_item, items: data, until: body.has_more == false }',
+  ],
+  [
+    'a flag in an object with an odd name',
+    '/x',
+    'map: { id: "[\\"a-b\\"].data[].id" }',
+    (request) => ({ body: { 'a-b': page(numberIn(request, 'page', 1) * 2 - 2, (isLast) => ({ has_more: !isLast })).body } }),
+    'a-b.has_more',
+    '{ type: page, param: page, items: a-b.data, until: "body[\\"a-b\\"].has_more == false" }',
+  ],
+  [
+    'a list that is not split into rows',
+    '/x',
+    'map: { id: data }',
+    (request) => page(numberIn(request, 'o'), (isLast) => ({ next: isLast ? null : `/x?o=${numberIn(request, 'o') + 2}` })),
+    'next',
+    '{ type: next_url, path: next }',
+  ],
+];
+
+describe('an answer that is only the first page', () => {
+  test.each(kinds)('is reported, and the line reads all pages when it is pasted: %s', async (_, url, options, server, sign, line) => {
+    const first = await rowsOf(flowOf(url, options), server);
+    expect(first.found).toEqual([expect.objectContaining({ node: 'list', record: 1, sign, paginate: `paginate: ${line}` })]);
+    const whole = await rowsOf(flowOf(url, `${options}, ${first.found[0]?.paginate}`), server);
+    expect(whole.rows.flatMap(({ id }) => (Array.isArray(id) ? id.map((one) => one.id) : id))).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(whole.found).toEqual([]);
+    expect((await rowsOf(flowOf(url, `${options}, paginate: none`), server)).found).toEqual([]);
+  });
+
+  test('is reported once for each node', async () => {
+    const two = `${flowOf('/x', map)}  - { id: other, type: http, url: "https://a.example/y", ${map} }\n`;
+    const records = [{ n: 1 }, { n: 2 }, { n: 3 }];
+    const { found } = await rowsOf(two, () => page(0, () => ({ has_more: true })), records);
+    expect(found.map(({ node }) => node).sort()).toEqual(['list', 'other']);
+  });
+
+  test('is reported although only a later record has more pages', async () => {
+    const server = ({ url }: SentRequest) => page(0, () => ({ next: url.endsWith('/3') ? '/x' : null }));
+    const { found } = await rowsOf(flowOf('/{{n}}', map), server, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+    expect(found).toEqual([expect.objectContaining({ record: 3, sign: 'next' })]);
+  });
+
+  test.each<[string, string, FakeAnswer]>([
+    ['nothing follows', map, page(0, () => ({ next: null, next_page_token: '', has_more: false, hasNextPage: false }))],
+    ['the last page has a cursor, but the flag says so', map, page(0, () => ({ has_more: false, next: 'abc' }))],
+    ['the cursor is 0', map, page(0, () => ({ next: 0 }))],
+    ['the member has another form', map, page(0, () => ({ next: { a: 1 }, has_more: 'no' }))],
+    ['the member is elsewhere', map, page(0, () => ({ meta: { next: '/x' } }))],
+    ['the link leads to the last page', map, { ...page(0, () => ({})), headers: { link: '</x?p=9>; rel="last"' } }],
+    [
+      'the answer is one object',
+      'map: { id: id, name: name }',
+      { headers: { link: '</x/2>; rel="next"' }, body: { id: 1, name: 'x', next: '/x/2' } },
+    ],
+    ['only the first element is wanted', 'map: { id: "data[0].id" }', page(0, () => ({ next: '/x' }))],
+    ['the map itself reads the cursor', 'map: { id: "data[].id", cursor: next }', page(0, () => ({ next: '/x' }))],
+    ['nothing is mapped', 'timeout: 5s', page(0, () => ({ next: '/x' }))],
+    ['the mapped list is missing', 'map: { id: "rows[].id" }', page(0, () => ({ next: '/x' }))],
+  ])('is not assumed if %s', async (_, options, answer) => {
+    expect((await rowsOf(flowOf('/x', options), () => answer)).found).toEqual([]);
+  });
+
+  test('is not reported if a loop around the node requests the pages', async () => {
+    const inner = `{ id: list, type: http, url: "https://a.example/x?page={{n}}", map: { id: "data[].id", more: has_more } }`;
+    const count = '{ type: set, fields: { n: { cel: "n + 1" } } }';
+    const flow = `nodes:\n  - { type: loop, while: more, carry: [n], nodes: [${count}, ${inner.replace('has_more', '$status')}] }\n`;
+    const server = (request: SentRequest) => ({
+      ...page(numberIn(request, 'page') * 2 - 2, () => ({})),
+      headers: { link: '</x>; rel=next' },
+    });
+    const { found } = await rowsOf(flow.replace('while: more', 'while: n < 3'), server, [{ n: 0 }]);
+    expect(found).toEqual([]);
+  });
+});
+
+test('paginate that is neither none nor a mapping is reported at its position', () => {
+  expect(flowProblems(flowOf('/x', 'paginate: off'))).toEqual([
+    expect.objectContaining({ line: 2, message: 'expected none, or a mapping with the type of paging, found "off"' }),
+  ]);
+});
