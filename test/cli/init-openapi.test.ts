@@ -166,7 +166,7 @@ describe('automate init --from-openapi', () => {
       tags: ['string'],
       password: { credential: 'pets-password' },
     });
-    expect(node.map).toMatchObject({ id: 'id', pets_name: 'name', pets_age: 'age' });
+    expect(node.map).toMatchObject({ id: 'id', name_2: 'name', age_2: 'age' });
     expect(stderr).not.toContain('CANARY');
   });
 
@@ -252,7 +252,7 @@ describe('automate init --from-openapi', () => {
     const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.0.3', servers: [{ url: 'https://a.example' }], paths }) });
     await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'get /pets/{id}']);
     const [node] = parse(await place.read('flow.yaml')).nodes;
-    expect(node).toMatchObject({ url: 'https://a.example/pets/{{id}}', map: { pets_id: 'id', name: 'name' } });
+    expect(node).toMatchObject({ url: 'https://a.example/pets/{{id}}', map: { id_2: 'id', name: 'name' } });
   });
 
   test('reads OpenAPI 3.1 in JSON, and types that can be null', async () => {
@@ -286,7 +286,7 @@ describe('automate init --from-openapi', () => {
     const env = { AUTOMATE_CREDENTIAL_MY_KEY: 'CANARY-1', AUTOMATE_CREDENTIAL_MY_PASSWORD: 'CANARY-2' };
     expect((await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
-    const header = 'pet_id,age,id,name,pets_age,weight,born,category_name';
+    const header = 'pet_id,age,id,name,age_2,weight,born,category_name';
     const rows = ['7,4,7,Rex,4,1.5,2026-01-31,cat', '8,5,8,Rex,5,1.5,2026-01-31,cat'];
     expect([code, stdout]).toEqual([0, `${[header, ...rows].join('\n')}\n`]);
     expect(
@@ -413,5 +413,176 @@ describe('the first test that init --from-openapi writes', () => {
     await other.write('sub/flow.test.yaml', '# mine');
     expect((await other.automate([...args, '--force'])).stderr).toContain('sub/flow.test.yaml already exists, so it is not changed\n');
     expect(await other.read('sub/flow.test.yaml')).toBe('# mine');
+  });
+});
+
+/** Returns the description of an API that lists items in pages. `schema`: the answer's members next to its list. */
+function listApi(origin: string, { query = [], schema = {}, headers }: Pick<PagedApi, 'query' | 'schema' | 'headers'>, isBare = false) {
+  const items = { type: 'array', items: { type: 'object', properties: { id: { type: 'integer', example: 7 } } } };
+  const answer = isBare ? items : { type: 'object', properties: { data: items, ...schema } };
+  const parameters = query.map(({ name, required = false, ...schema }) => ({ name, in: 'query', required, schema }));
+  const ok = { ...(headers && { headers }), content: { 'application/json': { schema: answer } } };
+  return {
+    openapi: '3.0.3',
+    servers: [{ url: origin }],
+    paths: { '/items': { get: { operationId: 'list', parameters, responses: { 200: ok } } } },
+  };
+}
+
+interface PagedApi {
+  readonly query?: readonly { readonly name: string; readonly required?: boolean; readonly [keyword: string]: unknown }[];
+  readonly schema?: object;
+  readonly headers?: object;
+  /** Returns the number of the first item of a page, from its query. */
+  from(query: URLSearchParams): number;
+  /** Returns the members of the answer next to its list. */
+  more?(from: number, origin: string): object;
+  readonly paginate: string;
+}
+
+const text = { type: 'string' };
+const whole = { type: 'integer' };
+const limit = { name: 'limit', ...whole, maximum: 2 };
+
+describe('the paging that an OpenAPI file describes', () => {
+  const apis: [name: string, api: PagedApi][] = [
+    [
+      'a page, which is required',
+      {
+        query: [
+          { name: 'page', required: true, ...whole },
+          { name: 'per_page', ...whole },
+        ],
+        from: (query) => Number(query.get('page')) * 2 - 2,
+        paginate: 'type: page, param: page, items: data',
+      },
+    ],
+    [
+      'a page that begins with 0, and a flag',
+      {
+        query: [
+          { name: 'pageNumber', minimum: 0, ...whole },
+          { name: 'pageSize', ...whole },
+        ],
+        schema: { meta: { type: 'object', properties: { hasMore: { type: 'boolean' } } } },
+        from: (query) => Number(query.get('pageNumber')) * 2,
+        more: (from) => ({ meta: { hasMore: from < 4 } }),
+        paginate: 'type: page, param: pageNumber, start: 0, items: data, until: body.meta.hasMore == false',
+      },
+    ],
+    [
+      'an offset',
+      {
+        query: [{ name: 'offset', ...whole }, limit],
+        from: (query) => Number(query.get('offset')),
+        paginate: 'type: offset, param: offset, size: 2, items: data',
+      },
+    ],
+    [
+      'a skip, whose limit is required and has a default',
+      {
+        query: [
+          { name: 'skip', required: true, ...whole },
+          { name: 'take', required: true, default: 2, ...whole },
+        ],
+        from: (query) => Number(query.get('skip')),
+        paginate: 'type: offset, param: skip, size: 2, items: data',
+      },
+    ],
+    [
+      'a cursor',
+      {
+        query: [{ name: 'cursor', ...text }, limit],
+        schema: { meta: { type: 'object', properties: { cursor: text, next_cursor: { type: 'string', nullable: true } } } },
+        from: (query) => Number(query.get('cursor')),
+        more: (from) => ({ meta: { cursor: `${from}`, next_cursor: from < 4 ? `${from + 2}` : null } }),
+        paginate: 'type: cursor, path: meta.next_cursor, param: cursor',
+      },
+    ],
+    [
+      'a page token',
+      {
+        query: [
+          { name: 'pageToken', ...text },
+          { name: 'pageSize', ...whole },
+        ],
+        schema: { nextPageToken: text },
+        from: (query) => Number(query.get('pageToken')),
+        more: (from) => ({ nextPageToken: from < 4 ? `${from + 2}` : '' }),
+        paginate: 'type: cursor, path: nextPageToken, param: pageToken',
+      },
+    ],
+    [
+      'a cursor that is the id of the last item',
+      {
+        query: [
+          { name: 'starting_after', ...text },
+          { name: 'limit', ...whole },
+        ],
+        schema: { has_more: { type: 'boolean' } },
+        from: (query) => Number(query.get('starting_after') ?? -1) + 1,
+        more: (from) => ({ has_more: from < 4 }),
+        paginate: 'type: cursor, path: id, param: starting_after, from: last_item, items: data, until: body.has_more == false',
+      },
+    ],
+    [
+      'the URL of the next page',
+      {
+        query: [
+          { name: 'limit', ...whole },
+          { name: 'offset', ...whole },
+        ],
+        schema: { count: whole, next: { type: 'string', format: 'uri', nullable: true }, previous: { type: 'string', format: 'uri' } },
+        from: (query) => Number(query.get('offset')),
+        more: (from, origin) => ({ count: 6, next: from < 4 ? `${origin}/items?offset=${from + 2}` : null }),
+        paginate: 'type: next_url, path: next',
+      },
+    ],
+  ];
+
+  test.each(apis)('becomes paginate, which reads all pages: %s', async (_, api) => {
+    const server = await httpServer(({ path }, response) => {
+      const from = api.from(new URL(path, 'http://127.0.0.1').searchParams);
+      json(response, { data: from < 6 ? [{ id: from }, { id: from + 1 }] : [], ...api.more?.(from, server.origin) });
+    });
+    const place = await workplace({ 'api.json': JSON.stringify(listApi(server.origin, api)) });
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'list']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('\n  it reads all pages of the list (type: ')]);
+    const [node] = parse(await place.read('flow.yaml')).nodes;
+    expect(node.paginate).toEqual(parse(`{ ${api.paginate} }`));
+    expect((await place.automate(['run', 'flow.yaml', '--no-input', '--out', 'out.csv'])).stderr).not.toContain('warning');
+    expect(await place.read('out.csv')).toBe('id\n0\n1\n2\n3\n4\n5\n');
+    expect((await place.automate(['test'])).code).toBe(0);
+  });
+
+  test('becomes paginate for a Link header, which reads all pages', async () => {
+    const server = await httpServer(({ path }, response) => {
+      const from = Number(new URL(path, 'http://127.0.0.1').searchParams.get('page') ?? 1) * 2 - 2;
+      if (from < 4) response.setHeader('link', `</items?page=${from / 2 + 2}>; rel="next"`);
+      json(response, [{ id: from }, { id: from + 1 }]);
+    });
+    const api = listApi(server.origin, { query: [{ name: 'page', required: true, ...whole }], headers: { Link: { schema: text } } }, true);
+    const place = await workplace({ 'api.json': JSON.stringify(api) });
+    await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'list']);
+    expect(parse(await place.read('flow.yaml')).nodes[0]).toMatchObject({
+      url: `${server.origin}/items`,
+      paginate: { type: 'link_header' },
+    });
+    const { stdout } = await place.automate(['run', 'flow.yaml', '--no-input', '--out-format', 'csv']);
+    expect(stdout).toBe('id\n0\n1\n2\n3\n4\n5\n');
+  });
+
+  test.each<[string, Pick<PagedApi, 'query' | 'schema'>]>([
+    ['there are no such parameters', { query: [{ name: 'q', ...text }] }],
+    ['an offset has no limit, so that its step is not known', { query: [{ name: 'offset', ...whole }] }],
+    [
+      'a parameter with the name of a cursor is a date',
+      { query: [{ name: 'after', type: 'string', format: 'date' }], schema: { next: text } },
+    ],
+    ['a cursor is missing from the answer', { query: [{ name: 'cursor', ...text }] }],
+  ])('is not invented if %s', async (_, api) => {
+    const place = await workplace({ 'api.json': JSON.stringify(listApi('https://api.example.com', api)) });
+    expect((await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'list'])).stderr).not.toContain('pages');
+    expect(parse(await place.read('flow.yaml')).nodes[0]).not.toHaveProperty('paginate');
   });
 });

@@ -32,12 +32,13 @@ export async function writeFirstTest(
 ): Promise<void> {
   const path = testFileOf(flow);
   if (statOf(path)) return terminal.say(`${path} already exists, so it is not changed`);
-  const { status, body } = answer;
+  const { status, body, lastBody } = answer;
+  let requests = 0;
   const made = await recordTest('the example of the API', {
     plan,
     allowHttp,
     fields: exampleRecord(plan, fields, samples),
-    takeAnswer: () => ({ ...(status !== 200 && { status }), body }),
+    takeAnswer: () => ({ ...(status !== 200 && { status }), body: requests++ > 0 && lastBody !== undefined ? lastBody : body }),
   });
   // No test is written if the flow fails with the example response, because the test would be useless.
   if (!made || made.fails) return;

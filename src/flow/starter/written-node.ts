@@ -15,6 +15,7 @@ export interface WrittenRequest {
   /** A body that is neither JSON nor a form. */
   readonly text?: string;
   readonly auth?: readonly WrittenAuth[];
+  readonly paginate?: WrittenPaging;
   readonly map?: Readonly<Record<string, string>>;
   readonly timeoutSeconds?: number;
   readonly retries?: number;
@@ -25,6 +26,9 @@ const withBody = ['POST', 'PUT', 'PATCH'];
 
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
+
+/** The option `paginate`, as written in a flow. */
+export type WrittenPaging = Readonly<Record<string, string | number>>;
 
 /** A way to sign a request, as written in a flow. */
 export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
@@ -42,12 +46,13 @@ export interface WrittenNode {
   readonly text?: string;
   readonly timeout?: string;
   readonly retry?: { readonly max: number };
+  readonly paginate?: WrittenPaging;
   readonly map?: Readonly<Record<string, string>>;
 }
 
 /** Returns the node that sends a request. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function nodeOf(request: WrittenRequest): WrittenNode {
-  const { url, auth, body, form, text, timeoutSeconds, retries, map } = request;
+  const { url, auth, body, form, text, timeoutSeconds, retries, paginate, map } = request;
   const verb = verbOf(request);
   const sent = sentHeaders(request);
   return {
@@ -61,6 +66,7 @@ export function nodeOf(request: WrittenRequest): WrittenNode {
     ...(text === undefined ? {} : { text }),
     ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
     ...(retries === undefined ? {} : { retry: { max: retries } }),
+    ...(paginate === undefined ? {} : { paginate }),
     ...(map === undefined ? {} : { map }),
   };
 }

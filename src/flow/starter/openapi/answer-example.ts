@@ -7,6 +7,8 @@ import { sampleOf } from './sample.ts';
 export interface AnswerExample {
   readonly status: number;
   readonly body: unknown;
+  /** The body of the last page; undefined if the response is not the first of several pages. */
+  readonly lastBody?: unknown;
 }
 
 /**

@@ -40,9 +40,18 @@ export function answerMap(document: OpenApi, operation: Operation, columns: read
   return map.size === 0 ? undefined : { map: Object.fromEntries(map), notes };
 }
 
+/** Returns the path of the list that the map splits into records; undefined if the response is one record. */
+export function mappedList(document: OpenApi, operation: Operation): string | undefined {
+  const written = successfulAnswer(document, operation.part)?.media.schema;
+  const { start } = listedSchema(document, document.schema(written), operation);
+  return start === '' ? undefined : start.slice(0, -'[]'.length);
+}
+
 /** A response of an operation, as described in the OpenAPI file. */
-interface DescribedAnswer {
+export interface DescribedAnswer {
   readonly status: number;
+  /** The headers of the response, keyed by name. */
+  readonly headers: Part;
   /** The media type's object in the OpenAPI file, with the schema and the examples of the response. */
   readonly media: Part;
 }
@@ -53,8 +62,9 @@ export function successfulAnswer({ at }: OpenApi, { responses }: Part): Describe
     .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
     .sort(([one], [other]) => (one < other ? -1 : 1));
   for (const [status, answer] of answers) {
-    const content = Object.entries(partOf(at(answer).content)).find(([type]) => isJson(type));
-    if (content) return { status: Number(status.replace(/xx/i, '00')), media: at(content[1]) };
+    const { content, headers } = at(answer);
+    const json = Object.entries(partOf(content)).find(([type]) => isJson(type));
+    if (json) return { status: Number(status.replace(/xx/i, '00')), headers: partOf(headers), media: at(json[1]) };
   }
   return undefined;
 }

@@ -4,7 +4,8 @@ import { type Example, referableNames } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
 import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
-import { answerMap, isJson } from './answer-map.ts';
+import { answerMap, type DescribedAnswer, isJson, mappedList, successfulAnswer } from './answer-map.ts';
+import { type DescribedPaging, describedPaging } from './described-paging.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 import { exampleValues } from './example-values.ts';
 import { type FieldNames, fieldNames } from './field-names.ts';
@@ -45,29 +46,42 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const fields = fieldNames(example);
   const server = serverOf(document, operation);
   const parameters = parametersOf(document, operation);
-  const url = server.url + filledPath(operation.path, fields) + queryOfOperation(parameters, fields);
+  const paging = pagingOf(document, operation, parameters);
+  const others = parameters.filter(({ name, place }) => place !== 'query' || !paging?.parameters.includes(name));
+  const url = server.url + filledPath(operation.path, fields) + queryOfOperation(others, fields, paging?.fixed);
   const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
   const body = bodyOfOperation(document, operation, (value) => withFields(value, fields, isText));
   const headers = [...headersOfOperation(parameters, fields), ...body.headers];
   const mapped = answerMap(document, operation, [...[...referableNames(example?.columns ?? [])].flat(), ...fields.used()]);
   const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
   const lacking = fields.notes();
+  const paginate = mapped && paging?.paginate;
+  const answer = answerExample(document, operation);
   return {
-    request: { method: operation.method, url, headers, auth, ...body.part, ...(mapped && { map: mapped.map }) },
+    request: {
+      method: operation.method,
+      url,
+      headers,
+      auth,
+      ...body.part,
+      ...(paginate && { paginate }),
+      ...(mapped && { map: mapped.map }),
+    },
     examples: body.examples,
     description: textIn(operation.part.summary)?.trim() || undefined,
-    comments: [operationText(operation), ...optionalOnes(parameters)],
+    comments: [operationText(operation), ...optionalOnes(others)],
     notes: [
       ...server.notes,
       ...lacking,
       ...cookies.map(({ name }) => `the cookie "${name}", which the API requires, was left out`),
       ...body.notes,
       ...(mapped?.notes ?? []),
+      ...(paginate ? [`it reads all pages of the list (type: ${paginate.type}); for the first page only, write paginate: none`] : []),
       ...notes,
     ],
     credentials,
     lacksColumns: lacking.length > 0,
-    answer: answerExample(document, operation),
+    answer: answer && (paginate && paging ? { ...answer, ...paging.pages(answer.body) } : answer),
     samples: parameterSamples(document, listOf(operation.part.parameters)),
   };
 }
@@ -87,8 +101,17 @@ function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly 
   };
 }
 
+/** Returns the paging of the list that an operation returns; undefined if there is no list, or if its description shows no paging. */
+function pagingOf(document: OpenApi, operation: Operation, parameters: readonly Parameter[]): DescribedPaging | undefined {
+  const answer = successfulAnswer(document, operation.part);
+  const list = answer && mappedList(document, operation);
+  if (list === undefined) return undefined;
+  return describedPaging(document, answer as DescribedAnswer, { list, query: parameters.filter(({ place }) => place === 'query') });
+}
+
 interface Parameter {
   readonly name: string;
+  readonly schema: Part;
   readonly place: unknown;
   readonly isRequired: boolean;
   /** The only value that the schema allows for the parameter; undefined if the schema allows several. */
@@ -105,6 +128,7 @@ function parametersOf({ at, schema }: OpenApi, { part }: Operation): Parameter[]
     const values = fixed === undefined ? listOf(choices) : [fixed];
     found.set(`${place} ${name}`, {
       name,
+      schema: schema(parameter.schema),
       place,
       isRequired: required === true,
       only: values.length === 1 ? String(values[0]) : undefined,
@@ -117,11 +141,16 @@ function filledPath(path: string, fields: FieldNames): string {
   return path.replace(/\{([^{}]+)\}/g, (_, name: string) => `{{${fields.needed(name)}}}`);
 }
 
-function queryOfOperation(parameters: readonly Parameter[], fields: FieldNames): string {
+function queryOfOperation(
+  parameters: readonly Parameter[],
+  fields: FieldNames,
+  fixed: readonly (readonly [name: string, value: number])[] = [],
+): string {
   const required = parameters.filter(({ place, isRequired }) => place === 'query' && isRequired);
   const pairs = required.map(({ name, only }) => {
     return `${encodeURIComponent(name)}=${only === undefined ? `{{${fields.needed(name)}}}` : encodeURIComponent(only)}`;
   });
+  pairs.push(...fixed.map(([name, value]) => `${encodeURIComponent(name)}=${value}`));
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
