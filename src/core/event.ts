@@ -1,4 +1,3 @@
-import type { MorePages } from './answer/more-pages.ts';
 import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { SourceName } from './lookups/sources.ts';
@@ -47,6 +46,14 @@ export interface ShortPage {
   readonly page: number;
   readonly items: number;
   readonly size: number;
+}
+
+/** A sign that more pages of a list follow an answer. */
+export interface MorePages {
+  /** The part of the answer that is the sign, such as `data.has_more`. */
+  readonly sign: string;
+  /** The line for the node that reads all pages, as YAML. */
+  readonly paginate: string;
 }
 
 /** The result of one lookup, as an event reports it. */

@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { ActionRequest, ActionResponse, CalledTool, TokenEstimate } from './action.ts';
 import type { Answer, MappedField } from './answer/mapping.ts';
-import type { MorePages } from './answer/more-pages.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
@@ -11,7 +10,7 @@ import type { Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call
 import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
-import type { NodeEvent } from './event.ts';
+import type { MorePages, NodeEvent } from './event.ts';
 import type { NamedCategory } from './lookups/category.ts';
 import type { Lookups } from './lookups/lookup.ts';
 import type { Concurrency } from './options/amounts.ts';

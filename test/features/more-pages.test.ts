@@ -204,6 +204,11 @@ describe('an answer that is only the first page', () => {
     ],
     ['only the first element is wanted', 'map: { id: "data[0].id" }', page(0, () => ({ next: '/x' }))],
     ['the map itself reads the cursor', 'map: { id: "data[].id", cursor: next }', page(0, () => ({ next: '/x' }))],
+    [
+      'the member belongs to another part of the answer',
+      'map: { id: data, name: user.name }',
+      page(0, () => ({ user: { name: 'x', next: '/x' } })),
+    ],
     ['nothing is mapped', 'timeout: 5s', page(0, () => ({ next: '/x' }))],
     ['the mapped list is missing', 'map: { id: "rows[].id" }', page(0, () => ({ next: '/x' }))],
   ])('is not assumed if %s', async (_, options, answer) => {

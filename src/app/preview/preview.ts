@@ -1,6 +1,6 @@
 import type { ActionRequest, ActionResponse } from '../../core/action.ts';
-import type { MorePages } from '../../core/answer/more-pages.ts';
 import { detailsOf } from '../../core/error-code.ts';
+import type { MorePages } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { FormPart } from '../../core/files/transfer.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';

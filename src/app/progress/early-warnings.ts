@@ -1,5 +1,4 @@
-import type { MorePages } from '../../core/answer/more-pages.ts';
-import type { Event } from '../../core/event.ts';
+import type { Event, MorePages } from '../../core/event.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { formatCount } from '../../core/text/number.ts';

@@ -1,17 +1,10 @@
 import { isCelName } from '../condition/cel-name.ts';
+import type { MorePages } from '../event.ts';
 import { yamlWord } from '../text/yaml-word.ts';
 import { ExactNumber, isObject, type JsonObject, textOf, type Value } from '../value/value.ts';
 import { nextLink } from './link.ts';
 import type { Answer } from './mapping.ts';
 import { pathTo, valueAt } from './path.ts';
-
-/** A sign that more pages of a list follow an answer. */
-export interface MorePages {
-  /** The part of the answer that is the sign, such as `data.has_more`. */
-  readonly sign: string;
-  /** The line for the node that reads all pages, as YAML. */
-  readonly paginate: string;
-}
 
 /** A request, as far as its paging depends on it. */
 interface PagedRequest {
@@ -35,23 +28,25 @@ const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as con
  */
 export function morePagesFinder(lists: readonly Steps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
-  const holders = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSame(other, steps)) === index);
+  const holders = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
   return (answer, request) => {
-    // The header and the names come first: they are missing from most answers, so that nothing else is looked at.
-    const link = nextLink(answer.header('link'));
-    const found = link === undefined ? signIn(answer.body, holders) : undefined;
-    if (link === undefined && !found) return undefined;
-    const list = lists.find((steps) => Array.isArray(valueAt(answer.body, steps)));
-    if (!list) return undefined;
-    if (!found) return { sign: 'the Link header', paginate: lineOf([['type', 'link_header']]) };
-    return {
-      sign: textOfPath([...found.at, found.name]),
-      paginate: lineOf(found.isFlag ? byFlag(found, list, answer, request) : byValue(found, request)),
-    };
+    const { body } = answer;
+    const isList = (steps: Steps) => Array.isArray(valueAt(body, steps));
+    // The header and the names come first: most answers lack them, so that nothing else is looked at.
+    if (nextLink(answer.header('link')) !== undefined)
+      return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
+    for (const at of holders) {
+      const sign = signIn(body, at);
+      const list = sign && lists.find((steps) => (at.length === 0 || isSamePath(steps.slice(0, -1), at)) && isList(steps));
+      if (!list) continue;
+      const options = sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
+      return { sign: textOfPath([...at, sign.name]), paginate: paginateLine(options) };
+    }
+    return undefined;
   };
 }
 
-function isSame(one: Steps, other: Steps): boolean {
+function isSamePath(one: Steps, other: Steps): boolean {
   return one.length === other.length && one.every((step, index) => step === other[index]);
 }
 
@@ -63,17 +58,14 @@ interface Sign {
   readonly isFlag: boolean;
 }
 
-function signIn(body: Value | undefined, holders: readonly Steps[]): Sign | undefined {
-  for (const at of holders) {
-    const holder = valueAt(body, at);
-    if (!isObject(holder)) continue;
-    const flag = flagNames.find((name) => Object.hasOwn(holder, name));
-    // Many servers also send a cursor with the last page, so a flag decides.
-    if (flag !== undefined && !isTrue(holder[flag])) continue;
-    const name = nextNames.find((one) => Object.hasOwn(holder, one) && isMore(holder[one])) ?? flag;
-    if (name !== undefined) return { at, holder, name, isFlag: name === flag || holder[name] === true };
-  }
-  return undefined;
+function signIn(body: Value | undefined, at: Steps): Sign | undefined {
+  const holder = valueAt(body, at);
+  if (!isObject(holder)) return undefined;
+  const flag = flagNames.find((name) => Object.hasOwn(holder, name));
+  // Many servers also send a cursor with the last page, so a flag decides.
+  if (flag !== undefined && !isTrue(holder[flag])) return undefined;
+  const name = nextNames.find((one) => Object.hasOwn(holder, one) && isMore(holder[one])) ?? flag;
+  return name === undefined ? undefined : { at, holder, name, isFlag: name === flag || holder[name] === true };
 }
 
 /** True for a flag that is set. XML and CSV have only text. */
@@ -100,7 +92,7 @@ function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, req
       ['type', 'next_url'],
       ['path', path],
     ];
-  const parameters = parametersOf(request);
+  const parameters = queryPairs(request);
   const isNumber = /^\d{1,6}$/.test(text);
   const known = parameters.find(([one]) => cursorNames.test(one) || (isNumber && (pageNames.test(one) || offsetNames.test(one))));
   // Only the first page leads to page 1 or 2. Any other number can be an offset or an id.
@@ -131,7 +123,7 @@ function byFlag(sign: Sign, list: Steps, { body }: Answer, request: PagedRequest
   const items: Options = [['items', textOfPath(list)]];
   const sibling = Object.keys(holder).find((one) => siblings.test(one) && holder[one] !== true && isMore(holder[one]));
   if (sibling !== undefined) return [...byValue({ at, holder, name: sibling }, request), ...until];
-  const parameters = parametersOf(request);
+  const parameters = queryPairs(request);
   const found = (names: RegExp) => parameters.find(([one]) => names.test(one));
   const rows = valueAt(body, list) as Value[];
   const size = found(sizeNames);
@@ -151,7 +143,7 @@ function byFlag(sign: Sign, list: Steps, { body }: Answer, request: PagedRequest
   ];
 }
 
-function parametersOf({ path }: PagedRequest): (readonly [string, string])[] {
+function queryPairs({ path }: PagedRequest): (readonly [string, string])[] {
   return [...new URLSearchParams(path.replace(/^[^?]*\??/, ''))];
 }
 
@@ -168,7 +160,7 @@ function celOf(steps: Steps): string {
   return steps.reduce<string>((text, step) => text + (isCelName(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`), 'body');
 }
 
-function lineOf(options: Options): string {
+function paginateLine(options: Options): string {
   const written = options.map(([name, value]) => {
     const isPlain = typeof value === 'number' || (name === 'until' && /^[\w.= ]+$/.test(value));
     return `${name}: ${isPlain ? value : yamlWord(value)}`;

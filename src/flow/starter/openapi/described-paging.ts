@@ -58,14 +58,15 @@ export function describedPaging(
   answer: DescribedAnswer,
   { list, query }: { readonly list: string; readonly query: readonly QueryParameter[] },
 ): DescribedPaging | undefined {
-  const members = membersOf(document, document.schema(answer.media.schema), []);
+  const members = answerMembers(document, document.schema(answer.media.schema), []);
   const find = (names: RegExp) => query.find(({ name }) => names.test(name));
   const [page, offset, size] = [find(parameterNames.page), find(parameterNames.offset), find(parameterNames.size)];
   if (Object.keys(answer.headers).some((name) => /^link$/i.test(name)))
-    return { paginate: { type: 'link_header' }, parameters: namesOf(page, offset), fixed: [], pages: (body) => ({ body }) };
+    return { paginate: { type: 'link_header' }, parameters: pagingNames(page, offset), fixed: [], pages: (body) => ({ body }) };
   const until = untilOf(members);
   const items = { items: list };
-  const byValue = cursorPaging(document, members, { query, items: { ...items, ...until } }) ?? urlPaging(members, namesOf(page, offset));
+  const byValue =
+    cursorPaging(document, members, { query, items: { ...items, ...until } }) ?? urlPaging(members, pagingNames(page, offset));
   if (byValue) return byValue;
   const pages = (body: unknown) => ({ body, lastBody: withValue(body, stepsTo(list), []) });
   if (page) {
@@ -85,7 +86,7 @@ export function describedPaging(
   return { paginate, parameters: [offset.name, size.name], fixed: [[size.name, count]], pages };
 }
 
-function namesOf(...parameters: readonly (QueryParameter | undefined)[]): string[] {
+function pagingNames(...parameters: readonly (QueryParameter | undefined)[]): string[] {
   return parameters.flatMap((parameter) => parameter?.name ?? []);
 }
 
@@ -148,9 +149,9 @@ function isScalar(schema: Part): boolean {
 const maxDepth = 3;
 
 /** Returns the members of an answer, the outer ones first. Members of the elements of lists are not included. */
-function membersOf(document: OpenApi, { properties }: Part, above: Steps): Member[] {
+function answerMembers(document: OpenApi, { properties }: Part, above: Steps): Member[] {
   const own = Object.entries(partOf(properties)).map(([name, schema]) => ({ steps: [...above, name], schema: document.schema(schema) }));
-  const inner = above.length + 1 < maxDepth ? own.flatMap(({ steps, schema }) => membersOf(document, schema, steps)) : [];
+  const inner = above.length + 1 < maxDepth ? own.flatMap(({ steps, schema }) => answerMembers(document, schema, steps)) : [];
   return [...own, ...inner];
 }
 
