@@ -20,7 +20,7 @@ import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
 import type { Workers } from './workers/open-workers.ts';
-import { asksPublicServer, machineNeed, processNeed } from './workers/run-workers.ts';
+import { asksPublicServer, queueNeed } from './workers/run-workers.ts';
 
 /** The reason for stopping a run, and the resulting exit code. */
 export interface Stop extends StopReason {
@@ -185,7 +185,7 @@ class FlowRun implements RunHandle {
 
   /** Opens the queue of the run before the output is claimed or a request is sent. */
   async #openQueue(plan: Plan, queue: string): Promise<void> {
-    refuseNeed('queue', processNeed(plan) ?? machineNeed(plan));
+    refuseNeed('queue', queueNeed(plan));
     const { options } = this.#request;
     const { messages, queue: given } = this.#surroundings;
     const { openQueue } = await import('./workers/open-queue.ts');
