@@ -5,7 +5,7 @@ import { oneLine, readSecretFile } from '../credentials/environment.ts';
 const minKeyLength = 16;
 
 const wayOut = `make one: openssl rand -base64 24
-set AUTOMATE_QUEUE_KEY to it, or AUTOMATE_QUEUE_KEY_FILE to the name of a file that contains it, wherever the queue is used`;
+set AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue, or AUTOMATE_QUEUE_KEY_FILE to the name of a file with it`;
 
 /** The secrets of a queue. The caller has to mask them in all output. */
 export interface QueueSecrets {
@@ -21,7 +21,10 @@ export interface QueueSecrets {
  */
 export async function readQueueSecrets(environment: NodeJS.ProcessEnv): Promise<QueueSecrets> {
   const key = await readSecret('AUTOMATE_QUEUE_KEY', environment);
-  const fault = key === undefined ? 'there is no queue key, which encrypts the records in Redis and guards the workers' : faultOfKey(key);
+  const fault =
+    key === undefined
+      ? 'there is no queue key, which encrypts the records in Redis and keeps others from using your workers'
+      : faultOfKey(key);
   if (key === undefined || fault !== undefined) throw new AutomateError('credential', `${fault}\n${wayOut}`);
   return { key, password: await readSecret('AUTOMATE_QUEUE_PASSWORD', environment) };
 }

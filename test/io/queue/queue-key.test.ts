@@ -40,7 +40,9 @@ test.each([
   const refused = readQueueSecrets(environment);
   await expect(refused).rejects.toMatchObject({ kind: 'credential' });
   await expect(refused).rejects.toThrow(message);
-  await expect(refused).rejects.toThrow('\nmake one: openssl rand -base64 24\nset AUTOMATE_QUEUE_KEY to it, or AUTOMATE_QUEUE_KEY_FILE ');
+  await expect(refused).rejects.toThrow(
+    '\nmake one: openssl rand -base64 24\nset AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue',
+  );
 });
 
 test('a queue key in a file is refused if it could be guessed', async () => {
