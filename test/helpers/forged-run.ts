@@ -53,7 +53,7 @@ export const hostileFlows: readonly (readonly [name: string, text: string, messa
   ],
   [
     'reads a data file',
-    'nodes:\n  - { type: places, lookup: points, source: file, file: /etc/passwd, category: amenity/cafe, near: { lat: "1", lon: "1", radius: 9m } }\n',
+    'nodes:\n  - { type: places, lookup: points, source: file, file: /etc/passwd, chain: Q37158, near: { lat: "1", lon: "1", radius: 9m } }\n',
     'does not read files on this machine, found /etc/passwd',
   ],
   [
@@ -71,8 +71,8 @@ export const hostileFlows: readonly (readonly [name: string, text: string, messa
 
 /** Puts runs into a queue, as somebody can who holds the queue key. */
 export interface Forger {
-  /** Puts a run with one record into the queue. `number` is the number of the record. */
-  put(run: string, manifest: object, number?: number): Promise<void>;
+  /** Puts a run with one record into the queue. `answer` is the answer to the worker's questions; the default grants all credits. */
+  put(run: string, manifest: object, options?: { readonly number?: number; readonly answer?: unknown }): Promise<void>;
   /** Resolves with the problem that a worker has with a run. */
   problemWith(run: string): Promise<string>;
 }
@@ -90,13 +90,14 @@ export async function forger(url: string): Promise<Forger> {
   const problems = new Map<string, (problem: string) => void>();
   const found = new Map<string, string>();
   return {
-    async put(run, manifest, number = 1) {
+    async put(run, manifest, options = {}) {
+      const { number = 1, answer } = { answer: { calls: 64 }, ...options };
       const units = new QueueUnits(parts, {
         ...{ run, manifest, isTable: true, takesOldResults: false },
         facts: { version, flow: 'forged', host: hostname(), pid: String(process.pid), started: new Date().toISOString() },
-        desk: { answer: async () => undefined, take: () => undefined, takeEarlier: () => undefined, lost: () => undefined },
+        desk: { answer: async () => answer, take: () => undefined, takeEarlier: () => undefined, lost: () => undefined },
         newText: () => {
-          throw new Error('a forged run has no results');
+          throw new Error('a forged run has no long results');
         },
         counts: () => ({}),
         emptied: () => undefined,

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -25,14 +26,24 @@ function textOf({ stderr }: ChildProcess): () => string {
   return () => text;
 }
 
-/** A queue with one worker, which works in a folder of its own. */
-async function workedQueue(env: Record<string, string> = {}) {
+/** Stores a secret in the vault of a workplace. */
+async function store(place: Workplace, name: string, ...options: string[]): Promise<void> {
+  const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
+  await mkdir(place.path('.automate'), { recursive: true });
+  if (!existsSync(place.path('.automate/vault.json'))) await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+  const set = ['credentials', 'set', name, '--backend', 'vault', ...options];
+  expect((await place.automate(set, { env, stdin: 'canary-secret-5417' })).code).toBe(0);
+}
+
+/** A queue with one worker, which works in a folder of its own. `prepare` prepares this folder. */
+async function workedQueue(env: Record<string, string> = {}, prepare?: (place: Workplace) => Promise<void>) {
   const redis = await redisServer();
   const server = await httpServer(({ path }, response) => {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ name: `name ${path.slice(1)}` }));
   });
   const place = await workplace({ 'flow.yaml': getFlow(server.origin), 'in.csv': 'id\n1\n2\n' });
+  await prepare?.(place);
   const worker = place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env });
   const said = textOf(worker.child);
   await until(() => said().includes(' is ready: '));
@@ -103,36 +114,43 @@ describe.skipIf(!hasRedis)(`a worker that finds forged runs in its queue${unless
   });
 
   test('sends a credential only to the hosts of the credential', async () => {
-    const redis = await redisServer();
-    const server = await httpServer((_request, response) => void response.end('{}'));
-    const place = await workplace({});
-    await place.automate(['connections', 'list']);
-    const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
-    await place.write('vault.json', JSON.stringify(lightVault()));
-    const set = (name: string, ...hosts: string[]) =>
-      place.automate(['credentials', 'set', name, '--backend', 'vault', ...hosts], { env, stdin: 'canary-secret-5417' });
-    await set('bound', '--hosts', 'api.example.com');
-    const { child } = place.start(['worker', '--queue', redis.url], { env });
-    const said = textOf(child);
+    const queue = await workedQueue({ AUTOMATE_VAULT_PASSPHRASE: passphrase }, (place) =>
+      store(place, 'bound', '--hosts', 'api.example.com'),
+    );
+    const { redis, server, said } = queue;
+    expect(said()).not.toContain('warning');
     const { put, problemWith } = await forger(redis.url);
-    const own = `headers: { X-Api-Key: a }, auth: { type: bearer, credential: bound }`;
+    const token = `{ type: oauth2_client_credentials, credential: bound, client_id: me, token_url: "${server.origin}/token" }`;
+    const mcp = `{ type: mcp, url: "${server.origin}/mcp", auth: { type: bearer, credential: bound } }`;
     for (const flow of [
-      getFlow(server.origin, `, ${own}`),
-      getFlow(server.origin, ', auth: { type: api_key, credential: bound, name: k, in: query }'),
-      `connections:\n  m: { type: mcp, url: "${server.origin}/mcp", auth: { type: bearer, credential: bound } }\nnodes:\n  - { type: mcp, connection: m, tool: t }\n`,
-      getFlow(
-        'https://api.example.com',
-        `, auth: { type: oauth2_client_credentials, credential: bound, client_id: me, token_url: "${server.origin}/token" }`,
-      ),
+      getFlow(server.origin, ', auth: { type: bearer, credential: bound }'),
+      getFlow(server.origin, ', auth: { type: api_key, credential: bound, query: k }'),
+      getFlow('https://api.example.com', `, auth: ${token}`),
+      `connections:\n  m: ${mcp}\nnodes:\n  - { type: mcp, connection: m, tool: t }\n`,
     ]) {
       const run = randomUUID();
-      await put(run, {
-        ...forgedManifest(run, flow),
-        flow: { ...forgedManifest(run, flow).flow, options: { allowHttp: true, textCells: true, saved: {} } },
-      });
+      const manifest = forgedManifest(run, flow);
+      await put(run, { ...manifest, flow: { ...manifest.flow, options: { ...manifest.flow.options, allowHttp: true } } });
       expect(await problemWith(run)).toContain('the credential "bound" can be sent only to api.example.com');
     }
     expect(server.requests).toEqual([]);
+    expect(said()).not.toContain('canary-secret');
+    await expectAlive(queue);
+  });
+
+  test('warns at its start of credentials that can be sent to any host', async () => {
+    const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase, AUTOMATE_CREDENTIAL_ERP: 'canary-secret-8812' };
+    const { said } = await workedQueue(env, async (place) => {
+      await store(place, 'bound', '--hosts', 'api.example.com');
+      await store(place, 'crm-token');
+      await store(place, 'shop', '--env', 'staging');
+    });
+    expect(
+      said(),
+    ).toContain(`warning: whoever holds the queue key can have these credentials sent to any host: crm-token, shop (staging), AUTOMATE_CREDENTIAL_ERP
+limit each of them to its hosts: automate credentials set crm-token --hosts api.example.com
+a secret in a variable has no hosts: store it with this command instead, and remove the variable
+`);
     expect(said()).not.toContain('canary-secret');
   });
 });
@@ -143,19 +161,23 @@ describe.skipIf(!hasRedis)(`an unexpected error in a run of a queue${unlessRedis
     const { redis, server, said } = queue;
     const { put, problemWith } = await forger(redis.url);
     const manifest = (run: string) => forgedManifest(run, getFlow(server.origin));
-    const [inUnit, inOpening] = [randomUUID(), randomUUID()];
-    await put(inUnit, manifest(inUnit), 'x' as never);
+    const [inUnit, inOpening, inCall] = [randomUUID(), randomUUID(), randomUUID()];
+    await put(inUnit, manifest(inUnit), { number: 'x' as never });
     await put(inOpening, { ...manifest(inOpening), cacert: { pem: 'not a certificate canary' } });
-    for (const run of [inUnit, inOpening]) expect(await problemWith(run)).toBe("an unexpected error (shown in the worker's output)");
+    // The worker asks for the credits of a call, and gets an answer that it cannot read.
+    await put(inCall, manifest(inCall), { answer: undefined });
+    for (const run of [inUnit, inOpening, inCall])
+      expect(await problemWith(run)).toBe("an unexpected error (shown in the worker's output)");
     expect(said()).toMatch(/of forged: an unexpected error \(shown in the worker's output\)\nthis is a bug, please report it: SyntaxError/);
+    expect(said()).toMatch(/this is a bug, please report it: TypeError: Cannot destructure property 'calls'/);
     expect(said()).toContain('its text cannot be used: it contains no PEM certificate');
     const client = new Redis(redis.url);
     onTestFinished(() => client.disconnect());
-    expect((await client.hvals('{automate:default}:workers')).join()).not.toMatch(/SyntaxError|PEM/);
+    expect((await client.hvals('{automate:default}:workers')).join()).not.toMatch(/Error|PEM|destructure/);
     await expectAlive(queue);
   });
 
-  test('ends the run with the reason if all of its workers have it, and `status` shows it', async () => {
+  test('ends the run with the reason if all of its workers have it', async () => {
     // The worker finds out about the wrong URL of the proxy only when it sends the first request.
     const { redis, server, place, worker } = await workedQueue({ HTTP_PROXY: 'ftp://proxy' });
     const { code, stderr } = await place.start([...runArgs, '--queue', redis.url]).finished;
