@@ -52,7 +52,8 @@ async function inTurns(ways, { delayMs, records, rounds }, job) {
 
 async function run({ args, redis }, { node, folder, flow }, input, records) {
   const [output, usage] = [`${folder}/workers.out.csv`, `${folder}/usage.ndjson`];
-  const env = { ...automateEnv(folder), NODE_OPTIONS: `--require ${usageHook}`, BENCH_USAGE: usage };
+  const own = { AUTOMATE_QUEUE_KEY: 'the queue key of the bench', NODE_OPTIONS: `--require ${usageHook}`, BENCH_USAGE: usage };
+  const env = { ...automateEnv(folder), ...own };
   const worker = redis && (await queueWorker(node, redis, env));
   const redisBefore = (await redis?.cpuUs()) ?? 0;
   const command = [node, binary, 'run', flow, '--in', input, '--out', output, '--concurrency', String(inFlight), '--quiet', ...args];

@@ -49,7 +49,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   let session: Session | undefined;
   try {
     const use = useOf(plan, flow, options.env);
-    session = await openSession(options.queue === undefined ? use : { ...use, certificates: [] }, options, { ...messages, warn }, parts);
+    session = await openSession(use, options, { ...messages, warn }, parts);
     return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, warn)) };
   } catch (error) {
     await session?.close().catch(() => undefined);

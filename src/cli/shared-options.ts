@@ -74,7 +74,7 @@ export function envOption(when = ''): Declared<string | undefined> {
 
 /** Declares the option for the URL of the queue that runs and workers share. */
 export function queueOption(help: string): Declared<string | undefined> {
-  return textOption('--queue <url>', help);
+  return textOption('--queue <url>', `${help}; the queue key is in AUTOMATE_QUEUE_KEY`);
 }
 
 /** Declares the option for the name of the queue in Redis. */

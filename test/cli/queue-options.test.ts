@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 
@@ -37,6 +38,28 @@ test('a dry run does not connect to the queue', async () => {
   expect(code, stderr).toBe(0);
 });
 
+test.each([
+  ['run', ['flow.yaml', '--in', 'in.csv', '--out', 'out.csv']],
+  ['worker', []],
+  ['serve', ['flows']],
+  ['status', []],
+])('automate %s requires a queue key, even for a Redis on this machine', async (command, args) => {
+  const place = await workplace({ 'flow.yaml': flow, 'in.csv': 'id\n1\n' });
+  await mkdir(place.path('flows'));
+  for (const [key, message] of [
+    ['', 'there is no queue key'],
+    ['x'.repeat(20), 'found one character repeated'],
+  ] as const) {
+    const { code, stderr } = await place.automate([command, ...args, '--queue', 'redis://127.0.0.1:1'], {
+      env: { AUTOMATE_QUEUE_KEY: key },
+    });
+    expect([code, stderr]).toEqual([7, expect.stringContaining(message)]);
+    expect(stderr).toContain('openssl rand -base64 24');
+    expect(stderr).not.toContain('x'.repeat(20));
+  }
+  expect(await place.files()).not.toContain('out.errors.csv');
+});
+
 test.each(['worker', 'status'])('automate %s requires the URL of a queue', async (command) => {
   const { code, stderr } = await (await workplace({})).automate([command]);
   expect(code).toBe(2);
@@ -61,9 +84,14 @@ test.each([
     '{ type: places, lookup: points, source: file, file: a.geojson, category: cafe, near: { lat: "1", lon: "1", radius: 9m } }',
     'does not read files on this machine, found a.geojson',
   ],
+  [
+    'presents a client certificate',
+    '{ type: http, connection: bank, url: "/{{id}}" }',
+    'does not read files on this machine, found bank.pem',
+  ],
 ])('a flow that %s cannot run over a queue', async (_name, node, message) => {
   const auth = '{ type: oauth2_authorization_code, credential: crm-login, client_id: me }';
-  const connections = `connections:\n  m: { type: mcp, command: "true" }\n  crm: { type: http, base_url: "https://a.example", auth: ${auth} }\n`;
+  const connections = `connections:\n  m: { type: mcp, command: "true" }\n  crm: { type: http, base_url: "https://a.example", auth: ${auth} }\n  bank: { type: http, base_url: "https://b.example", auth: none, client_cert: { cert: bank.pem, key: bank.key } }\n`;
   const place = await workplace({ 'flow.yaml': `${connections}nodes:\n  - ${node}\n`, 'in.csv': 'id\n1\n' });
   const { code, stderr } = await place.automate([
     'run',

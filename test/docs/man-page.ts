@@ -49,6 +49,10 @@ const variables = [
     'the secret of a credential, whose NAME is written in upper case; with _FILE at the end, the name of a file that holds the secret',
   ],
   ['AUTOMATE_ENV', 'the environment for credentials and variables, such as staging'],
+  [
+    'AUTOMATE_QUEUE_KEY',
+    'the key of a queue, the same for all its runs and workers; with _FILE at the end, the name of a file that holds it',
+  ],
   ['AUTOMATE_VAULT_PASSPHRASE', 'the passphrase of the vault; with _FILE at the end, the name of a file that holds it'],
   ['HTTP_PROXY, HTTPS_PROXY, NO_PROXY', 'the proxies for requests, and the hosts that are requested without a proxy'],
   ['NO_COLOR, FORCE_COLOR', 'switch colors off or on'],

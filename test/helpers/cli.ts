@@ -54,6 +54,9 @@ export interface RunOptions {
 /** Turns off the compile cache, because it would be written to the home, where tests check what a run left behind. */
 export const noCompileCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
+/** The queue key of all commands in tests. Commands that use no queue ignore it. */
+export const queueKey = 'the queue key of the tests';
+
 /** Creates a workplace that is deleted after the test. No environment variables of the developer are passed to commands. */
 export async function workplace(files: Record<string, string | Buffer> = {}): Promise<Workplace> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-test-'));
@@ -91,7 +94,8 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     },
   };
   function environment({ env }: RunOptions): Record<string, string> {
-    return { PATH: process.env.PATH ?? '', HOME: folder, AUTOMATE_HOME: join(folder, '.automate'), ...noCompileCache, ...env };
+    const home = { HOME: folder, AUTOMATE_HOME: join(folder, '.automate') };
+    return { PATH: process.env.PATH ?? '', ...home, AUTOMATE_QUEUE_KEY: queueKey, ...noCompileCache, ...env };
   }
 
   for (const [name, content] of Object.entries(files)) await place.write(name, content);

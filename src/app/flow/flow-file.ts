@@ -52,7 +52,7 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
   /** The name of a flow whose file has no `name` key; undefined to use the file's name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The saved connections that the flow may use; undefined to use those saved on this machine. */
   readonly saved?: SavedConnections | undefined;
   /** Receives the credentials that the flow uses, even if the flow has problems elsewhere. */

@@ -12,6 +12,7 @@ import { createClock } from '../../io/clock/clock.ts';
 import { withDailyLimits } from '../../io/daily-limits.ts';
 import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
+import type { ExtraAuthorities } from '../../io/http/authorities.ts';
 import { createHttp, createTokens, type HttpTools } from '../../io/http/client.ts';
 import type { CertifiedRoutes } from '../../io/http/client-certificate.ts';
 import type { Routes } from '../../io/http/routes.ts';
@@ -42,7 +43,7 @@ export interface WireOptions {
   readonly credentials: FlowSecrets;
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
-  readonly cacert: string | undefined;
+  readonly cacert: ExtraAuthorities | undefined;
   readonly files: RunFilesOptions;
   readonly ledger: PaidLedger;
   /** The money that earlier parts of the run have spent, keyed by node; undefined if they have spent none. */

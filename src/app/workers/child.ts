@@ -98,7 +98,7 @@ class ChildRun {
 
   async #pass(manifest: Manifest, parts: Pick<WorkerRunParts, 'clock' | 'gates'>): Promise<void> {
     const link = this.#link;
-    const prepared = await prepareRun(manifest, (message) => link.add({ kind: 'warning', message }));
+    const prepared = await prepareRun(manifest, { warn: (message) => link.add({ kind: 'warning', message }) });
     limitYoungGeneration();
     const leave = (reason: StopReason) => link.tell({ kind: 'closing', phase: 'finishing', reason });
     const run = new WorkerRun(prepared, { link, ...parts, unanswered: leave });

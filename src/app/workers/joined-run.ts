@@ -1,6 +1,3 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ErrorDetails } from '../../core/error-code.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Clock } from '../../core/ports.ts';
@@ -16,15 +13,16 @@ import { RunReports } from '../../io/workers/run-reports.ts';
 import { isUnit, type ResultForm, type UnitItem, unitItems } from '../../io/workers/wire-form.ts';
 import type { FollowedFlow, Metrics } from '../metrics/metrics.ts';
 import { version } from '../version.ts';
-import type { Manifest } from './manifest.ts';
+import { checkedManifest } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { shortId } from './queue-status.ts';
-import { type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
+import { queueNeed } from './run-workers.ts';
+import { checkSpillFile, type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
 
 /** If a worker cannot process a run, it checks once more after this time in ms. */
 const againMs = 10_000;
 
-/** If a worker receives no response from any server, it stays out of the run for this time in ms. */
+/** If a worker receives no response from any server, or an unexpected error ends its work, it stays out of the run for this time in ms. */
 const unableMs = 60_000;
 
 /**
@@ -57,7 +55,8 @@ export interface JoinedRunOptions {
   say(text: string): void;
   warn(text: string): void;
   finished(records: number): void;
-  failed(error: unknown): void;
+  /** Called if no run can go on in this worker, because its temporary files cannot be written. */
+  failed(error: AutomateError): void;
 }
 
 /** A queued run from which this worker can take units. */
@@ -79,7 +78,6 @@ export class JoinedRun {
   #worker: WorkerRun | undefined;
   #closing: Closing | undefined;
   #leaving: Leaving | undefined;
-  #cacert: string | undefined;
   #hasEnded = false;
   /**
    * Counts the run's work in this worker for the metrics. Undefined if there are no metrics, or the worker has not taken a record of the
@@ -100,6 +98,7 @@ export class JoinedRun {
       ...{ redis, keys, seal, run: options.id, gen: options.gen, worker },
       numberOf: (unit, index) => (this.#units.get(unit) ?? this.#handedBack.get(unit))?.left.get(index),
       sent: (results) => this.#sent(results),
+      failed: (error) => this.#breakOff(error),
     });
     this.#reports = new RunReports(this.#link);
   }
@@ -128,13 +127,13 @@ export class JoinedRun {
     if (!seal.fits(facts.fingerprint))
       return this.#cannot({ problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere" });
     const sealed = await redis.client.getBuffer(this.#keys.manifest);
-    const manifest = sealed && (seal.unsealValue(sealed, `${id} manifest`) as Manifest | undefined);
+    const manifest = sealed && seal.unsealValue(sealed, `${id} manifest`);
     if (!manifest) return this.#cannot({ problem: 'its manifest cannot be read' });
     try {
       const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
-      this.#prepared = await prepareRun(this.#withAuthorities(manifest), warn);
+      this.#prepared = await prepareRun(checkedManifest(manifest, id), { warn, needOf: queueNeed });
     } catch (error) {
-      if (!(error instanceof AutomateError)) throw error;
+      if (!(error instanceof AutomateError)) return this.#breakOff(error);
       return this.#cannot({ problem: error.message, credentials: missingIn(error) });
     }
     this.#problem = undefined;
@@ -142,25 +141,54 @@ export class JoinedRun {
     say(`joined run ${shortId(id)} of ${flow}`);
   }
 
-  /**
-   * Returns the manifest with the text of the certificate authorities replaced by the path of a local file. This worker deletes the file
-   * when it leaves the run for good.
-   */
-  #withAuthorities(manifest: Manifest): Manifest {
-    if (manifest.cacert === undefined) return manifest;
-    this.#cacert ??= join(tmpdir(), `.automate.${this.#options.id}.${process.pid}.pem`);
-    writeFileSync(this.#cacert, manifest.cacert, { mode: 0o600 });
-    return { ...manifest, cacert: this.#cacert };
+  /** Notes why this worker does not process the run. `detail` is printed here, but not published in Redis. */
+  #cannot(problem: Omit<RunProblem, 'run'>, detail = ''): void {
+    const { id, flow, warn } = this.#options;
+    if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}${detail}`);
+    this.#problem = { run: id, ...problem };
   }
 
-  #cannot(problem: Omit<RunProblem, 'run'>): void {
-    const { id, flow, warn } = this.#options;
-    if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}`);
-    this.#problem = { run: id, ...problem };
+  /**
+   * Leaves the run for a minute because of an unexpected error. The worker continues with its other runs, and other workers with this run.
+   * The error is not published, because it can contain values of records.
+   */
+  #breakOff(error: unknown): void {
+    this.#lookAgainMs = this.#queue.now() + unableMs;
+    // This worker must not take the records again that it hands back.
+    this.isReady = false;
+    const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
+    const known = error instanceof AutomateError ? error : undefined;
+    const detail = `\n${known ? message : `this is a bug, please report it: ${stack}`}`;
+    const isOfDisk = known?.kind === 'output';
+    const problem = isOfDisk ? 'temporary files cannot be written' : 'an unexpected error';
+    // If its disk was full, the run waits for another worker.
+    const ending = isOfDisk ? undefined : 'no-workers';
+    this.#cannot(
+      { problem: `${problem} (shown in the worker's output)`, ending },
+      this.#prepared?.messages.redactor.text(detail) ?? detail,
+    );
+    void this.leave('unable');
+    this.#spent += this.#worker?.credits() ?? 0;
+    this.#worker = undefined;
+    this.#leaving = undefined;
+    void this.#reports.flush();
+    this.#handBack('broken');
+    void this.#link.say({ kind: 'broken' });
+    // The rows of this run can have filled the disk. They are gone now.
+    if (isOfDisk) checkSpillFile().catch(this.#options.failed);
   }
 
   /** Takes a unit from the queue and runs its records. Resolves when this worker no longer has the unit. */
   async take(place: UnitPlace): Promise<UnitEnd> {
+    try {
+      return await this.#take(place);
+    } catch (error) {
+      this.#breakOff(error);
+      return 'back';
+    }
+  }
+
+  async #take(place: UnitPlace): Promise<UnitEnd> {
     // While the coordinator (the process that queues the run's records) is closing a run, each unit is finished before the next one begins.
     while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
     if (!this.isReady || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
@@ -184,6 +212,8 @@ export class JoinedRun {
     const marked = new Set(done.map(Number));
     const items = unitItems(text).filter(({ index }) => !marked.has(index));
     if (items.length === 0) return 'done';
+    // Somebody else has put the same unit into the queue twice.
+    if (this.#units.has(number)) return 'later';
     return new Promise((end) => {
       this.#units.set(number, { place, left: new Map(items.map((item) => [item.index, item.number])), end });
       this.#pass(items);
@@ -205,7 +235,7 @@ export class JoinedRun {
   }
 
   #open(prepared: PreparedRun): WorkerRun {
-    const { clock, gates, isShown, failed } = this.#options;
+    const { clock, gates, isShown } = this.#options;
     this.#followed ??= this.#follow(prepared);
     const worker = new WorkerRun(prepared, {
       ...{ link: this.#reports, clock, gates, mayBegin: isShown },
@@ -213,16 +243,8 @@ export class JoinedRun {
       unanswered: (reason) => this.#leaveAsUnable(reason, 'unreachable'),
       failedAlike: (reason) => this.#leaveAsUnable(reason, 'same-failure'),
     });
+    worker.ended.then(() => this.#passed(worker)).catch((error: unknown) => this.#breakOff(error));
     if (this.#closing) worker.close(this.#closing);
-    worker.ended.then(
-      () => this.#passed(worker),
-      (error: unknown) => {
-        // `failed` comes first: it stops this worker from taking records of the run. Otherwise, the worker could take the same records that
-        // it hands back.
-        failed(error);
-        this.#handBack('broken');
-      },
-    );
     return worker;
   }
 
@@ -258,8 +280,12 @@ export class JoinedRun {
   close(closing: Closing): void {
     if (this.#closing?.phase === closing.phase && this.#closing.reason?.before === closing.reason?.before) return;
     this.#closing = closing;
-    this.#worker?.close(closing);
-    this.#worker?.end();
+    try {
+      this.#worker?.close(closing);
+      this.#worker?.end();
+    } catch (error) {
+      this.#breakOff(error);
+    }
   }
 
   /** Starts no further records. Resolves when the open records have been reported, and the rest have been handed back to the queue. */
@@ -267,7 +293,11 @@ export class JoinedRun {
     const worker = this.#worker;
     if (!worker || this.#leaving) return worker?.ended.catch(() => undefined);
     this.#leaving = why;
-    worker.leave({ ending: 'interrupted', message: 'this worker stops', ...(patienceMs !== undefined && { patienceMs }) });
+    try {
+      worker.leave({ ending: 'interrupted', message: 'this worker stops', ...(patienceMs !== undefined && { patienceMs }) });
+    } catch (error) {
+      this.#breakOff(error);
+    }
     // Hands the records back at once, because this worker's lease has expired. Other workers may already have taken the same records.
     if (why === 'stale') this.#handBack();
     await worker.ended.catch(() => undefined);
@@ -281,7 +311,6 @@ export class JoinedRun {
     void this.leave('stale');
     this.#handBack();
     this.#endCounts();
-    this.#removeAuthorities();
   }
 
   /** Leaves a run whose coordinator is silent. If the coordinator comes back, the worker prepares for the run once more. */
@@ -300,11 +329,6 @@ export class JoinedRun {
     for (const unit of this.#units.values()) unit.end('done');
     await this.#link.say({ kind: 'ended' });
     this.#link.close();
-    this.#removeAuthorities();
-  }
-
-  #removeAuthorities(): void {
-    if (this.#cacert !== undefined) rmSync(this.#cacert, { force: true });
   }
 
   /**

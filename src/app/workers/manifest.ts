@@ -1,58 +1,87 @@
+import * as z from 'zod';
+import { AutomateError } from '../../core/failure.ts';
+import { concurrency } from '../../core/options/amounts.ts';
+import { name } from '../../core/options/names.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Format } from '../../io/records/format.ts';
+import type { ExtraAuthorities } from '../../io/http/authorities.ts';
 import type { RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { compileFlow, type FlowFileOptions } from '../flow/flow-file.ts';
-import { type SetFields, withSetFields } from '../flow/set-fields.ts';
+import { withSetFields } from '../flow/set-fields.ts';
 import { isTable } from '../input/input.ts';
 import type { OpenRun } from '../run-request.ts';
 import { version } from '../version.ts';
 
-/** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */
-export interface Manifest {
+const pairs = z.array(z.tuple([z.string(), z.string()])).readonly();
+
+/** The options with which a worker compiles the flow. The environment is part of the manifest itself. */
+const flowOptions = z.strictObject({
+  allowHttp: z.boolean(),
+  textCells: z.boolean(),
+  name: z.string().optional(),
+  var: pairs.optional(),
+  concurrency: concurrency.optional(),
+  intervalMs: z.number().min(0).optional(),
+  // Required, because a flow must not use the connections that are saved on the worker's machine instead.
+  saved: z.record(z.string(), z.record(z.string(), z.unknown())),
+});
+
+/**
+ * Everything that a worker of a queue may be told about a run, as JSON. It contains no secrets and no files. Other keys are refused, because
+ * whoever holds the queue key could use them against the worker's machine.
+ */
+const queueManifest = z.strictObject({
   /** The version of automate that the coordinator uses. */
-  readonly version: string;
+  version: z.literal(version),
   /** The run's UUID. */
-  readonly run: string;
-  readonly flow: { readonly file: string; readonly text: string; readonly options: FlowFileOptions };
-  readonly set: SetFields;
+  run: z.string(),
+  flow: z.strictObject({ file: z.string(), text: z.string(), options: flowOptions }),
+  set: pairs,
   /** The environment of the run's credentials. */
-  readonly env: string;
-  /** Path of a file with certificate authorities. In a queue, this is the file's text instead, because workers can be on other machines. */
-  readonly cacert: string | undefined;
+  env: name,
+  /** Certificate authorities as text, because the worker can be on a different machine. */
+  cacert: z.strictObject({ pem: z.string() }).optional(),
   /** The format of the output. `columns` are its columns. */
-  readonly format: Format;
-  readonly columns: readonly string[];
-  /** The files that records may send and save; none in a run with a queue. */
-  readonly files: Pick<RunFilesOptions, 'folder' | 'ownFiles'>;
-  readonly csvSafe: boolean;
+  format: z.strictObject({ kind: z.enum(['csv', 'tsv', 'json', 'ndjson', 'xlsx']), gzip: z.boolean() }),
+  columns: z.array(z.string()).readonly(),
+  csvSafe: z.boolean(),
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
-  readonly hasTextCells: boolean;
+  hasTextCells: z.boolean(),
   /** True if the credits of the run are limited. */
-  readonly isLimited: boolean;
+  isLimited: z.boolean(),
   /** True if the run continues even if no server responds. */
-  readonly keepsGoing: boolean;
+  keepsGoing: z.boolean(),
   /** True if workers must report every attempt to send a request. */
-  readonly wantsAttempts: boolean;
+  wantsAttempts: z.boolean(),
+});
+
+/** The parts of a manifest that differ between the child processes of a run and the workers of a queue. */
+interface MachineParts {
+  readonly cacert?: ExtraAuthorities | undefined;
+  /** The files that records may send and save; undefined in a run with a queue. */
+  readonly files?: Pick<RunFilesOptions, 'folder' | 'ownFiles'> | undefined;
 }
 
-/** Returns the manifest of a run. `cacert` and `files` must already have the form that the workers need. */
-export function manifestOf(
-  { request, claim, source, session }: OpenRun,
-  wantsAttempts: boolean,
-  { cacert, files: runFiles }: Pick<Manifest, 'cacert' | 'files'>,
-): Manifest {
+/** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */
+export type Manifest = Omit<z.output<typeof queueManifest>, 'cacert'> & MachineParts;
+
+/** Returns the manifest of a run. */
+export function manifestOf({ request, claim, source, session }: OpenRun, wantsAttempts: boolean, parts: MachineParts): Manifest {
   const { plan, options, files } = request;
   const { origin } = plan;
   if (!origin) throw new Error('the plan has no origin');
-  const compiled = origin.options as FlowFileOptions & { readonly env: string };
+  const { env, allowHttp, textCells, name, var: given, concurrency, intervalMs } = origin.options as FlowFileOptions & { env: string };
+  const saved = Object.fromEntries(plan.savedConnections) as Manifest['flow']['options']['saved'];
   return {
     version,
     run: claim.run,
-    flow: { ...origin, options: { ...compiled, saved: Object.fromEntries(plan.savedConnections) as FlowFileOptions['saved'] } },
-    set: options.set ?? [],
-    env: compiled.env,
-    cacert,
-    files: runFiles,
+    flow: {
+      file: origin.file,
+      text: origin.text,
+      options: { allowHttp, textCells, name, var: given?.map(([...pair]) => pair), concurrency, intervalMs, saved },
+    },
+    set: (options.set ?? []).map(([...pair]) => pair),
+    env,
+    ...parts,
     format: files.format,
     columns: plan.columns(source.columns ?? []),
     csvSafe: options.csvSafe ?? false,
@@ -63,7 +92,29 @@ export function manifestOf(
   };
 }
 
+/**
+ * Checks a manifest that a worker has found in its queue. `run` is the run's id. Throws an AutomateError (`usage`) if the manifest asks for
+ * anything that a worker of a queue does not do.
+ */
+export function checkedManifest(found: unknown, run: string): Manifest {
+  const { data, error } = queueManifest.safeParse(found);
+  if (!data) throw new AutomateError('usage', issueText(error.issues[0]));
+  if (data.run !== run) throw new AutomateError('usage', 'its manifest belongs to a different run');
+  const own = process.env.AUTOMATE_ENV;
+  if (own && own !== data.env)
+    throw new AutomateError('usage', `it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
+  return data;
+}
+
+/** Returns the message for an unknown key or a wrong value in a manifest. The value is not shown, because it can be from a record. */
+function issueText(issue: z.core.$ZodIssue | undefined): string {
+  const path = issue?.path.join('.') ?? '';
+  if (issue?.code !== 'unrecognized_keys') return `its manifest is not valid${path === '' ? '' : `: unexpected value of "${path}"`}`;
+  const key = [...issue.path, issue.keys[0]].join('.');
+  return `its manifest asks for "${key}", which workers of a queue do not accept`;
+}
+
 /** Compiles the plan of the run that a manifest describes. */
-export async function planOf({ flow, set }: Manifest): Promise<Plan> {
-  return withSetFields(await compileFlow(flow.text, flow.file, flow.options), set);
+export async function planOf({ flow, set, env }: Manifest): Promise<Plan> {
+  return withSetFields(await compileFlow(flow.text, flow.file, { ...flow.options, env }), set);
 }

@@ -39,8 +39,8 @@ export interface OpenQueue {
 const sayEveryMs = 10_000;
 
 /**
- * Opens a queue. Throws an AutomateError: `usage` if the URL is wrong, `credential` if Redis cannot be reached, rejects the password, or is
- * not secured.
+ * Opens a queue. Throws an AutomateError: `usage` if the URL is wrong, `credential` if there is no good queue key, or if Redis cannot be
+ * reached, rejects the password, or is not secured.
  */
 export async function openQueue({ queue, queueName, cacert }: QueueOptions, { redactor, warn }: Messages): Promise<OpenQueue> {
   const address = parseQueueUrl(queue);
@@ -48,7 +48,7 @@ export async function openQueue({ queue, queueName, cacert }: QueueOptions, { re
   const { key, password } = await readQueueSecrets(process.env);
   for (const secret of [key, password]) if (secret !== undefined) redactor.add(secret);
   const authorities = cacert === undefined ? undefined : await readAuthorities(cacert);
-  const redis = await openRedis(address, { password, cacert: authorities, isSealed: key !== undefined }, warn);
+  const redis = await openRedis(address, { password, cacert: authorities }, warn);
   const url = formatQueueUrl(address);
   const stopSaying = sayTroubles(redis, url, warn);
   const seal = createSeal(key, name);

@@ -1,3 +1,4 @@
+import { isRunId } from '../../io/queue/queue-keys.ts';
 import { deadMs } from '../../io/queue/queue-units.ts';
 import { type RunProblem, seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
 import type { OpenQueue } from './open-queue.ts';
@@ -47,13 +48,16 @@ export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promi
   const time = await redis.client.time();
   const nowUs = Number(time[0]) * 1e6 + Number(time[1]);
   const runs = await Promise.all(
-    ids.sort().map(async (run) => {
-      const facts = await redis.client.hgetall(keys.run(run).run);
-      if (facts.seen === undefined) return [];
-      const alive = nowUs - Number(facts.seen) < deadMs * 1000;
-      const isWaiting = workers.every((worker) => cannotDo(worker, run));
-      return [queuedRun(run, facts, { alive, isWaiting, units })];
-    }),
+    ids
+      .filter(isRunId)
+      .sort()
+      .map(async (run) => {
+        const facts = await redis.client.hgetall(keys.run(run).run);
+        if (facts.seen === undefined) return [];
+        const alive = nowUs - Number(facts.seen) < deadMs * 1000;
+        const isWaiting = workers.every((worker) => cannotDo(worker, run));
+        return [queuedRun(run, facts, { alive, isWaiting, units })];
+      }),
   );
   return { queue: name, runs: runs.flat(), workers };
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Closing } from '../../core/workers/closing.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
+import { isRunId } from '../../io/queue/queue-keys.ts';
 import type { QueueAnswer } from '../../io/queue/queue-message.ts';
 import { deadMs, unitsPerWorker } from '../../io/queue/queue-units.ts';
 import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from '../../io/queue/unit-jobs.ts';
@@ -45,6 +46,8 @@ export class QueueWorker {
   /** The runs for which this worker has printed that it left them. */
   readonly #saidLeft = new WeakSet<JoinedRun>();
   readonly #runs = new Map<string, JoinedRun>();
+  /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
+  #saidForeign: ReadonlySet<string> = new Set();
   #taker: UnitTaker | undefined;
   #beat: NodeJS.Timeout | undefined;
   #isBeating = false;
@@ -165,9 +168,20 @@ export class QueueWorker {
     const { redis, keys } = this.#queue;
     const runs = new Set(await redis.client.smembers(keys.runs));
     for (const [id, run] of this.#runs) if (!runs.has(id)) this.#forget(id, run);
-    for (const id of runs) await this.#lookAt(id);
+    // A run whose keys cannot be read must not hide the runs after it.
+    for (const id of runs) if (isRunId(id)) await this.#lookAt(id).catch(() => undefined);
+    this.#sayForeign([...runs].filter((id) => !isRunId(id)));
     const all = [...this.#runs.values()];
     this.#taker?.setTaking(all.length === 0 || all.some(({ problem }) => !problem));
+  }
+
+  /** Warns once of texts in the list of runs that are not ids of runs. */
+  #sayForeign(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (!this.#saidForeign.has(id))
+        this.#options.warn(`cannot process a run: expected a UUID as its id, found ${JSON.stringify(id.slice(0, 60))}`);
+    }
+    this.#saidForeign = new Set(ids);
   }
 
   async #lookAt(id: string): Promise<void> {
@@ -254,7 +268,7 @@ export class QueueWorker {
     if (this.#queue.now() - this.#busyMs >= idleMs) void this.stop();
   }
 
-  /** Ends the worker because of a bug or a full disk. Unfinished records go back to the queue. */
+  /** Ends the worker because its temporary files cannot be written. Unfinished records go back to the queue. */
   async #break(error: unknown): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;

@@ -43,7 +43,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     ...{ report: ports.report, warn, attempt },
     workers: () => Math.max(1, units.alive),
   });
-  const cacert = options.cacert === undefined ? undefined : readFileSync(options.cacert, 'utf8');
+  const cacert = options.cacert === undefined ? undefined : { pem: readFileSync(options.cacert, 'utf8') };
   const watch = new WorkerWatch(run, queue, follower);
   const facts = {
     version,
@@ -55,7 +55,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
   const units: QueueUnits = new QueueUnits(queue, {
     ...{
       run: claim.run,
-      manifest: manifestOf(run, attempt !== undefined, { cacert, files: { folder: undefined } }),
+      manifest: manifestOf(run, attempt !== undefined, { cacert }),
       facts,
       isTable: isTable(source.format),
       desk,
@@ -106,8 +106,10 @@ class WorkerWatch {
       this.#follower.waiting?.({ url, queueName: this.#run.request.options.queueName, problems });
     }
     const [unable] = problems;
-    if (unable?.ending && problems.every(({ ending }) => ending))
-      units.closeEarly({ phase: 'stopped', reason: { ending: unable.ending, message: unable.problem } });
+    if (unable?.ending && problems.every(({ ending }) => ending)) {
+      const message = unable.ending === 'no-workers' ? unableText(problems) : unable.problem;
+      units.closeEarly({ phase: 'stopped', reason: { ending: unable.ending, message } });
+    }
     const { waitForWorkers = defaultWaitMs } = this.#run.request.options;
     if (now - this.#sinceMs >= waitForWorkers) this.#end(units, problems);
   }
@@ -115,7 +117,10 @@ class WorkerWatch {
   #end(units: QueueUnits, problems: readonly RunProblem[]): void {
     const lacksSecrets = problems.length > 0 && problems.every(({ credentials }) => credentials);
     const ending = lacksSecrets ? 'refused-credential' : 'no-workers';
-    const message = problems[0] ? `no worker can process the run: ${problems[0].problem}` : 'there is no worker';
-    units.closeEarly({ phase: 'stopped', reason: { ending, message } });
+    units.closeEarly({ phase: 'stopped', reason: { ending, message: unableText(problems) } });
   }
+}
+
+function unableText([first]: readonly RunProblem[]): string {
+  return first ? `no worker can process the run: ${first.problem}` : 'there is no worker';
 }

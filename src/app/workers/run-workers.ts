@@ -29,7 +29,7 @@ export interface RunWorkers {
 
 /**
  * Opens a server's workers. Returns undefined if the options request none. Throws an AutomateError: `usage` if the URL is wrong,
- * `credential` if Redis cannot be reached, rejects the password, or is not secured.
+ * `credential` if there is no good queue key, or if Redis cannot be reached, rejects the password, or is not secured.
  */
 export async function openRunWorkers({ workers, queue, ...named }: RunWorkersOptions, messages: Messages): Promise<RunWorkers | undefined> {
   if (queue !== undefined) return queueWorkers(await openQueue({ ...named, queue }, messages));
@@ -50,7 +50,7 @@ async function queueWorkers(queue: OpenQueue): Promise<RunWorkers> {
     },
     // A run on a server waits without a time limit for workers.
     optionsFor: (plan) =>
-      (processNeed(plan) ?? machineNeed(plan)) ? {} : { queue: queue.url, queueName: queue.name, waitForWorkers: Number.POSITIVE_INFINITY },
+      queueNeed(plan) !== undefined ? {} : { queue: queue.url, queueName: queue.name, waitForWorkers: Number.POSITIVE_INFINITY },
   };
 }
 
@@ -66,10 +66,18 @@ async function childWorkers(workers: number): Promise<RunWorkers> {
 }
 
 /**
+ * Returns the reason why the workers of a queue do not run a flow; undefined if they do. The run checks it before it puts anything into the
+ * queue. Each worker checks it again, because somebody else might have put the flow into the queue.
+ */
+export function queueNeed(plan: Plan): string | undefined {
+  return processNeed(plan) ?? machineNeed(plan);
+}
+
+/**
  * Returns the reason why a flow must run in one process: it uses a public server, which accepts only one request at a time, or it has
  * `serial_by`. Returns undefined if workers can run the flow.
  */
-export function processNeed(plan: Plan): string | undefined {
+function processNeed(plan: Plan): string | undefined {
   if (asksPublicServer(plan)) return 'expected a flow that does not use a public server, which accepts only one request at a time';
   return serialNeed(plan);
 }
@@ -82,7 +90,7 @@ function serialNeed({ serialOrder }: Plan): string | undefined {
 
 /** Throws an AutomateError (`usage`) if the flow cannot run in the workers that the options ask for. */
 export function refuseWorkers(plan: Plan, { workers, queue }: Pick<RunOptions, 'workers' | 'queue'>): void {
-  const [option, need] = queue === undefined ? ['workers', serialNeed(plan)] : ['queue', processNeed(plan) ?? machineNeed(plan)];
+  const [option, need] = queue === undefined ? ['workers', serialNeed(plan)] : ['queue', queueNeed(plan)];
   if ((workers ?? queue) !== undefined && need !== undefined) throw invalidOption(option, need);
 }
 
@@ -93,14 +101,14 @@ export function asksPublicServer(plan: Plan): boolean {
 
 /**
  * Returns the reason why a flow must run on this machine; undefined if other machines can run it. Such a flow sends or saves files, starts
- * a program, uses a person's login, or reads data from a file.
+ * a program, uses a person's login, or reads data or a certificate from a file.
  */
-export function machineNeed(plan: Plan): string | undefined {
+function machineNeed(plan: Plan): string | undefined {
   if (usesFiles(plan)) return 'expected a flow that does not send or save files';
   if (plan.tools.some(({ connection }) => !isRemote(connection.server)))
     return 'expected a flow whose MCP servers are reached over HTTP, found one that is started by a command';
   const login = plan.credentials.find((use) => use.login);
   if (login) return `expected a flow without a browser login, whose tokens only one machine can renew, found ${login.name}`;
-  const file = dataFilesOf(plan)[0];
+  const file = dataFilesOf(plan)[0] ?? plan.certificates[0]?.cert;
   return file === undefined ? undefined : `expected a flow that does not read files on this machine, found ${file}`;
 }

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Attempt } from '../../core/action.ts';
 import type { Event } from '../../core/event.ts';
-import { Failure } from '../../core/failure.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { Closing, StopReason } from '../../core/workers/closing.ts';
 import type { Gates } from '../../engine/gates.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import { Routes } from '../../io/http/routes.ts';
-import { SpillFiles } from '../../io/output/spill.ts';
+import { maxHeld, SpillFiles } from '../../io/output/spill.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
 import { createRedactor } from '../../io/secrets/redact.ts';
 import type { RunReports } from '../../io/workers/run-reports.ts';
@@ -52,14 +52,23 @@ export interface PreparedRun {
   readonly messages: Messages;
 }
 
+/** The parts of a worker that a run's preparation needs. */
+export interface Preparing {
+  warn(message: string): void;
+  /** Returns the reason why this worker does not run a flow; undefined if it does. Undefined for a worker that runs every flow. */
+  readonly needOf?: (plan: Plan) => string | undefined;
+}
+
 /**
- * Prepares a worker for a run: compiles the plan, and loads the secrets from this machine. Throws a FlowError (`credential`) if a secret is
- * missing.
+ * Prepares a worker for a run: compiles the plan, and loads the secrets from this machine. Throws an AutomateError (`usage`) if the worker
+ * does not run the flow, and a FlowError (`credential`) if a secret is missing.
  */
-export async function prepareRun(manifest: Manifest, warn: (message: string) => void): Promise<PreparedRun> {
+export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing): Promise<PreparedRun> {
   const redactor = createRedactor();
   const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
   const plan = await planOf(manifest);
+  const need = needOf?.(plan);
+  if (need !== undefined) throw new AutomateError('usage', need);
   await readDataFiles(plan);
   const { flow, env } = manifest;
   return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages };
@@ -123,7 +132,7 @@ export class WorkerRun {
     const { allowHttp } = flow.options;
     const ports = wire({
       ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified },
-      files: { ...files, names: link.saveNames },
+      files: { folder: undefined, ...files, names: link.saveNames },
       report: (event) => {
         this.#parts.event?.(event);
         if (isOfWorker(event)) link.report(event);
@@ -155,8 +164,8 @@ export class WorkerRun {
     try {
       await started.ended;
       await output.end();
-      ledger.giveBack();
     } finally {
+      ledger.giveBack();
       await ports.close();
       routes.destroy();
       certified?.destroy();
@@ -176,6 +185,16 @@ function attemptForm({ record, node, request, ms, result }: Attempt): object {
   const { method, origin, path, kind, tool, connection } = request as unknown as Record<string, unknown>;
   const failure = result instanceof Failure ? { kind: result.kind, message: result.message } : undefined;
   return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result };
+}
+
+/** Throws an AutomateError (`output`) if this worker cannot write temporary files. */
+export async function checkSpillFile(): Promise<void> {
+  const text = new SpillFiles(spillPath).newText();
+  try {
+    await text.add('\0'.repeat(maxHeld + 1));
+  } finally {
+    text.drop();
+  }
 }
 
 function spillPath(): string {

@@ -5,6 +5,7 @@ import { invalidOption } from '../../core/failure.ts';
 import { openMetrics } from '../metrics.ts';
 import type { ValuesOf } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
+import { warnOfUnboundCredentials } from './unbound-credentials.ts';
 import type { statusOptions, workerOptions } from './worker-options.ts';
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -15,6 +16,7 @@ export async function workerCommand(options: ValuesOf<typeof workerOptions>, ter
   try {
     const queue = await queueOf(options, terminal);
     try {
+      warnOfUnboundCredentials(terminal);
       return await passRecords(queue, options, terminal, metrics);
     } finally {
       await queue.close();

@@ -38,10 +38,14 @@ export async function findInEnvironment(names: readonly string[], environment: N
   return found;
 }
 
+/** Returns the names of all environment variables that contain a credential's secret, or the path of a file with it. */
+export function credentialVariables(environment: NodeJS.ProcessEnv): string[] {
+  return Object.keys(environment).filter((variable) => variable.startsWith(credentialVariable('')) && environment[variable]);
+}
+
 /** Returns the secrets in all of automate's environment variables for credentials. Leaves out secrets that cannot be read. */
 export async function secretsInEnvironment(environment: NodeJS.ProcessEnv): Promise<string[]> {
-  const prefix = credentialVariable('');
-  const ends = Object.keys(environment).flatMap((variable) => (variable.startsWith(prefix) ? [variable.slice(prefix.length)] : []));
+  const ends = credentialVariables(environment).map((variable) => variable.slice(credentialVariable('').length));
   // A variable that ends in _FILE can also belong to a credential such as `my-file`.
   const found = await findInEnvironment([...ends, ...ends.map((end) => end.replace(/_FILE$/, ''))], environment);
   return [...found.values()].flatMap((finding) => ('secret' in finding ? [finding.secret.text] : []));

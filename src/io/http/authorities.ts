@@ -3,6 +3,12 @@ import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
 import { invalidOption } from '../../core/failure.ts';
 
+/**
+ * Certificate authorities to trust in addition to the default ones: the path of a PEM file, or its text. A worker gets the text, because the
+ * file is on another machine.
+ */
+export type ExtraAuthorities = string | { readonly pem: string };
+
 /** A client certificate and its private key in PEM format. The passphrase is undefined if the key is not encrypted. */
 export interface LoadedCertificate {
   readonly cert: string;
@@ -11,12 +17,12 @@ export interface LoadedCertificate {
 }
 
 /**
- * Creates TLS settings for connections. They also trust the certificate authorities in the PEM file `cacert`, and present `certificate` to
+ * Creates TLS settings for connections. They also trust the certificate authorities in `cacert`, and present `certificate` to
  * servers. Returns undefined if neither is specified. Use one result for many connections, because reading about 150 certificates takes
  * longer than connecting. Throws an AutomateError if `cacert` cannot be used.
  */
 export function authorities(
-  cacert: string | undefined,
+  cacert: ExtraAuthorities | undefined,
   environment: NodeJS.ProcessEnv,
   certificate?: LoadedCertificate,
 ): SecureContext | undefined {
@@ -24,10 +30,12 @@ export function authorities(
   // Loaded only when needed, because loading `node:tls` takes time.
   const tls = process.getBuiltinModule('node:tls');
   if (cacert === undefined) return tls.createSecureContext(certificate);
+  const isFile = typeof cacert === 'string';
   try {
-    return tls.createSecureContext({ ca: withDefaultAuthorities(readFileSync(cacert, 'utf8'), environment), ...certificate });
+    const text = isFile ? readFileSync(cacert, 'utf8') : cacert.pem;
+    return tls.createSecureContext({ ca: withDefaultAuthorities(text, environment), ...certificate });
   } catch (error) {
-    throw invalidOption('cacert', `${cacert} cannot be used: ${(error as Error).message}`);
+    throw invalidOption('cacert', `${isFile ? cacert : 'its text'} cannot be used: ${(error as Error).message}`);
   }
 }
 

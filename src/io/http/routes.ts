@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../../core/template/query.ts';
-import { authorities, type LoadedCertificate } from './authorities.ts';
+import { authorities, type ExtraAuthorities, type LoadedCertificate } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';
 import { Pools } from './pools.ts';
@@ -16,8 +16,8 @@ export interface Route {
 
 /** Options for connections, which come from the command line and the environment. */
 export interface RouteOptions {
-  /** Path of a PEM file with certificate authorities to trust in addition to the default ones. */
-  readonly cacert?: string | undefined;
+  /** Certificate authorities to trust in addition to the default ones. */
+  readonly cacert?: ExtraAuthorities | undefined;
   /** The environment variables, of which HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are used. */
   readonly environment: NodeJS.ProcessEnv;
   /** The client certificate to show to servers, but not to proxies; undefined if there is none. */
@@ -58,7 +58,7 @@ export class Routes {
   readonly #routes = new Map<string, Route>();
   readonly #warn: RouteOptions['warn'];
 
-  /** Throws an AutomateError if the file `cacert` or a proxy's URL cannot be used. */
+  /** Throws an AutomateError if `cacert` or a proxy's URL cannot be used. */
   constructor({ cacert, environment, certificate, warn }: RouteOptions) {
     this.#proxyTls = tlsOptions(authorities(cacert, environment));
     this.#tls = certificate ? tlsOptions(authorities(cacert, environment, certificate)) : this.#proxyTls;

@@ -7,6 +7,7 @@ import type { LoginPerson } from '../auth/browser.ts';
 import { Tokens, type TokenTools } from '../auth/oauth.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { ExtraAuthorities } from '../http/authorities.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
 import { createLogin, type LoginSession } from './login.ts';
@@ -19,7 +20,7 @@ import { signedFetch } from './signed-fetch.ts';
 export interface ToolsOptions extends TokenTools {
   readonly version: string;
   readonly environment: NodeJS.ProcessEnv;
-  readonly cacert: string | undefined;
+  readonly cacert: ExtraAuthorities | undefined;
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets | undefined;

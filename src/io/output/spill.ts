@@ -3,7 +3,7 @@ import { namingErrors } from '../files/naming-errors.ts';
 import { writeAt } from './sink.ts';
 
 /** Maximum number of characters of one SpilledText that stay in memory. */
-const maxHeld = 256 * 1024;
+export const maxHeld = 256 * 1024;
 
 /**
  * Maximum number of characters that stay in memory for all SpilledTexts together. Above this limit, every SpilledText with more than

@@ -2,7 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import { withDefaultAuthorities } from '../http/authorities.ts';
 import { failureOf } from '../http/error.ts';
-import { formatQueueUrl, isOnThisMachine, type QueueAddress } from './queue-url.ts';
+import { formatQueueUrl, type QueueAddress } from './queue-url.ts';
 import { refuseUnsafe } from './redis-info.ts';
 
 /** Settings for connecting to the Redis server of a queue. */
@@ -10,8 +10,6 @@ export interface RedisSettings {
   readonly password?: string | undefined;
   /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
   readonly cacert?: string | undefined;
-  /** True if the data in Redis is encrypted with a queue key. */
-  readonly isSealed: boolean;
   /** Maximum wait in ms for the first connection to Redis. */
   readonly deadlineMs?: number;
 }
@@ -47,7 +45,6 @@ const refusals = /^(?:NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH|NOPERM)/;
  * queue. `warn` is called for settings of Redis that may cause a loss of work.
  */
 export async function openRedis(address: QueueAddress, settings: RedisSettings, warn: (text: string) => void): Promise<QueueRedis> {
-  if (!settings.isSealed && !isOnThisMachine(address)) throw new AutomateError('credential', noKeyText(address));
   const options = clientOptions(address, settings);
   // The package is loaded only here, because most runs use no queue.
   const { Redis } = await import('ioredis');
@@ -268,10 +265,4 @@ function noAccessText({ message }: Error, url: string, hasPassword: boolean): st
   if (message.startsWith('NOPERM')) return `${url} refuses commands that the queue needs: ${message}`;
   if (hasPassword) return `${url} refuses the password in AUTOMATE_QUEUE_PASSWORD`;
   return `${url} requires a password\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that contains it`;
-}
-
-function noKeyText(address: QueueAddress): string {
-  const set =
-    'set AUTOMATE_QUEUE_KEY, or AUTOMATE_QUEUE_KEY_FILE to the name of a file that contains the key: 16 characters or more, the same everywhere';
-  return `${formatQueueUrl(address)} is on another machine, and there is no queue key to encrypt the records\n${set}`;
 }

@@ -33,6 +33,11 @@ export interface RunKeys {
   done(unit: string): string;
 }
 
+/** True for the id of a run: a UUID, which begins with `run_` for a run of a server. Other text in Redis is not the id of a run. */
+export function isRunId(text: string): boolean {
+  return /^(?:run_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text);
+}
+
 /** Returns the name of the field in a run's hash that counts how many times a unit was started since it last had a result. */
 export function startsField(unit: string): string {
   return `starts:${unit}`;

@@ -35,6 +35,8 @@ export interface QueueLinkOptions {
   numberOf(unit: number, index: number): number | undefined;
   /** Called after a message was sent, with the results in it. If a message contains only a piece of a result, that result is left out. */
   sent(results: readonly ResultForm[]): void;
+  /** Called if a message cannot be sent because of an unexpected error. */
+  failed(error: unknown): void;
 }
 
 /** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
@@ -79,7 +81,7 @@ export class QueueLink implements Carrier {
    * the run no longer exists.
    */
   say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
-    this.#sending = this.#sending.then(() => this.#send(news, results));
+    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.#options.failed(error));
     return this.#sending;
   }
 

@@ -24,6 +24,8 @@ export type QueueNews =
   | { readonly kind: 'missing'; readonly unit: number }
   /** The unit probably crashes the workers, because it was started several times without a result. */
   | { readonly kind: 'deadly'; readonly unit: number }
+  /** An unexpected error has ended the worker's part of the run. The credits and money that it still holds might be spent. */
+  | { readonly kind: 'broken' }
   /** The worker has handed back all units and credits of the run. */
   | { readonly kind: 'ended' };
 

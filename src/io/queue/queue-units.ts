@@ -376,6 +376,7 @@ export class QueueUnits implements Units {
     if (message.kind === 'results') this.#takeResults(worker, message);
     else if (message.kind === 'question') this.#answer(message.worker, worker, message);
     else if (message.kind === 'ended') worker.hasEnded = true;
+    else if (message.kind === 'broken') this.#options.desk.lost(worker.number);
     else this.#takeUnitNews(message);
   }
 

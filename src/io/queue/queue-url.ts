@@ -76,11 +76,6 @@ export function formatQueueUrl({ host, port, db, user, isTls }: QueueAddress): s
   return `${isTls ? 'rediss' : 'redis'}://${name}${host.includes(':') ? `[${host}]` : host}:${port}${db === 0 ? '' : `/${db}`}`;
 }
 
-/** Returns true if only processes on this machine can reach the address. */
-export function isOnThisMachine({ host }: Pick<QueueAddress, 'host'>): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
-}
-
 /**
  * Parses the name of a queue. The default name is `default`. Throws an AutomateError (`usage`) if the name cannot be used in Redis keys.
  */

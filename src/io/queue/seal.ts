@@ -1,9 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, scryptSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** Compresses and encrypts the data that a queue stores in Redis. */
 export interface Seal {
-  /** A string that identifies the queue key without revealing it; `none` if there is no key. */
+  /** A string that identifies the queue key without revealing it. */
   readonly fingerprint: string;
   /** Returns true if the fingerprint belongs to the same queue key. */
   fits(fingerprint: string): boolean;
@@ -13,13 +13,13 @@ export interface Seal {
    */
   seal(text: string, about: string): Buffer;
   /**
-   * Returns the original text. It is undefined if the bytes were changed, or if they were sealed for a different context, with a different
-   * key, or without a key.
+   * Returns the original text. It is undefined if the bytes were changed, or if they were sealed for a different context or with a different
+   * key.
    */
   unseal(bytes: Uint8Array, about: string): string | undefined;
   /** Parses sealed JSON and returns its value. Undefined if the text cannot be unsealed or is not JSON. */
   unsealValue(bytes: Uint8Array, about: string): unknown;
-  /** Returns a hash of the text for the names of Redis keys. If there is a queue key, the hash does not reveal the text. */
+  /** Returns a hash of the text for the names of Redis keys. Without the queue key, the hash does not reveal the text. */
   hash(text: string): string;
 }
 
@@ -29,18 +29,14 @@ const minPackedBytes = 200;
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** Flags in the first byte of sealed text. The encryption also protects this byte against changes. */
+/** The first byte of sealed text that is compressed; otherwise it is 0. The encryption also protects this byte against changes. */
 const isPacked = 1;
-const isEncrypted = 2;
 
-/**
- * Creates a seal. If `key` is undefined, text is only compressed. Otherwise, an encryption key is derived from `key`, which takes about 60
- * ms and 32 MB.
- */
-export function createSeal(key: string | undefined, queueName: string): Seal {
-  const derived = key === undefined ? undefined : deriveKey(key, queueName);
-  const hash = (text: string) => (derived ? createHmac('sha256', derived) : createHash('sha256')).update(text).digest('hex').slice(0, 32);
-  const fingerprint = derived ? hash('fingerprint') : 'none';
+/** Creates a seal. Deriving its encryption key from `key` takes about 60 ms and 32 MB. */
+export function createSeal(key: string, queueName: string): Seal {
+  const derived = deriveKey(key, queueName);
+  const hash = (text: string) => createHmac('sha256', derived).update(text).digest('hex').slice(0, 32);
+  const fingerprint = hash('fingerprint');
   const seal: Seal = {
     fingerprint,
     fits: (other) => other === fingerprint,
@@ -49,16 +45,14 @@ export function createSeal(key: string | undefined, queueName: string): Seal {
       const bytes = Buffer.from(text);
       const packed = bytes.length > minPackedBytes;
       const body = packed ? deflateRawSync(bytes, { level: 1 }) : bytes;
-      const head = Buffer.of((packed ? isPacked : 0) + (derived ? isEncrypted : 0));
-      return Buffer.concat([head, ...(derived ? encrypt(body, derived, aboutBytes(head, queueName, about)) : [body])]);
+      const head = Buffer.of(packed ? isPacked : 0);
+      return Buffer.concat([head, ...encrypt(body, derived, aboutBytes(head, queueName, about))]);
     },
     unseal(bytes, about) {
-      const head = bytes[0] ?? 0;
-      if (bytes.length === 0 || head > isPacked + isEncrypted || Boolean(head & isEncrypted) !== Boolean(derived)) return undefined;
       try {
-        const rest = bytes.subarray(1);
-        const body = derived ? decrypt(rest, derived, aboutBytes(bytes.subarray(0, 1), queueName, about)) : rest;
-        return (head & isPacked ? inflateRawSync(body) : Buffer.from(body)).toString();
+        const head = bytes.subarray(0, 1);
+        const body = decrypt(bytes.subarray(1), derived, aboutBytes(head, queueName, about));
+        return (head[0] === isPacked ? inflateRawSync(body) : body).toString();
       } catch {
         return undefined;
       }

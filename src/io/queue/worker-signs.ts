@@ -8,10 +8,10 @@ export interface RunProblem {
   /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
   readonly credentials?: readonly string[] | undefined;
   /**
-   * The reason for ending the run if all its workers have this problem: either no server responds, or the first records all fail in the
-   * same way. Undefined for other problems.
+   * The reason for ending the run if all its workers have this problem: no server responds, the first records all fail in the same way, or
+   * an unexpected error has ended the work. Undefined for other problems.
    */
-  readonly ending?: 'unreachable' | 'same-failure' | undefined;
+  readonly ending?: 'unreachable' | 'same-failure' | 'no-workers' | undefined;
 }
 
 /** The status that a worker publishes in Redis. It contains no data from records. */

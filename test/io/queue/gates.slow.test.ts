@@ -12,7 +12,7 @@ import { createSeal } from '../../../src/io/queue/seal.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../../helpers/redis.ts';
 
 const gate = 'https://api.example.com crm-token';
-const seal = createSeal(undefined, 'team');
+const seal = createSeal('a key of the tests', 'team');
 const key = `{automate:team}:gate:${seal.hash(gate)}`;
 
 interface Worker {
@@ -21,7 +21,7 @@ interface Worker {
 }
 
 async function workerAt({ url }: Pick<RedisServer, 'url'>, queueName = 'team', password?: string): Promise<Worker> {
-  const redis = await openRedis(parseQueueUrl(url), { isSealed: false, password }, () => undefined);
+  const redis = await openRedis(parseQueueUrl(url), { password }, () => undefined);
   onTestFinished(() => redis.close());
   return { redis, gates: new RedisGates(redis, queueName, seal) };
 }

@@ -24,13 +24,32 @@ test('the queue key and the Redis password can be in files, whose final line bre
   expect(found).toEqual({ key, password: 'pw' });
 });
 
-test('the queue key and the Redis password are undefined if the variables are missing or empty', async () => {
-  expect(await readQueueSecrets({})).toEqual({ key: undefined, password: undefined });
-  expect(await readQueueSecrets({ AUTOMATE_QUEUE_KEY: '', AUTOMATE_QUEUE_KEY_FILE: '' })).toEqual({ key: undefined, password: undefined });
+test('the Redis password is undefined if its variables are missing or empty', async () => {
+  expect(await readQueueSecrets({ AUTOMATE_QUEUE_KEY: key })).toEqual({ key, password: undefined });
+  expect(await readQueueSecrets({ AUTOMATE_QUEUE_KEY: key, AUTOMATE_QUEUE_PASSWORD: '' })).toEqual({ key, password: undefined });
 });
 
 test.each([
-  ['a queue key that is too short', { AUTOMATE_QUEUE_KEY: 'fifteen letters' }, 'expected a queue key of at least 16 characters, found 15'],
+  ['missing', {}, 'there is no queue key'],
+  ['empty', { AUTOMATE_QUEUE_KEY: '', AUTOMATE_QUEUE_KEY_FILE: '' }, 'there is no queue key'],
+  ['too short', { AUTOMATE_QUEUE_KEY: 'fifteen letters' }, 'expected a queue key of at least 16 characters, found 15'],
+  ['short although its characters are long', { AUTOMATE_QUEUE_KEY: '🔑'.repeat(15) }, 'at least 16 characters, found 15'],
+  ['one character repeated', { AUTOMATE_QUEUE_KEY: 'x'.repeat(40) }, 'expected a random queue key, found one character repeated'],
+  ['one long character repeated', { AUTOMATE_QUEUE_KEY: '🔑'.repeat(40) }, 'found one character repeated'],
+])('a queue key that is %s is refused with the command that makes one', async (_name, environment, message) => {
+  const refused = readQueueSecrets(environment);
+  await expect(refused).rejects.toMatchObject({ kind: 'credential' });
+  await expect(refused).rejects.toThrow(message);
+  await expect(refused).rejects.toThrow(
+    '\nmake one: openssl rand -base64 24\nset AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue',
+  );
+});
+
+test('a queue key in a file is refused if it could be guessed', async () => {
+  await expect(readQueueSecrets({ AUTOMATE_QUEUE_KEY_FILE: fileWith(`${'0'.repeat(32)}\n`) })).rejects.toThrow('one character repeated');
+});
+
+test.each([
   [
     'a queue key in both variables',
     { AUTOMATE_QUEUE_KEY: key, AUTOMATE_QUEUE_KEY_FILE: 'key' },
@@ -38,7 +57,7 @@ test.each([
   ],
   [
     'a password in both variables',
-    { AUTOMATE_QUEUE_PASSWORD: 'a', AUTOMATE_QUEUE_PASSWORD_FILE: 'b' },
+    { AUTOMATE_QUEUE_KEY: key, AUTOMATE_QUEUE_PASSWORD: 'a', AUTOMATE_QUEUE_PASSWORD_FILE: 'b' },
     'AUTOMATE_QUEUE_PASSWORD_FILE, found both',
   ],
   [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { detailsOf } from '../../../src/core/error-code.ts';
 import { AutomateError } from '../../../src/core/failure.ts';
-import { formatQueueUrl, isOnThisMachine, parseQueueName, parseQueueUrl, queuePrefix } from '../../../src/io/queue/queue-url.ts';
+import { formatQueueUrl, parseQueueName, parseQueueUrl, queuePrefix } from '../../../src/io/queue/queue-url.ts';
 
 function refusal(act: () => unknown): AutomateError {
   try {
@@ -64,19 +64,6 @@ test.each([
   expect(error.kind).toBe('usage');
   expect(error.message).toContain(reason);
   expect(error.message).not.toContain('geheim');
-});
-
-test.each([
-  ['127.0.0.1', true],
-  ['127.1.2.3', true],
-  ['localhost', true],
-  ['::1', true],
-  ['redis', false],
-  ['10.0.0.1', false],
-  ['127.0.0.1.example.com', false],
-  ['0.0.0.0', false],
-])('the queue host %s counts as this machine: %s', (host, isHere) => {
-  expect(isOnThisMachine({ host })).toBe(isHere);
 });
 
 describe('the name of a queue', () => {

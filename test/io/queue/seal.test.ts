@@ -1,26 +1,23 @@
+import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createSeal } from '../../../src/io/queue/seal.ts';
 
 const key = 'a key of the tests';
 const sealed = createSeal(key, 'default');
-const packed = createSeal(undefined, 'default');
 
 const long = 'a record with a value, again and again; '.repeat(100);
 
-describe.each([
-  ['with a key', sealed],
-  ['without a key', packed],
-])('the encoding of text in a queue, %s,', (_name, seal) => {
-  test('returns any text unchanged when it is decoded', () => {
+describe('encrypted text in a queue', () => {
+  test('can be decrypted to the same text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => seal.unseal(seal.seal(text, 'run 1'), 'run 1') === text),
+      fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => sealed.unseal(sealed.seal(text, 'run 1'), 'run 1') === text),
     );
   });
 
-  test('compresses long text', () => {
-    expect(seal.seal(long, 'run 1').length).toBeLessThan(long.length / 5);
-    expect(seal.unseal(seal.seal(long, 'run 1'), 'run 1')).toBe(long);
+  test('is compressed if it is long', () => {
+    expect(sealed.seal(long, 'run 1').length).toBeLessThan(long.length / 5);
+    expect(sealed.unseal(sealed.seal(long, 'run 1'), 'run 1')).toBe(long);
   });
 
   test.each([
@@ -29,8 +26,9 @@ describe.each([
     [Buffer.of(1, 255, 255)],
     [Buffer.of(3, 1, 2, 3)],
     [Buffer.of(9)],
-  ])('refuses data that it has not encoded: %j', (bytes) => {
-    expect(seal.unseal(bytes, 'run 1')).toBeUndefined();
+    [Buffer.concat([Buffer.of(1), deflateRawSync(long)])],
+  ])('is not read if it was not encrypted with the queue key: %j', (bytes) => {
+    expect(sealed.unseal(bytes, 'run 1')).toBeUndefined();
   });
 });
 
@@ -60,22 +58,15 @@ test('encrypted text in a queue can be decrypted only with its queue key, in its
   expect(createSeal(`${key}.`, 'default').unseal(bytes, 'run 1 unit 2')).toBeUndefined();
 });
 
-test('text in a queue is refused if there is a queue key but the text is not encrypted, or the reverse', () => {
-  expect(sealed.unseal(packed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
-  expect(packed.unseal(sealed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
-});
-
 test('the fingerprints of two queue keys differ', () => {
   expect(createSeal(key, 'default').fits(sealed.fingerprint)).toBe(true);
   expect(createSeal(`${key}.`, 'default').fits(sealed.fingerprint)).toBe(false);
   expect(createSeal(key, 'other').fits(sealed.fingerprint)).toBe(false);
-  expect(packed.fits(sealed.fingerprint)).toBe(false);
-  expect(packed.fits(packed.fingerprint)).toBe(true);
 });
 
 test('the hash of a name in a queue does not reveal the name, and depends on the queue key', () => {
   expect(sealed.hash('https://api.example.com crm')).toMatch(/^[0-9a-f]{32}$/);
   expect(sealed.hash('a')).toBe(createSeal(key, 'default').hash('a'));
-  expect(sealed.hash('a')).not.toBe(packed.hash('a'));
+  expect(sealed.hash('a')).not.toBe(createSeal(`${key}.`, 'default').hash('a'));
   expect(sealed.hash('a')).not.toBe(sealed.hash('b'));
 });
