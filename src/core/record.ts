@@ -24,6 +24,73 @@ import type { Value } from './value/value.ts';
 /** A record's fields by name, in order. It is a Map because field names such as `__proto__` and `7` must work like any other. */
 export type Fields = ReadonlyMap<string, Value>;
 
+/**
+ * The fields of a record in a wide table. Only some of the fields have been set, and all others are empty strings. A copy costs as much as
+ * the fields that have been set.
+ */
+export class SparseFields extends Map<string, Value> {
+  #columns: ReadonlySet<string>;
+
+  /** `columns` are the names of all columns in the table, in order. */
+  constructor(columns: ReadonlySet<string>) {
+    super();
+    this.#columns = columns;
+  }
+
+  copy(): SparseFields {
+    const copy = new SparseFields(this.#columns);
+    for (const [name, value] of super.entries()) copy.set(name, value);
+    return copy;
+  }
+
+  override get(name: string): Value | undefined {
+    const value = super.get(name);
+    return value === undefined && this.#columns.has(name) ? '' : value;
+  }
+
+  override has(name: string): boolean {
+    return super.has(name) || this.#columns.has(name);
+  }
+
+  override delete(name: string): boolean {
+    const isColumn = this.#columns.has(name);
+    if (isColumn) this.#columns = new Set([...this.#columns].filter((column) => column !== name));
+    return super.delete(name) || isColumn;
+  }
+
+  override clear(): void {
+    this.#columns = new Set();
+    super.clear();
+  }
+
+  override get size(): number {
+    let { size } = this.#columns;
+    for (const name of super.keys()) if (!this.#columns.has(name)) size++;
+    return size;
+  }
+
+  override *entries(): Generator<[string, Value], undefined> {
+    for (const name of this.#columns) yield [name, this.get(name) as Value];
+    for (const field of super.entries()) if (!this.#columns.has(field[0])) yield field;
+  }
+
+  override *keys(): Generator<string, undefined> {
+    for (const [name] of this.entries()) yield name;
+  }
+
+  override *values(): Generator<Value, undefined> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  override [Symbol.iterator](): Generator<[string, Value], undefined> {
+    return this.entries();
+  }
+
+  override forEach(act: (value: Value, name: string, fields: Map<string, Value>) => void, self?: unknown): void {
+    for (const [name, value] of this.entries()) act.call(self, value, name, this);
+  }
+}
+
 /** Returns a copy of the fields with some fields added or replaced. A replaced field keeps its position. */
 export function withFields(fields: Fields, added: Iterable<readonly [string, Value]>): Fields {
   const result = copyOf(fields);
@@ -41,6 +108,7 @@ export function withNulls(fields: Fields, names: readonly string[]): Fields {
 
 /** Returns a copy of the fields. For a small number of fields, `new Map(fields)` takes twice as long. */
 export function copyOf(fields: Fields): Map<string, Value> {
+  if (fields instanceof SparseFields) return fields.copy();
   const copy = new Map<string, Value>();
   for (const [name, value] of fields) copy.set(name, value);
   return copy;
