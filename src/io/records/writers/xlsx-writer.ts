@@ -8,6 +8,12 @@ import { headerNames, misfitOf, type TableWriter } from './csv-writer.ts';
 /** The content of a cell in a workbook. */
 export type SheetCell = string | number | boolean;
 
+/**
+ * A cell of a row whose column is not complete yet. If all cells of the column are numbers, it becomes a number, and otherwise text. The
+ * text of a number is in an array if it differs from the number's shortest form, such as `1.50`.
+ */
+export type OpenCell = SheetCell | readonly [text: string];
+
 /** Maximum length of the text in an Excel cell. */
 const maxCellLength = 32_767;
 
@@ -15,8 +21,8 @@ const maxCellLength = 32_767;
 const maxDigits = 15;
 
 /**
- * Matches strings in an input table that become numbers. A string with leading zeros or very many digits stays text, because it is more
- * likely an identifier, such as a phone number.
+ * Matches strings in an input table that can become numbers. A string with leading zeros or very many digits stays text, because it is more
+ * likely an identifier, such as a phone number. So does `1.50`, because Excel would show it as 1.5.
  */
 const plainNumber = /^(?!-0$)-?(?:0|[1-9]\d{0,10})(?:\.\d{0,9}[1-9])?$/;
 
@@ -29,7 +35,7 @@ export function createXlsxWriter(names: readonly string[], hasTextCells: boolean
   const columnSet = new Set(columns);
   const cell = (fields: Fields) => (name: string) => cellOf(fields.get(name), hasTextCells);
   const row = (fields: Fields) => line(columns.map(cell(fields)));
-  const line = (cells: readonly SheetCell[]) => `${JSON.stringify(cells)}\n`;
+  const line = (cells: readonly OpenCell[]) => `${JSON.stringify(cells)}\n`;
   return {
     columns,
     between: '',
@@ -41,12 +47,15 @@ export function createXlsxWriter(names: readonly string[], hasTextCells: boolean
   };
 }
 
-function cellOf(value: Value | undefined, hasTextCells: boolean): SheetCell {
+function cellOf(value: Value | undefined, hasTextCells: boolean): OpenCell {
   if (value === undefined) return '';
   if (typeof value === 'boolean') return value;
   const text = textOf(value);
-  if (typeof value === 'number' || value instanceof ExactNumber) return isExact(text) ? Number(text) : text;
-  return hasTextCells && typeof value === 'string' && plainNumber.test(text) ? Number(text) : text;
+  const isTyped = typeof value === 'number' || value instanceof ExactNumber;
+  const isNumber = isTyped ? isExact(text) : hasTextCells && typeof value === 'string' && plainNumber.test(text);
+  if (!isNumber) return text;
+  const number = Number(text);
+  return String(number) === text ? number : [text];
 }
 
 /**
