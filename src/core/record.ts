@@ -29,49 +29,57 @@ export type Fields = ReadonlyMap<string, Value>;
  * the fields that have been set.
  */
 export class SparseFields extends Map<string, Value> {
-  #columns: ReadonlySet<string>;
+  /** All columns of the table, with their positions. The records of a table share it. */
+  columns: ReadonlyMap<string, number>;
 
-  /** `columns` are the names of all columns in the table, in order. */
-  constructor(columns: ReadonlySet<string>) {
+  constructor(columns: ReadonlyMap<string, number>) {
     super();
-    this.#columns = columns;
+    this.columns = columns;
+  }
+
+  /** The fields that have been set, in the order in which they were set. */
+  filled(): MapIterator<[string, Value]> {
+    return super.entries();
   }
 
   copy(): SparseFields {
-    const copy = new SparseFields(this.#columns);
-    for (const [name, value] of super.entries()) copy.set(name, value);
+    const copy = new SparseFields(this.columns);
+    for (const [name, value] of this.filled()) copy.set(name, value);
     return copy;
   }
 
   override get(name: string): Value | undefined {
     const value = super.get(name);
-    return value === undefined && this.#columns.has(name) ? '' : value;
+    return value === undefined && this.columns.has(name) ? '' : value;
   }
 
   override has(name: string): boolean {
-    return super.has(name) || this.#columns.has(name);
+    return super.has(name) || this.columns.has(name);
   }
 
   override delete(name: string): boolean {
-    const isColumn = this.#columns.has(name);
-    if (isColumn) this.#columns = new Set([...this.#columns].filter((column) => column !== name));
+    const isColumn = this.columns.has(name);
+    if (isColumn) this.columns = new Map([...this.columns].filter(([column]) => column !== name));
     return super.delete(name) || isColumn;
   }
 
   override clear(): void {
-    this.#columns = new Set();
+    this.columns = new Map();
     super.clear();
   }
 
   override get size(): number {
-    let { size } = this.#columns;
-    for (const name of super.keys()) if (!this.#columns.has(name)) size++;
+    let { size } = this.columns;
+    for (const name of super.keys()) if (!this.columns.has(name)) size++;
     return size;
   }
 
   override *entries(): Generator<[string, Value], undefined> {
-    for (const name of this.#columns) yield [name, this.get(name) as Value];
-    for (const field of super.entries()) if (!this.#columns.has(field[0])) yield field;
+    for (const name of this.columns.keys()) {
+      const value = super.get(name);
+      yield [name, value === undefined ? '' : value];
+    }
+    for (const field of this.filled()) if (!this.columns.has(field[0])) yield field;
   }
 
   override *keys(): Generator<string, undefined> {
@@ -86,9 +94,23 @@ export class SparseFields extends Map<string, Value> {
     return this.entries();
   }
 
-  override forEach(act: (value: Value, name: string, fields: Map<string, Value>) => void, self?: unknown): void {
-    for (const [name, value] of this.entries()) act.call(self, value, name, this);
+  override forEach(act: (value: Value, name: string, fields: Map<string, Value>) => void): void {
+    for (const [name, value] of this.entries()) act(value, name, this);
   }
+}
+
+/** Returns the fields that can be other than an empty string. */
+export function filledFields(fields: Fields): Iterable<readonly [string, Value]> {
+  return fields instanceof SparseFields ? fields.filled() : fields;
+}
+
+/** Returns the fields with these names, in the order of the record. */
+export function pickedFields(fields: Fields, names: ReadonlySet<string>): Fields {
+  if (!(fields instanceof SparseFields)) return new Map([...fields].filter(([name]) => names.has(name)));
+  const { columns } = fields;
+  const inTable = [...names].filter((name) => columns.has(name)).sort((one, other) => (columns.get(one) ?? 0) - (columns.get(other) ?? 0));
+  const others = [...fields.filled()].filter(([name]) => names.has(name) && !columns.has(name));
+  return new Map([...inTable.map((name) => [name, fields.get(name) as Value] as const), ...others]);
 }
 
 /** Returns a copy of the fields with some fields added or replaced. A replaced field keeps its position. */

@@ -1,9 +1,9 @@
 import { Failure } from '../../../core/failure.ts';
-import type { Fields } from '../../../core/record.ts';
+import { type Fields, filledFields } from '../../../core/record.ts';
 import { formatCount } from '../../../core/text/number.ts';
 import { shortName } from '../../../core/text/suggest.ts';
 import { ExactNumber, textOf, type Value } from '../../../core/value/value.ts';
-import { headerNames, misfitOf, type TableWriter } from './csv-writer.ts';
+import { headerNames, misfitCheck, type TableWriter } from './csv-writer.ts';
 
 /** The content of a cell in a workbook. */
 export type SheetCell = string | number | boolean;
@@ -32,7 +32,7 @@ const plainNumber = /^(?!-0$)-?(?:0|[1-9]\d{0,10})(?:\.\d{0,9}[1-9])?$/;
  */
 export function createXlsxWriter(names: readonly string[], hasTextCells: boolean): TableWriter {
   const columns = headerNames(names);
-  const columnSet = new Set(columns);
+  const misfit = misfitCheck(columns);
   const cell = (fields: Fields) => (name: string) => cellOf(fields.get(name), hasTextCells);
   const row = (fields: Fields) => line(columns.map(cell(fields)));
   const line = (cells: readonly OpenCell[]) => `${JSON.stringify(cells)}\n`;
@@ -43,7 +43,7 @@ export function createXlsxWriter(names: readonly string[], hasTextCells: boolean
     header: line,
     write: (rows) => rows.map(row).join(''),
     end: () => '',
-    misfit: (fields) => misfitOf(fields, columnSet) ?? longText(fields),
+    misfit: (fields) => misfit(fields) ?? longText(fields),
   };
 }
 
@@ -68,7 +68,7 @@ function isExact(text: string): boolean {
 }
 
 function longText(fields: Fields): Failure | undefined {
-  for (const [name, value] of fields) {
+  for (const [name, value] of filledFields(fields)) {
     const { length } = textOf(value);
     if (length > maxCellLength) {
       const found = `the field "${shortName(name)}" has ${formatCount(length)} characters`;

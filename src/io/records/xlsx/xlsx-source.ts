@@ -152,7 +152,7 @@ function itemsOf(header: readonly string[], columns: readonly Column[], { book }
 
 /** Returns a function that converts a row to the content of a record. It costs as much as there are cells in the row, not in the table. */
 function contentReader(header: readonly string[], columns: readonly Column[]): (row: SheetRow) => RecordContent {
-  const names = new Set(columns.map(({ name }) => name));
+  const names = new Map(columns.map(({ name }, at) => [name, at]));
   return (row) => {
     if (columns.length - row.cells.length < minSparse) return recordOfRow(denseCells(row, header.length), header, columns);
     const cells = new Map(row.cells.map((cell, at) => [header[row.columns[at] as number] ?? '', cell]));
