@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
+import type { OutTypes } from '../app/output/output-plan.ts';
 import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Concurrency } from '../core/options/amounts.ts';
@@ -29,6 +30,12 @@ export function workersArgument(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= 1 && count <= maxWorkers) return count;
   throw new InvalidArgumentError(`expected auto or 1 to ${maxWorkers}, found "${text}"`);
+}
+
+/** Parses the types of cells in a workbook. Throws for any text but `text`. */
+export function outTypesArgument(text: string): OutTypes {
+  if (text === 'text') return text;
+  throw new InvalidArgumentError(`expected text, found "${text}"`);
 }
 
 /** Maximum number of worker processes. */

@@ -24,6 +24,95 @@ import type { Value } from './value/value.ts';
 /** A record's fields by name, in order. It is a Map because field names such as `__proto__` and `7` must work like any other. */
 export type Fields = ReadonlyMap<string, Value>;
 
+/**
+ * The fields of a record in a wide table. Only some of the fields have been set, and all others are empty strings. A copy costs as much as
+ * the fields that have been set.
+ */
+export class SparseFields extends Map<string, Value> {
+  /** All columns of the table, with their positions. The records of a table share it. */
+  columns: ReadonlyMap<string, number>;
+
+  constructor(columns: ReadonlyMap<string, number>) {
+    super();
+    this.columns = columns;
+  }
+
+  /** The fields that have been set, in the order in which they were set. */
+  filled(): MapIterator<[string, Value]> {
+    return super.entries();
+  }
+
+  copy(): SparseFields {
+    const copy = new SparseFields(this.columns);
+    for (const [name, value] of this.filled()) copy.set(name, value);
+    return copy;
+  }
+
+  override get(name: string): Value | undefined {
+    const value = super.get(name);
+    return value === undefined && this.columns.has(name) ? '' : value;
+  }
+
+  override has(name: string): boolean {
+    return super.has(name) || this.columns.has(name);
+  }
+
+  override delete(name: string): boolean {
+    const isColumn = this.columns.has(name);
+    if (isColumn) this.columns = new Map([...this.columns].filter(([column]) => column !== name));
+    return super.delete(name) || isColumn;
+  }
+
+  override clear(): void {
+    this.columns = new Map();
+    super.clear();
+  }
+
+  override get size(): number {
+    let { size } = this.columns;
+    for (const name of super.keys()) if (!this.columns.has(name)) size++;
+    return size;
+  }
+
+  override *entries(): Generator<[string, Value], undefined> {
+    for (const name of this.columns.keys()) {
+      const value = super.get(name);
+      yield [name, value === undefined ? '' : value];
+    }
+    for (const field of this.filled()) if (!this.columns.has(field[0])) yield field;
+  }
+
+  override *keys(): Generator<string, undefined> {
+    for (const [name] of this.entries()) yield name;
+  }
+
+  override *values(): Generator<Value, undefined> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  override [Symbol.iterator](): Generator<[string, Value], undefined> {
+    return this.entries();
+  }
+
+  override forEach(act: (value: Value, name: string, fields: Map<string, Value>) => void): void {
+    for (const [name, value] of this.entries()) act(value, name, this);
+  }
+}
+
+/** Returns the fields that can be other than an empty string. */
+export function filledFields(fields: Fields): Iterable<readonly [string, Value]> {
+  return fields instanceof SparseFields ? fields.filled() : fields;
+}
+
+/** Returns the fields with these names, in the order of the record. */
+export function pickedFields(fields: Fields, names: ReadonlySet<string>): Fields {
+  if (!(fields instanceof SparseFields)) return new Map([...fields].filter(([name]) => names.has(name)));
+  const { columns } = fields;
+  const inTable = [...names].filter((name) => columns.has(name)).sort((one, other) => (columns.get(one) ?? 0) - (columns.get(other) ?? 0));
+  const others = [...fields.filled()].filter(([name]) => names.has(name) && !columns.has(name));
+  return new Map([...inTable.map((name) => [name, fields.get(name) as Value] as const), ...others]);
+}
+
 /** Returns a copy of the fields with some fields added or replaced. A replaced field keeps its position. */
 export function withFields(fields: Fields, added: Iterable<readonly [string, Value]>): Fields {
   const result = copyOf(fields);
@@ -41,6 +130,7 @@ export function withNulls(fields: Fields, names: readonly string[]): Fields {
 
 /** Returns a copy of the fields. For a small number of fields, `new Map(fields)` takes twice as long. */
 export function copyOf(fields: Fields): Map<string, Value> {
+  if (fields instanceof SparseFields) return fields.copy();
   const copy = new Map<string, Value>();
   for (const [name, value] of fields) copy.set(name, value);
   return copy;

@@ -5,7 +5,7 @@ import { type BuildContext, defineNode, type FieldUse, type Node } from '../core
 import { exactNumber } from '../core/options/amounts.ts';
 import { expression } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
-import type { Fields } from '../core/record.ts';
+import { copyOf, type Fields, pickedFields } from '../core/record.ts';
 import { referencedFields, templateParts, valueTemplate } from '../core/template/template.ts';
 import { dictionary, membersOf } from '../core/value/dictionary.ts';
 import { ExactNumber, type Value } from '../core/value/value.ts';
@@ -60,6 +60,7 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   }
   const renames = new Map(membersOf(options.rename));
   const targets = [...renames.values()];
+  const kept = options.keep && new Set(options.keep);
   for (const [index, [from, to]] of [...renames].entries()) {
     if (targets.indexOf(to) < index) context.problem(['rename', from], `two fields are renamed to "${to}"`);
   }
@@ -101,10 +102,10 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
     const renamed = renameAll(fields, renames);
     // Templates can refer to a renamed field by its old name and by its new one.
     const known = renames.size === 0 ? fields : new Map([...fields, ...renamed]);
-    const result = new Map(renamed);
+    const result = copyOf(renamed);
     for (const { name, compute } of computed) result.set(name, compute(known));
     for (const name of options.remove) result.delete(name);
-    return options.keep ? new Map([...result].filter(([name]) => stays(name))) : result;
+    return kept ? pickedFields(result, kept) : result;
   }
 
   function stays(name: string): boolean {

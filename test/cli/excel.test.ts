@@ -30,8 +30,8 @@ describe('a workbook as input', () => {
     expect(await rowsIn(place, 'out.xlsx')).toEqual([
       ['id', 'name', 'full'],
       ['007', 'Ada', 'Ada (007)'],
-      [8, 'Eve & <Co>', 'Eve & <Co> (8)'],
-      [9, '=1+1', '=1+1 (9)'],
+      ['8', 'Eve & <Co>', 'Eve & <Co> (8)'],
+      ['9', '=1+1', '=1+1 (9)'],
     ]);
     const again = await place.automate(['run', 'flow.yaml', '--in', 'out.xlsx', '--set', 'name=x']);
     expect(again.stdout).toContain('007,x,x (007)\n');
@@ -81,7 +81,7 @@ describe('a workbook as input', () => {
 });
 
 describe('a workbook as output', () => {
-  test('keeps the types of values, and can contain any text', async () => {
+  test('keeps the types of values in each column, and can contain any text', async () => {
     const texts = [
       'plain',
       ' spaces  ',
@@ -93,7 +93,7 @@ describe('a workbook as output', () => {
       '12345678901234567890',
     ];
     const typed = [1, 0.1, -2.5, true, false, null, { a: [1] }, '42', 1234567890123456];
-    const records = [...texts, ...typed].map((v, id) => JSON.stringify({ id, v }));
+    const records = [...texts, ...typed].map((v, id) => JSON.stringify({ id, v, yes: id % 2 === 0 }));
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { same: "{{v}}" } }]\n',
       'in.ndjson': `${records.join('\n')}\n`,
@@ -101,21 +101,62 @@ describe('a workbook as output', () => {
     expect((await place.automate(['run', 'flow.yaml', '--in', 'in.ndjson', '--out', 'out.xlsx'])).code).toBe(0);
     const rows = await rowsIn(place, 'out.xlsx');
     const values = rows.slice(1).map(([, value]) => value ?? null);
-    expect(values).toEqual([...texts, ...typed.slice(0, 6), '{"a":[1]}', '42', '1234567890123456']);
+    const asText = ['1', '0.1', '-2.5', 'true', 'false', '{"a":[1]}', '42', '1234567890123456'];
+    expect(values).toEqual([...texts, ...asText.slice(0, 5), null, ...asText.slice(5)]);
+    expect(rows.slice(1, 3).map(([id, , yes]) => [id, yes])).toEqual([
+      [0, true],
+      [1, false],
+    ]);
     const back = await place.automate(['run', 'flow.yaml', '--in', 'out.xlsx', '--out', '-', '--out-format', 'ndjson']);
     const read = back.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).v);
-    expect(read).toEqual([...texts, '1', '0.1', '-2.5', 'true', 'false', '', '{"a":[1]}', '42', '1234567890123456']);
+    expect(read).toEqual([...texts, ...asText.slice(0, 5), '', ...asText.slice(5)]);
   });
 
-  test('stores a CSV cell as a number if no digit changes, and otherwise as text', async () => {
-    const cells = ['1', '-2.5', '0', '007', '+49', '1.50', '1e5', '123456789012', '1.', '.5', '-0', '2026-11-25', 'true', '0.30'];
-    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "x" } }]\n', 'in.csv': `a\n${cells.join('\n')}\n` });
-    await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.xlsx']);
+  const odd = ['01067', '007', '+49', '1.50', '1e5', '123456789012', '1.', '.5', '-0', '2026-11-25', 'true', '0.30', '-', ' 1', 'x'];
+
+  test.each([
+    ['one process', []],
+    ['two processes', ['--workers', '2']],
+    ['an output in any order', ['--unordered']],
+  ])('has columns of numbers or of text, never of both (%s)', async (_, args) => {
+    const plain = ['1', '-2.5', '0', '', '10115', '12345678901'];
+    const lines = plain.map((number) => [number, ...odd.map(() => number)].join(','));
+    const input = [['n', ...odd.map((_, at) => `c${at}`)].join(','), ...lines, ['7', ...odd].join(',')].join('\n');
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { two: { cel: 1 + 1 } } }]\n', 'in.csv': `${input}\n` });
+    const { code } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.xlsx', ...args]);
     const [, ...rows] = await rowsIn(place, 'out.xlsx');
-    expect(rows.map(([value]) => value)).toEqual([1, -2.5, 0, ...cells.slice(3)]);
+    const text = (value: string) => (value === '' ? null : value);
+    const expected = [...plain.map((number) => [number === '' ? null : Number(number), ...odd.map(() => text(number)), 2]), [7, ...odd, 2]];
+    const byText = (one: unknown[], other: unknown[]) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1);
+    expect([code, rows.toSorted(byText)]).toEqual([0, expected.toSorted(byText)]);
+  });
+
+  test('contains only text with --out-types text, and the command for the failed records keeps the option', async () => {
+    const { place, run } = await asked();
+    const { code, stderr } = await run('--force', '--out-types', 'text');
+    expect(code).toBe(4);
+    expect((await rowsIn(place, 'out.xlsx')).slice(1, 3)).toEqual([
+      ['1', 'name 1'],
+      ['2', 'name 2'],
+    ]);
+    const again = 'run flow.yaml --out-types text --in out.errors.csv --out out.retry.xlsx --errors out.errors.retry.csv';
+    expect(stderr).toContain(`automate ${again}\n`);
+    expect((await place.automate(again.split(' '))).code).toBe(4);
+    const limited = await run('--force', '--out-types', 'text', '--max-credits', '10');
+    expect(limited.stderr).toMatch(/automate run flow.yaml .*--out-types text .*--skip 10 --out out\.rest\.xlsx/);
+  });
+
+  test('is needed for --out-types, and the only value of that option is text', async () => {
+    const { place, run } = await asked();
+    const csv = await place.automate(['run', 'flow.yaml', '--in', 'rows.xlsx', '--out', 'new.csv', '--out-types', 'text']);
+    expect([csv.code, csv.stderr]).toEqual([2, 'automate: --out-types: expected an Excel workbook (.xlsx) as the output, found csv\n']);
+    const other = await run('--force', '--out-types', 'numbers');
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`expected text, found "numbers"`)]);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.errors.csv', 'out.xlsx', 'rows.xlsx']);
+    expect(await place.read('out.xlsx')).toBe('old output');
   });
 
   test('contains only the header if there are no records', async () => {

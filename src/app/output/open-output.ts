@@ -57,12 +57,13 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     // csvSafe is not applied to the errors file, because a retry reads it as input.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
-  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from);
+  const spillFiles = new SpillFiles(() => spillPath(plan.out));
+  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, spillFiles);
   return new FileOutput({
     records: { sink: records, writer: writers.records },
     errors: { ...errors, writer: writers.errors },
     redactor: run.redactor,
-    spillFiles: new SpillFiles(() => spillPath(plan.out)),
+    spillFiles,
     journal: run.journal,
     from,
     credits: run.credits,
@@ -85,9 +86,10 @@ function closedSinks({ out }: Checkpoint): Sinks {
   return { records: sink, errors: { isBegun: false, open: async () => sink } };
 }
 
-async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
+async function openSinks(plan: OutputPlan, from: Checkpoint, spillFiles: SpillFiles): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
-  const records = await openRecords(plan, isBegun ? from.out : undefined);
+  const records =
+    plan.format.kind === 'xlsx' ? await openWorkbook(plan, spillFiles) : await openRecords(plan, isBegun ? from.out : undefined);
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
   if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
@@ -98,11 +100,13 @@ async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
   return { records, errors: { isBegun: writtenErrors !== undefined, open } };
 }
 
+async function openWorkbook({ out, isText = false }: OutputPlan, spillFiles: SpillFiles): Promise<Sink> {
+  const { createXlsxSink } = await import('../../io/output/xlsx-sink.ts');
+  const [name, device] = out === '-' ? ['stdout', streamDevice(process.stdout)] : [out, await openFileDevice(out)];
+  return createXlsxSink(name, device, spillFiles.newText(), { isText });
+}
+
 async function openRecords({ out, format }: OutputPlan, keep: Written | undefined): Promise<Sink> {
-  if (format.kind === 'xlsx') {
-    const { createXlsxSink } = await import('../../io/output/xlsx-sink.ts');
-    return out === '-' ? createXlsxSink('stdout', streamDevice(process.stdout)) : createXlsxSink(out, await openFileDevice(out));
-  }
   return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep });
 }
 

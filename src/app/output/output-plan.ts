@@ -13,6 +13,8 @@ export interface OutputPlan {
   /** True if the output goes to stdout, a pipe or a device. The run then cannot be resumed, because such an output cannot be truncated. */
   readonly isStreamed: boolean;
   readonly format: Format;
+  /** True if all cells of a workbook become text; undefined for other formats. */
+  readonly isText?: boolean;
   /** The path of the errors file; undefined if failed records are not written. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
@@ -28,17 +30,23 @@ export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' 
   return !isStreamed && format.kind !== 'xlsx';
 }
 
+/** The types that the cells of a workbook can have. */
+export type OutTypes = 'text';
+
 /** The options that determine where a run's output is written. */
 export interface OutputOptions {
   readonly in: string;
   readonly out: string;
   readonly outFormat?: string;
+  /** The types of cells in a workbook. By default, columns that contain only numbers become number cells. */
+  readonly outTypes?: OutTypes;
   readonly errors?: string;
 }
 
 /**
  * Plans a flow's output and its errors file, which has the input's format. If the input is a workbook, the errors file is CSV, because rows
- * cannot be appended to a workbook. Throws an AutomateError (`usage`) if the format of the output is unknown.
+ * cannot be appended to a workbook. Throws an AutomateError (`usage`) if the format of the output is unknown, or if an option does not apply
+ * to it.
  */
 export function planOutput(flow: string, options: OutputOptions, inputFormat: Format): OutputPlan {
   const input: Format = inputFormat.kind === 'xlsx' ? { kind: 'csv', gzip: false } : inputFormat;
@@ -51,7 +59,9 @@ export function planOutput(flow: string, options: OutputOptions, inputFormat: Fo
   const errorsFormat = errors === undefined ? input : byName(errors);
   if (errorsFormat.kind === 'xlsx')
     throw invalidOption('errors', `expected a file to which rows can be added, such as .csv, found ${errors}`);
-  return { out, isStreamed, format, errors, errorsFormat };
+  if (format.kind !== 'xlsx' && options.outTypes !== undefined)
+    throw invalidOption('outTypes', `expected an Excel workbook (.xlsx) as the output, found ${format.kind}`);
+  return { out, isStreamed, format, ...(options.outTypes === 'text' && { isText: true }), errors, errorsFormat };
 }
 
 function fileFormat(out: string): Format {

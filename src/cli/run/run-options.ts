@@ -1,5 +1,14 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { concurrencyArgument, duration, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
+import {
+  concurrencyArgument,
+  duration,
+  maxErrorsArgument,
+  outTypesArgument,
+  rateArgument,
+  reportName,
+  wholeNumber,
+  workersArgument,
+} from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import {
   file,
@@ -36,6 +45,12 @@ export const runOptions = {
     outFormat: format(
       '--out-format <format>',
       'format of the output, as for --in-format (default: from the name of the file, or the format of the input)',
+    ),
+    outTypes: parsedOption(
+      '--out-types <types>',
+      outTypesArgument,
+      'for an .xlsx output: text makes every cell a text cell (default: a column of plain numbers becomes number cells)',
+      { choices: async () => ['text'] },
     ),
     errors: file('--errors <file>', 'the file for failed records, or none (default: <out>.errors.<ext>, next to the output)', {
       about: 'output',

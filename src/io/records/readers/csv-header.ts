@@ -50,7 +50,11 @@ export function recordOfRow(cells: readonly string[], header: readonly string[],
     if (index < cells.length) fields.set(name, cells[index] as string);
   }
   if (columns.length === header.length) return { fields };
-  const cell = (name: string) => cells[header.indexOf(name)];
+  return { fields, ...earlierFailure((name) => cells[header.indexOf(name)]) };
+}
+
+/** Returns the content of the columns that an errors file adds. `cell` returns the cell in the column with a name. */
+export function earlierFailure(cell: (name: string) => string | undefined): Omit<RecordContent, 'fields'> {
   const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
-  return { fields, ...failedAs(cell('_error_record')), ...(failure && { failure }) };
+  return { ...failedAs(cell('_error_record')), ...(failure && { failure }) };
 }

@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { Failure } from '../../../core/failure.ts';
-import type { Fields } from '../../../core/record.ts';
+import { type Fields, filledFields, SparseFields } from '../../../core/record.ts';
 import { shortName } from '../../../core/text/suggest.ts';
 import { textOf, type Value } from '../../../core/value/value.ts';
 import type { RecordWriter } from './record-writer.ts';
@@ -33,7 +33,7 @@ export function headerNames(names: readonly string[]): string[] {
 /** Creates a writer for CSV (RFC 4180) with a header row and LF line endings. If a field is missing in a row, its cell is empty. */
 export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
-  const columnSet = new Set(columns);
+  const positions = new Map(columns.map((name, at) => [name, at]));
   const cellOf = csvSafe ? safeCell : csvCell;
   const options = {
     delimiter,
@@ -44,28 +44,46 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
   };
   const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));
   const cells = (fields: Fields) => columns.map((name) => cellOf(fields.get(name)));
+  const sparseRow = (fields: SparseFields) => {
+    const filled = [...fields.filled()].map(([name, value]) => ({ at: positions.get(name) ?? -1, text: cellOf(value) }));
+    const [row, end] = filled
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at)
+      .reduce(([row, end], { at, text }) => [row + delimiter.repeat(at - end) + stringify([[text]], options).slice(0, -1), at], ['', 0]);
+    return `${row}${delimiter.repeat(columns.length - 1 - end)}\n`;
+  };
   return {
     columns,
     between: '',
     begin: () => header(columns),
     header,
-    write: (rows) => stringify(rows.map(cells), options),
+    write: (rows) =>
+      rows.some((row) => row instanceof SparseFields)
+        ? rows.map((row) => (row instanceof SparseFields ? sparseRow(row) : stringify([cells(row)], options))).join('')
+        : stringify(rows.map(cells), options),
     end: () => '',
-    misfit: (fields) => misfitOf(fields, columnSet),
+    misfit: misfitCheck(columns),
   };
 }
 
 /**
- * Checks whether a row can be written. Returns a failure if a field has no column or its text contains a lone surrogate; undefined if the
- * row can be written.
+ * Returns a function that checks whether a row can be written. It returns a failure if a field has no column or its text contains a lone
+ * surrogate; undefined if the row can be written.
  */
-export function misfitOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
-  for (const [name, value] of fields) {
-    if (!columns.has(name)) return noColumn(name);
-    // Only strings are checked. Objects and arrays are written as JSON, which escapes surrogates.
-    if (typeof value === 'string' && !value.isWellFormed()) return loneSurrogate(name, 'the value');
-  }
-  return undefined;
+export function misfitCheck(names: readonly string[]): (fields: Fields) => Failure | undefined {
+  const columns = new Set(names);
+  let fitting: SparseFields['columns'] | undefined;
+  return (fields) => {
+    // Rows of a wide table share their columns, so these are checked only once.
+    const isKnown = fields instanceof SparseFields && fields.columns === fitting;
+    for (const [name, value] of isKnown ? filledFields(fields) : fields) {
+      if (!columns.has(name)) return noColumn(name);
+      // Only strings are checked. Objects and arrays are written as JSON, which escapes surrogates.
+      if (typeof value === 'string' && !value.isWellFormed()) return loneSurrogate(name, 'the value');
+    }
+    if (fields instanceof SparseFields) fitting = fields.columns;
+    return undefined;
+  };
 }
 
 /** Creates the failure of a record with a field that has no column in the table. */

@@ -1,3 +1,5 @@
+import { type ZeroFormat, zeroFormatOf, zeroText } from './zero-format.ts';
+
 /** The properties of a number format that determine how a cell becomes text. */
 export interface CellFormat {
   readonly showsDay: boolean;
@@ -6,6 +8,8 @@ export interface CellFormat {
   readonly showsFraction: boolean;
   /** True for the format of a duration, such as `[h]:mm`. */
   readonly isSpan: boolean;
+  /** The format of a number that is shown with leading zeros; undefined for other formats. */
+  readonly zeros?: ZeroFormat | undefined;
 }
 
 /** The number format of a cell that shows neither a date nor a time. */
@@ -41,6 +45,7 @@ export function formatOfCode(id: number, code: string | undefined): CellFormat {
   const letters = first.replace(/\[[^\]]*\]/g, '');
   const showsTime = isSpan || /[hs]|am\/pm/i.test(letters);
   const showsDay = !isSpan && (/[yd]/i.test(letters) || (!showsTime && /m/i.test(letters)));
+  if (!showsDay && !showsTime) return { ...plainNumber, zeros: zeroFormatOf(code) };
   return { showsDay, showsTime, showsFraction: /s[.,]0/i.test(letters), isSpan };
 }
 
@@ -53,12 +58,13 @@ const msOfDay = 86_400_000;
 const endOfDays = { 1900: 2_958_466, 1904: 2_957_004 };
 
 /**
- * Returns the number in a cell as text. It is a date or time if the cell's number format shows one. `is1904` is true if the workbook counts
- * days from 1904.
+ * Returns the number in a cell as text. It is a date or time if the cell's number format shows one, and has leading zeros if the format
+ * does. `is1904` is true if the workbook counts days from 1904.
  */
 export function numberText(stored: string, format: CellFormat, is1904: boolean): string {
-  const { showsDay, showsTime, isSpan, showsFraction } = format;
+  const { showsDay, showsTime, isSpan, showsFraction, zeros } = format;
   const serial = Number(stored);
+  if (zeros && Number.isFinite(serial)) return zeroText(serial, stored, zeros) ?? plainText(stored, serial);
   if (!(showsDay || showsTime) || !(serial >= 0 && serial < endOfDays[is1904 ? 1904 : 1900])) return plainText(stored, serial);
   const unit = showsFraction ? 1 : 1000;
   const ms = Math.round((serial * msOfDay) / unit) * unit;

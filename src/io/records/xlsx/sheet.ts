@@ -1,25 +1,30 @@
 import { formatCount } from '../../../core/text/number.ts';
 import { maxRecordBytes } from '../readers/record-reader.ts';
 import { numberText, plainNumber } from './number-text.ts';
-import { TextCollector, unescaped, type Workbook } from './workbook.ts';
+import { maxCellLength, TextCollector, unescaped, type Workbook } from './workbook.ts';
 import type { XmlHandler } from './xml.ts';
+
+/** The reason why a row cannot be used. `column` is the name of the column, such as `AB`. */
+export interface CellProblem {
+  readonly column: string;
+  readonly message: string;
+}
 
 /** A row of a sheet that is not empty. */
 export interface SheetRow {
   /** The number of the row in the sheet, counted from 1. */
   readonly number: number;
-  /** The text of each cell, up to the last cell that is not empty. */
+  /** The text of each cell that is not empty. The other cells are left out, because a row of one cell can have it in column 16,384. */
   readonly cells: readonly string[];
-  /** The reason why the row cannot be used, with the column; undefined if the row is valid. */
-  readonly problem: string | undefined;
+  /** The 0-based column of each of these cells. */
+  readonly columns: readonly number[];
+  /** The reason why the row cannot be used; undefined if the row is valid. */
+  readonly problem: CellProblem | undefined;
 }
 
 /** Maximum numbers of columns and rows in a sheet, according to Excel's specifications and limits. */
 const maxColumns = 16_384;
 const maxRows = 1_048_576;
-
-/** Maximum number of characters in a cell. It is about thirty times Excel's own limit. */
-const maxCellLength = 1_000_000;
 
 /** The error for a cell or row of a sheet that cannot be read. */
 export class BadCell extends Error {
@@ -37,7 +42,8 @@ export class SheetReader implements XmlHandler {
   #rows: SheetRow[] = [];
   #number = 0;
   #cells: string[] = [];
-  #problem: string | undefined;
+  #columns: number[] = [];
+  #problem: CellProblem | undefined;
   #rowLength = 0;
   #column = -1;
   #type = 'n';
@@ -85,6 +91,8 @@ export class SheetReader implements XmlHandler {
     if (!this.#isInRow) return;
     if (this.#isInValue) this.#value += text;
     else this.#inline.text(text);
+    if (this.#value.length > maxCellLength || this.#inline.length > maxCellLength)
+      throw new BadCell(this.place, `expected text of at most ${formatCount(maxCellLength)} characters, found a longer one`);
   }
 
   close(tag: string): void {
@@ -98,10 +106,11 @@ export class SheetReader implements XmlHandler {
 
   #beginRow(written: string | undefined): void {
     const number = written === undefined ? this.#number + 1 : Number(written);
-    if (!(number > this.#number && number <= maxRows))
+    if (!(Number.isInteger(number) && number > this.#number && number <= maxRows))
       throw new BadCell(this.place, `expected a higher row number, up to ${formatCount(maxRows)}, found row ${written ?? number}`);
     this.#number = number;
     this.#cells = [];
+    this.#columns = [];
     this.#problem = undefined;
     this.#rowLength = 0;
     this.#column = -1;
@@ -110,31 +119,40 @@ export class SheetReader implements XmlHandler {
 
   #beginCell(attribute: (name: string) => string | undefined): void {
     const place = attribute('r');
-    this.#column = place === undefined ? this.#column + 1 : columnOf(place);
-    if (this.#column >= maxColumns) throw new BadCell(this.place, `expected at most ${formatCount(maxColumns)} columns, found more`);
+    const column = place === undefined ? this.#column + 1 : columnOf(place);
+    if (column < 0) throw new BadCell(this.place, `expected the place of a cell, such as B2, found ${JSON.stringify(place?.slice(0, 60))}`);
+    if (column >= maxColumns) throw new BadCell(this.place, `expected at most ${formatCount(maxColumns)} columns, found more`);
+    this.#column = column;
     this.#type = attribute('t') ?? 'n';
     this.#style = Number(attribute('s') ?? 0);
     this.#hasFormula = false;
     this.#hasValue = false;
     this.#value = '';
+    this.#inline.take();
   }
 
   #endCell(): void {
-    if (this.#hasFormula && !this.#hasValue)
-      this.#problem ??= `column ${columnName(this.#column)}: the formula has no value yet: open the workbook in Excel, and save it`;
-    const text = this.#hasValue ? this.#cellText() : '';
-    if (text === '') return;
-    if (text.length > maxCellLength)
-      throw new BadCell(this.place, `expected text of at most ${formatCount(maxCellLength)} characters, found a longer one`);
+    const text = this.#hasValue ? this.#cellText() : undefined;
+    if (text === undefined && this.#hasFormula)
+      this.#problem ??= {
+        column: columnName(this.#column),
+        message: 'the formula has no saved value: save the file once in Excel or LibreOffice',
+      };
+    if (!text) return;
     this.#rowLength += text.length;
     if (this.#rowLength > maxRecordBytes) throw new BadCell(this.place, 'expected a row of at most 256 MB, found a longer one');
-    while (this.#cells.length < this.#column) this.#cells.push('');
-    this.#cells[this.#column] = text;
+    this.#cells.push(text);
+    this.#columns.push(this.#column);
   }
 
-  #cellText(): string {
+  /** Returns the text of the cell; undefined if its value is empty. For a formula, an empty value means that no program has computed it. */
+  #cellText(): string | undefined {
     const { formats, is1904, texts } = this.#book;
-    const value = this.#value;
+    if (this.#type === 'inlineStr') return this.#inline.take() || unescaped(this.#value);
+    // Excel saves the empty text of a formula as an empty value, too.
+    if (this.#type === 'str') return unescaped(this.#value);
+    const value = this.#value.trim();
+    if (value === '') return undefined;
     switch (this.#type) {
       case 's': {
         const text = texts.at(Number(value));
@@ -142,12 +160,10 @@ export class SheetReader implements XmlHandler {
           throw new BadCell(this.place, `expected one of the workbook's ${texts.count} shared strings, found number ${value}`);
         return text;
       }
-      case 'inlineStr':
-        return this.#inline.take();
       case 'b':
         return value === '1' || value === 'true' ? 'true' : 'false';
       case 'n':
-        return numberText(value.trim(), formats[this.#style] ?? plainNumber, is1904);
+        return numberText(value, formats[this.#style] ?? plainNumber, is1904);
       case 'd':
         return value.replace(/(?:T00:00:00)?(?:\.0+)?Z?$/, '');
       default:
@@ -158,7 +174,7 @@ export class SheetReader implements XmlHandler {
   #endRow(): void {
     this.#isInRow = false;
     if (this.#cells.length > 0 || this.#problem !== undefined)
-      this.#rows.push({ number: this.#number, cells: this.#cells, problem: this.#problem });
+      this.#rows.push({ number: this.#number, cells: this.#cells, columns: this.#columns, problem: this.#problem });
   }
 }
 
@@ -167,7 +183,7 @@ function columnOf(place: string): number {
   let column = 0;
   for (let at = 0; at < place.length; at++) {
     const letter = (place.charCodeAt(at) & 0xdf) - 64;
-    if (letter < 1 || letter > 26) break;
+    if (letter < 1 || letter > 26 || column > maxColumns) break;
     column = column * 26 + letter;
   }
   return column - 1;

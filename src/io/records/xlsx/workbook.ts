@@ -20,14 +20,26 @@ export interface Workbook {
   readonly texts: TextTable;
 }
 
+/** Maximum number of characters in a cell. It is about thirty times Excel's own limit. */
+export const maxCellLength = 1_000_000;
+
 interface SheetEntry {
   readonly name: string;
   readonly relation: string;
   readonly isHidden: boolean;
 }
 
-/** Maximum uncompressed size in bytes of a file in the workbook, except for the sheets and the shared strings. */
-const maxPartBytes = 64 * 1024 * 1024;
+/**
+ * Maximum uncompressed size in bytes of the file with the shared strings. Their text has at most `maxRecordBytes`, and most of the rest is
+ * markup.
+ */
+const maxTextsBytes = 1024 * 1024 * 1024;
+
+/** Maximum number of characters of a number format, as in Excel. */
+const maxFormatLength = 255;
+
+/** Maximum number of sheets in a message. */
+const maxShownSheets = 20;
 
 /**
  * Reads everything in a workbook except the rows. Chooses the sheet with the name `sheetName` or, if that is undefined, the first visible
@@ -65,8 +77,9 @@ function chooseSheet(sheets: readonly SheetEntry[], input: string, wanted: strin
   const isWanted = ({ name }: SheetEntry) => name.toLowerCase() === wanted.toLowerCase();
   const found = sheets.find(({ name }) => name === wanted) ?? sheets.find(isWanted);
   if (found) return found;
-  const names = sheets.map(({ name }) => `"${name}"`).join(', ');
-  throw invalidOption('sheet', `expected a sheet of ${input}, found "${wanted}"; it has ${names}`);
+  const names = sheets.slice(0, maxShownSheets).map(({ name }) => `"${name}"`);
+  if (sheets.length > names.length) names.push(`and ${formatCount(sheets.length - names.length)} others`);
+  throw invalidOption('sheet', `expected a sheet of ${input}, found "${wanted}"; it has ${names.join(', ')}`);
 }
 
 interface Relations {
@@ -113,23 +126,26 @@ function isTrue(text: string | undefined): boolean {
 
 async function formatsOf(zip: Zip, input: string, part: string | undefined): Promise<CellFormat[]> {
   const codes = new Map<number, string>();
-  const formats: CellFormat[] = [];
+  const ids: number[] = [];
   let isInCells = false;
   if (part === undefined || !zip.has(part)) return [plainNumber];
   await readPart(zip, input, part, {
     open(tag, attribute) {
-      if (tag === 'numFmt') codes.set(Number(attribute('numFmtId')), attribute('formatCode') ?? '');
+      if (tag === 'numFmt') codes.set(Number(attribute('numFmtId')), formatCode(attribute('formatCode')));
       else if (tag === 'cellXfs') isInCells = true;
-      else if (tag === 'xf' && isInCells) {
-        const id = Number(attribute('numFmtId') ?? 0);
-        formats.push(formatOfCode(id, codes.get(id)));
-      }
+      else if (tag === 'xf' && isInCells) ids.push(Number(attribute('numFmtId') ?? 0));
     },
     close(tag) {
       if (tag === 'cellXfs') isInCells = false;
     },
   });
-  return formats;
+  const formats = new Map([...new Set(ids)].map((id) => [id, formatOfCode(id, codes.get(id))]));
+  return ids.map((id) => formats.get(id) ?? plainNumber);
+}
+
+function formatCode(code = ''): string {
+  if (code.length <= maxFormatLength) return code;
+  throw new BadXml(`a number format of ${formatCount(code.length)} characters, more than ${maxFormatLength}`);
 }
 
 /** Reads the strings that several cells share into memory. Their total size must not exceed the maximum size of a record. */
@@ -138,9 +154,12 @@ async function sharedTexts(zip: Zip, input: string, part: string | undefined): P
   if (part === undefined || !zip.has(part)) return texts;
   const item = new TextCollector();
   await readPart(zip, input, part, {
-    maxBytes: Number.POSITIVE_INFINITY,
+    maxBytes: maxTextsBytes,
     open: (tag) => item.open(tag),
-    text: (text) => item.text(text),
+    text(text) {
+      item.text(text);
+      if (item.length > maxCellLength) throw new BadXml(`a text of more than ${formatCount(maxCellLength)} characters`);
+    },
     close(tag) {
       item.close(tag);
       if (tag !== 'si') return;
@@ -193,21 +212,16 @@ export function unescaped(text: string): string {
 }
 
 interface PartHandler extends Partial<XmlHandler> {
-  /** Maximum size of the file; undefined for `maxPartBytes`. */
+  /** Maximum size of the file; undefined for the default of `Zip.read`. */
   readonly maxBytes?: number;
 }
 
 /** Parses a whole file of the workbook. Throws an AutomateError (`input`) if the file is damaged or too large. */
 async function readPart(zip: Zip, input: string, part: string, handler: PartHandler): Promise<void> {
-  const { open = () => undefined, text = () => undefined, close = () => undefined, maxBytes = maxPartBytes } = handler;
+  const { open = () => undefined, text = () => undefined, close = () => undefined, maxBytes } = handler;
   const xml = new XmlReader({ open, text, close });
-  let left = maxBytes;
   try {
-    for await (const chunk of await zip.read(part)) {
-      left -= chunk.length;
-      if (left < 0) throw new BadXml(`more than ${formatCount(maxBytes)} bytes`);
-      xml.write(chunk);
-    }
+    for await (const chunk of await zip.read(part, maxBytes)) xml.write(chunk);
     xml.end();
   } catch (error) {
     throw damaged(`${input}: ${part}`, error);

@@ -1,12 +1,23 @@
 import type { Item } from '../../../core/item.ts';
+import { SparseFields } from '../../../core/record.ts';
 import { Unreadable } from '../errors.ts';
-import { type Column, fieldColumns, headerProblem, recordOfRow } from '../readers/csv-header.ts';
+import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../readers/csv-header.ts';
 import type { Input } from '../readers/input.ts';
+import type { RecordContent } from '../readers/json/json-record.ts';
 import { inputError, type Position } from '../readers/record-reader.ts';
-import { BadCell, columnName, SheetReader, type SheetRow } from './sheet.ts';
+import { BadCell, type CellProblem, columnName, SheetReader, type SheetRow } from './sheet.ts';
 import { readWorkbook, type Workbook } from './workbook.ts';
 import { XmlReader } from './xml.ts';
 import { damaged, openZip, type Zip } from './zip.ts';
+
+/**
+ * Maximum uncompressed size in bytes of a sheet, which is enough for a million rows of 200 cells. A sheet is never in memory as a whole, but
+ * a small archive could keep the reader busy for hours.
+ */
+const maxSheetBytes = 8 * 1024 * 1024 * 1024;
+
+/** Minimum number of empty cells in a row for which the row becomes `SparseFields`. For fewer, a Map with empty strings is faster. */
+const minSparse = 256;
 
 /** An open sheet of a workbook. It has the same members as a Source, which is an open input of any format. */
 export interface OpenSheet {
@@ -77,7 +88,7 @@ async function* sheetRows(zip: Zip, reading: Reading): AsyncGenerator<readonly S
   const sheet = new SheetReader(reading.book);
   const xml = new XmlReader(sheet);
   try {
-    for await (const chunk of await zip.read(reading.book.part)) {
+    for await (const chunk of await zip.read(reading.book.part, maxSheetBytes)) {
       reading.bytes += chunk.length;
       const fault = faultOf(() => xml.write(chunk));
       const rows = sheet.take();
@@ -117,31 +128,52 @@ async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: 
   const [first, ...rest] = done ? [] : value;
   if (!first) throw inputError(place, 'expected a header row with the names of the columns, found an empty sheet');
   const at = `${place}, row ${first.number}`;
-  if (first.problem !== undefined) throw inputError(at, first.problem);
-  const columns = fieldColumns(first.cells);
+  if (first.problem) throw inputError(`${at}, column ${first.problem.column}`, first.problem.message);
+  const header = denseCells(first, 1 + Math.max(...first.columns));
+  const columns = fieldColumns(header);
   const problem = headerProblem(columns, at);
   if (problem) throw problem;
-  return { header: first.cells, columns, rest };
+  return { header, columns, rest };
 }
 
 /** Returns a function that converts rows to records. When reading resumes, it leaves out the rows that have already been read. */
 function itemsOf(header: readonly string[], columns: readonly Column[], { book }: Reading, from: Position | undefined) {
-  const empty = header.map(() => '');
+  const contentOf = contentReader(header, columns);
   let records = from?.records ?? 0;
   return (rows: readonly SheetRow[]): Item[] =>
     rows.flatMap((row) => {
       if (row.number <= (from?.offset ?? 0)) return [];
       const item = { number: ++records, end: { offset: row.number, line: row.number } };
-      const record = recordOfRow([...row.cells, ...empty.slice(row.cells.length)], header, columns);
+      const record = contentOf(row);
       const problem = row.problem ?? surplus(row, header.length);
       if (problem === undefined) return [{ ...item, ...record }];
-      const failure = new Unreadable(`sheet "${book.sheet}", row ${row.number}, ${problem}`);
+      const failure = new Unreadable(`sheet "${book.sheet}", row ${row.number}, column ${problem.column}: ${problem.message}`);
       return [{ ...item, fields: record.fields, failure }];
     });
 }
 
-function surplus({ cells }: SheetRow, count: number): string | undefined {
-  const index = cells.findIndex((cell, at) => at >= count && cell !== '');
-  if (index === -1) return undefined;
-  return `column ${columnName(index)}: expected ${count} cells, found one more (${JSON.stringify(cells[index])}): give its column a name, or clear the cell`;
+/** Returns a function that converts a row to the content of a record. It costs as much as there are cells in the row, not in the table. */
+function contentReader(header: readonly string[], columns: readonly Column[]): (row: SheetRow) => RecordContent {
+  const names = new Map(columns.map(({ name }, at) => [name, at]));
+  return (row) => {
+    if (columns.length - row.cells.length < minSparse) return recordOfRow(denseCells(row, header.length), header, columns);
+    const cells = new Map(row.cells.map((cell, at) => [header[row.columns[at] as number] ?? '', cell]));
+    const fields = new SparseFields(names);
+    for (const [name, cell] of cells) if (names.has(name)) fields.set(name, cell);
+    return columns.length === header.length ? { fields } : { fields, ...earlierFailure((name) => cells.get(name) ?? '') };
+  };
+}
+
+/** Returns the first `count` cells of a row. */
+function denseCells({ cells, columns }: SheetRow, count: number): string[] {
+  const dense = new Array<string>(count).fill('');
+  for (const [at, cell] of cells.entries()) if ((columns[at] as number) < count) dense[columns[at] as number] = cell;
+  return dense;
+}
+
+function surplus({ cells, columns }: SheetRow, count: number): CellProblem | undefined {
+  const at = columns.findIndex((column) => column >= count);
+  if (at === -1) return undefined;
+  const found = `expected ${count} cells, found one more (${JSON.stringify(cells[at])})`;
+  return { column: columnName(columns[at] as number), message: `${found}: give its column a name, or clear the cell` };
 }

@@ -13,7 +13,10 @@ export interface XmlHandler {
  */
 const maxBetweenTags = 4 * 1024 * 1024;
 
-/** The error for an XML document that is not well-formed or contains too much text between two tags. */
+/** Maximum number of elements inside each other. The parts of a workbook have about ten. */
+const maxDepth = 100;
+
+/** The error for an XML document that is not well-formed, is nested too deeply or contains too much text between two tags. */
 export class BadXml extends Error {}
 
 /**
@@ -24,15 +27,18 @@ export class XmlReader {
   readonly #parser = new SaxesParser<{ position: false }>({ position: false });
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   #sinceTag = 0;
+  #depth = 0;
 
   constructor(handler: XmlHandler) {
     const parser = this.#parser;
     parser.on('opentag', ({ name, attributes }) => {
       this.#sinceTag = 0;
+      if (++this.#depth > maxDepth) throw new BadXml(`elements that are nested more than ${maxDepth} deep`);
       handler.open(localName(name), (wanted) => attributes[wanted] as string | undefined);
     });
     parser.on('closetag', ({ name }) => {
       this.#sinceTag = 0;
+      this.#depth--;
       handler.close(localName(name));
     });
     parser.on('text', (text) => handler.text(text));

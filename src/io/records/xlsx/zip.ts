@@ -6,18 +6,28 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Entry, fromFdPromise } from 'yauzl';
 import { AutomateError } from '../../../core/failure.ts';
+import { formatCount } from '../../../core/text/number.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { type Input, readError } from '../readers/input.ts';
 import { ReadCheck } from '../readers/read-check.ts';
 import { inputError } from '../readers/record-reader.ts';
+
+/** Maximum uncompressed size in bytes of a file in the workbook, unless the caller knows better. */
+const maxPartBytes = 64 * 1024 * 1024;
+
+/** Maximum number of files in the archive. A workbook with a thousand sheets has a few thousand. */
+const maxFiles = 65_535;
 
 /** The zip archive of a workbook. The paths of its files are not case-sensitive. */
 export interface Zip {
   has(part: string): boolean;
   /** Returns the uncompressed size in bytes of a file in the archive, as specified in the archive. */
   size(part: string): number;
-  /** Returns a stream of the decompressed content of a file in the archive. */
-  read(part: string): Promise<Readable>;
+  /**
+   * Returns a stream of the decompressed content of a file in the archive. Throws an Error if the file has more than `maxBytes`. The default
+   * is 64 MB.
+   */
+  read(part: string, maxBytes?: number): Promise<Readable>;
   /** Throws an AutomateError (`input`) if the archive was overwritten or cut off since it was opened. */
   refuseChange(): void;
   close(): Promise<void>;
@@ -79,15 +89,19 @@ async function zipOf(file: number): Promise<Omit<Zip, 'refuseChange'>> {
   const zip = await fromFdPromise(file, { lazyEntries: true, autoClose: false });
   const closed = new Promise<void>((resolve) => zip.once('close', resolve));
   const entries = new Map<string, Entry>();
+  if (zip.entryCount > maxFiles) throw new Error(`it has ${formatCount(zip.entryCount)} files, more than ${formatCount(maxFiles)}`);
   for await (const entry of zip.eachEntry()) entries.set(entry.fileName.toLowerCase(), entry);
   let stream: Readable | undefined;
   const entryOf = (part: string) => entries.get(part.toLowerCase());
   return {
     has: (part) => entryOf(part) !== undefined,
     size: (part) => entryOf(part)?.uncompressedSize ?? 0,
-    async read(part) {
+    async read(part, maxBytes = maxPartBytes) {
       const entry = entryOf(part);
       if (!entry) throw new Error(`it has no ${part}`);
+      // The stream fails if the content is longer than the archive states.
+      const { uncompressedSize: bytes } = entry;
+      if (bytes > maxBytes) throw new Error(`it has ${formatCount(bytes)} bytes, more than ${formatCount(maxBytes)}`);
       stream = await zip.openReadStreamPromise(entry);
       return stream;
     },

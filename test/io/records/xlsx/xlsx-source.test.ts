@@ -122,9 +122,105 @@ describe('the cells of an Excel workbook', () => {
     const rows = `${textRows([['a', 'b']])}<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2</f></c></row><row r="3"><c r="A3"><v>5</v></c></row>`;
     const items = await itemsOf(openFile(await bookFile({ sheets: { Rows: rows } })));
     expect(items.map(({ number, failure }) => [number, failure?.message])).toEqual([
-      [1, 'sheet "Rows", row 2, column B: the formula has no value yet: open the workbook in Excel, and save it'],
+      [1, 'sheet "Rows", row 2, column B: the formula has no saved value: save the file once in Excel or LibreOffice'],
       [2, undefined],
     ]);
+  });
+
+  test.each(['n', 's', 'b', 'e', 'd', 'str', 'inlineStr'])('are empty if their value is empty, also with the type %s', async (type) => {
+    const all = ['<v/>', '<v></v>', '<v><![CDATA[]]></v>', '<is/>', '<is><t/></is>', ''];
+    const texts = '<si><t>first</t></si>';
+    const typed = all.map((value) => `<c t="${type}">${value}</c>`);
+    const expected = [...all.map(() => ''), '5'];
+    expect(await cells([...typed, number(5)], { texts })).toEqual(expected);
+    const styled = typed.map((cell) => cell.replace('<c', '<c s="1"'));
+    expect(await cells([...styled, number(5)], { texts, formats: ['00000'] })).toEqual(expected);
+  });
+
+  test('can have blanks and line breaks around their values', async () => {
+    const all = [
+      '<c t="s"><v>\n 1 \n</v></c>',
+      '<c t="b"><v> 1\n</v></c>',
+      '<c><v>\n12\n</v></c>',
+      '<c t="e"><v> #N/A </v></c>',
+      '<c><v> </v></c>',
+    ];
+    expect(await cells(all, { texts: '<si><t>a</t></si><si><t>b</t></si>' })).toEqual(['b', 'true', '12', '#N/A', '']);
+  });
+
+  test.each([
+    ['', '<v></v>'],
+    ['', '<v/>'],
+    ['', '<v> </v>'],
+    [' t="b"', '<v/>'],
+    [' t="e"', '<v></v>'],
+    [' t="s"', '<v/>'],
+    [' t="str"', ''],
+  ])('are formulas without a saved value if their value is empty: %j %j', async (type, value) => {
+    const rows = `${textRows([['a', 'b']])}<row r="2"><c r="A2"><v>1</v></c><c r="AB2"${type}><f>A2*3</f>${value}</c></row>`;
+    const [item] = await itemsOf(openFile(await bookFile({ sheets: { Rows: rows }, texts: '<si><t>first</t></si>' })));
+    expect(item?.failure?.message).toBe(
+      'sheet "Rows", row 2, column AB: the formula has no saved value: save the file once in Excel or LibreOffice',
+    );
+    const inHeader = '<row r="3"><c r="B3"><f>A2</f><v></v></c></row>';
+    expect(await problem(openFile(await bookFile({ sheets: { Rows: inHeader } })))).toContain(
+      '.xlsx: sheet "Rows", row 3, column B: the formula has no saved value',
+    );
+  });
+
+  test('can be inline text after a cell whose text is not used', async () => {
+    const all = ['<c t="n"><is><t>unused</t></is><v>1</v></c>', '<c t="inlineStr"><is><t>b</t></is></c>', '<c t="inlineStr"><v>c</v></c>'];
+    expect(await cells(all)).toEqual(['1', 'b', 'c']);
+  });
+});
+
+describe('a number whose format consists of zeros and text', () => {
+  test.each<[format: string, values: Readonly<Record<string, string>>]>([
+    ['00000', { 1234: '01234', 0: '00000', 123456: '123456', '0.5': '00001', '0.49': '00000', '1234.5': '01235', '-12': '-00012' }],
+    ['00000', { '1E4': '10000', '1.2345E+17': '123450000000000000', '12345678901234567': '12345678901234567', text: 'text' }],
+    ['00', { 7: '07' }],
+    ['000-00-0000', { 78051120: '078-05-1120', 1234567890: '1234-56-7890', '-5': '-000-00-0005' }],
+    ['00000\\-0000', { 12345678: '01234-5678' }],
+    ['[$-407]00000', { 1067: '01067' }],
+    ['[$-407]\\D\\-00000', { 1067: 'D-01067' }],
+    ['"Nr. "0000 [$\u20ac-407]', { 7: 'Nr. 0007 \u20ac' }],
+    ['000\\.00\\.000"."000', { 75612345678: '756.12.345.678' }],
+    ['0000 0000 0000 0000', { '4.11111111111111E+15': '4111 1111 1111 1110' }],
+    ['_-* 00000_-', { 9: '00009' }],
+    ['[Blue]00000;[Red]-00000', { 12: '00012', '-12': '-00012', 0: '00000' }],
+    ['00000;(00000);@', { '-12': '(00012)', 0: '00000' }],
+    ['00000;-00000;"none";@', { 0: '0', 5: '00005' }],
+    ['00000;;', { 0: '0', '-3': '-3', 3: '00003' }],
+    ['[<=9999999]000\\-0000;\\(000\\)\\ 000\\-0000', { 5551234: '555-1234', 2125551234: '(212) 555-1234', '-5': '-000-0005' }],
+    ['[<=999]000;[<=9999]000\\-00;000\\-0000', { 12: '012', 1001: '010-01', 1000001: '100-0001' }],
+  ])('becomes the text that Excel shows: %s', async (format, values) => {
+    const all = Object.keys(values).map((value) => number(value, 1));
+    expect(await cells(all, { formats: [format] })).toEqual(Object.values(values));
+  });
+
+  test.each([
+    '0',
+    '0" items"',
+    '0.00',
+    '00.00',
+    '0,000',
+    '#,##0',
+    '00%',
+    '00E+00',
+    '# 00/00',
+    '###-####',
+    'General',
+    '@',
+    '[DBNum1]000',
+    '"000"0',
+    '00000"',
+  ])('stays a number in other formats: %s', async (format) => {
+    expect(await cells([number(5, 1), number('-5.25', 1)], { formats: [format] })).toEqual(['5', '-5.25']);
+  });
+
+  test('is read so in the header, and in a formula; text keeps its zeros', async () => {
+    const rows = `<row r="1">${number(1, 1)}${number(2, 0)}</row><row r="2"><c s="1"><f>A1</f><v>1</v></c><c s="1" t="str"><v>7</v></c></row>`;
+    expect(await shown(openFile(await bookFile({ sheets: { Rows: rows }, formats: ['00'] })))).toEqual([{ '01': '01', 2: '7' }]);
   });
 });
 
