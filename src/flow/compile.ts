@@ -7,7 +7,7 @@ import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
 import { credentialsOf, inOrder, planOf } from './plan.ts';
 import { checkedBy } from './problems/issues.ts';
-import { nearReferenceWarnings } from './problems/near-references.ts';
+import { nearReferenceWarnings, unreferableColumns } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
@@ -42,7 +42,9 @@ export function compile(text: string, options: CompileOptions): Plan {
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
-  problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : removedFieldsIn(steps, source)));
+  const { columns } = options;
+  problems.push(...(columns ? unknownFieldsIn(steps, columns, source) : removedFieldsIn(steps, source)));
+  if (columns) problems.push(...unreferableColumns(source, columns));
   const valid = steps.filter((step) => step !== undefined);
   if (problems.length > 0) {
     options.credentials?.(credentialsOf(valid, source));

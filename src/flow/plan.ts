@@ -5,6 +5,7 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
+import { unreferableColumns } from './problems/near-references.ts';
 import { makersOf, readsOf } from './reads.ts';
 import type { At, Source } from './source.ts';
 import { neededFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
@@ -45,7 +46,8 @@ export function planOf(
     neededFields: () => neededFieldsIn(steps),
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
-    unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),
+    unknownFields: (input, who) =>
+      inOrder([...unknownFieldsIn(steps, input, source, who), ...(who === undefined ? unreferableColumns(source, input) : [])]),
   };
 }
 

@@ -244,3 +244,57 @@ test.each([
     `; did you mean "${name}"?\nrename the field with a set node first: rename: { "${name}": ${name.replace(/[^a-z]/g, '_')} }`,
   );
 });
+
+describe('{{First Name}}, whose column a template cannot name,', () => {
+  const header = 'id,First Name,E-Mail,zip.code,Post Code (billing),a/b,#, padded';
+  const first = 'would be sent as it is, although the input has a column';
+  const problemsAt = (node: string) => check(header, node).map((problem) => problem.split(': a name in')[0]);
+
+  test.each([
+    ['a URL', '{ type: http, url: "https://a.com/{{First Name}}" }', '2:39 {{First Name}}', 'First Name'],
+    ['a URL, with spaces', '{ type: http, url: "https://a.com/{{ First Name }}" }', '2:39 {{ First Name }}', 'First Name'],
+    ['a header', http('headers: { X-A: "{{E-Mail}}" }'), '2:58 {{E-Mail}}', 'E-Mail'],
+    ['a body', http('method: POST, body: { a: [1, { b: "{{zip.code}}" }] }'), '2:76 {{zip.code}}', 'zip.code'],
+    ['a body with a member when', http('method: POST, body: { when: "{{a/b}}" }'), '2:70 {{a/b}}', 'a/b'],
+    ['the name of a member', http('method: POST, body: { "{{a/b}}": 1 }'), '2:63 {{a/b}}', 'a/b'],
+    ['JSON text', http('method: POST, body: \'["{{a/b}}"]\''), '2:64 {{a/b}}', 'a/b'],
+    ['a form', http('method: POST, form: { a: "{{#}}" }'), '2:67 {{#}}', '#'],
+    ['text', http('method: POST, text: "{{ padded}}"'), '2:62 {{ padded}}', ' padded'],
+    ['set', '{ type: set, fields: { a: "{{Post Code (billing)}}" } }', '2:32 {{Post Code (billing)}}', 'Post Code (billing)'],
+    ['a prompt', '{ type: llm, provider: ollama, model: m, output: { a: string }, prompt: "{{E-Mail}}" }', '2:78 {{E-Mail}}', 'E-Mail'],
+    ['the name of a file', http('save: { to: "{{a/b}}.pdf" }'), '2:54 {{a/b}}', 'a/b'],
+    ['the syntax of another tool', '{ type: set, fields: { a: "{{$json[\'E-Mail\']}}" } }', "2:32 {{$json['E-Mail']}}", 'E-Mail'],
+  ])('is a problem in %s', (_where, node, place, column) => {
+    expect(problemsAt(node)).toEqual([`${place} ${first} "${column}"`]);
+  });
+
+  test('is a problem with a way out that works', () => {
+    const columns = ['First Name', 'First_Name'];
+    const flow = (...nodes: string[]) => `nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`;
+    const [problem] = flowProblems(flow('{ type: set, fields: { a: "Hi {{First Name}}" } }'), { header: columns });
+    expect(problem?.message.split('\n').slice(1)).toEqual([
+      'rename the field with a set node first: rename: { "First Name": First_Name_2 }, and write {{First_Name_2}}',
+      `for the text itself, in a body, a form or set, write { cel: '"{{First Name}}"' }`,
+    ]);
+    const renamed = flow('{ type: set, rename: { "First Name": First_Name_2 } }', '{ type: set, fields: { a: "Hi {{First_Name_2}}" } }');
+    expect(planFor(renamed).unknownFields(columns)).toEqual([]);
+    const literal = flow(
+      `{ type: set, fields: { a: { cel: '"{{First Name}}"' } } }`,
+      http(`method: POST, form: { a: { cel: '"{{First Name}}"' } }`),
+    );
+    expect([flowProblems(literal, { header: columns }), planFor(literal).warnings(columns)]).toEqual([[], []]);
+  });
+
+  test('is only a warning without a known header, in other text, or if a reference can name the column', () => {
+    const yaml =
+      'description: "{{First Name}}"\nnodes: [{ type: set, fields: { a: "{{First Name}}", b: "{{Last Name}}", c: "{{ id }}" } }]';
+    expect(planFor(yaml).warnings()).toHaveLength(4);
+    expect(planFor(yaml).unknownFields(['id', 'First Name'], 'none of the first records')).toEqual([]);
+    expect(planFor(yaml).unknownFields(['id'])).toEqual([]);
+    expect(
+      planFor(yaml)
+        .unknownFields(['id', 'First Name'])
+        .map(({ line }) => line),
+    ).toEqual([2]);
+  });
+});

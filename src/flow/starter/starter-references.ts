@@ -2,8 +2,9 @@ import { pathTo } from '../../core/answer/path.ts';
 import { isCelName } from '../../core/condition/cel-name.ts';
 import type { Fields } from '../../core/record.ts';
 import { percentDecoded } from '../../core/template/query.ts';
-import { isReferable, referable, referencedFields } from '../../core/template/template.ts';
+import { referencedFields } from '../../core/template/template.ts';
 import { textOf } from '../../core/value/value.ts';
+import { referableNames } from '../referable-names.ts';
 import { isPossiblySecret, isSecretHeader } from '../secrets/secret-text.ts';
 import { plainName } from './plain-name.ts';
 import { ReplacedValues, type ValuePlace } from './replaced-values.ts';
@@ -129,22 +130,4 @@ export function fieldsOf(node: WrittenNode): string[] {
 /** Returns the body value that inserts a field as a number, or as a string if CEL cannot refer to the field's name. */
 function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
-}
-
-/** Returns a unique name for each column that a reference can contain. Such a name has only letters, digits and underscores. */
-export function referableNames(columns: readonly string[]): ReadonlyMap<string, string> {
-  const used = new Set(columns);
-  const names = new Map<string, string>();
-  for (const column of columns) {
-    if (column !== '') names.set(column, isReferable(column) ? column : nameFor(column));
-  }
-  return names;
-
-  function nameFor(column: string): string {
-    const better = referable(column) || 'field';
-    let name = better;
-    for (let count = 2; used.has(name); count++) name = `${better}_${count}`;
-    used.add(name);
-    return name;
-  }
 }

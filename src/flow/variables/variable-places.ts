@@ -88,7 +88,7 @@ export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPla
   if (conditions.has(last)) return around.every((name) => name === 'nodes' || name === 'paginate');
   const option = optionIndex(around);
   const isInside = around.length > option + 1 || isInList;
-  // Only deeper inside `body` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
+  // Only deeper inside `body`, `form` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
   // `body: { cel: ... }`, the name of a member.
-  return last === 'cel' && isAlone && isInside && ['body', 'fields'].includes(around[option] ?? '');
+  return last === 'cel' && isAlone && isInside && ['body', 'form', 'fields'].includes(around[option] ?? '');
 }
