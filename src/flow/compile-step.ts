@@ -1,4 +1,5 @@
 import type { Expression } from '../core/condition/condition.ts';
+import type { Mismatch } from '../core/condition/mismatches.ts';
 import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
@@ -118,17 +119,21 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
       problems.push(source.at([...at, ...place], message, within));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
-    warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {
-      for (const { field, offset, fails } of besideNumbers) {
+    warnOfCells(place, { mismatches }, nameBefore = (field) => field) {
+      for (const mismatch of mismatches) {
+        const { field, offset } = mismatch;
         const name = nameBefore(field);
         const isMade = madeFields.has(name);
         if (!isCell(name) || !(isMade || passed.every((node) => node.columns([name]).includes(name)))) continue;
-        const reason = fails
-          ? 'a CSV cell is text, so this operation with a number fails'
-          : 'a CSV cell is text, and never equals a number';
-        const problem = source.at([...at, ...place], `${reason}\nconvert it: int(${field}) or double(${field})`, offset);
+        const problem = source.at([...at, ...place], mismatchText(mismatch), offset);
         warnings.push(isMade ? problem : { ...problem, cell: name, isCarried: carried.includes(name) });
       }
     },
   };
+}
+
+function mismatchText({ kind, fails, written }: Mismatch): string {
+  if (kind === 'bool') return `a CSV cell is text, and never equals true or false\ncompare it with text: ${written} == "true"`;
+  const reason = fails ? 'so this operation with a number fails' : 'and never equals a number';
+  return `a CSV cell is text, ${reason}\nconvert it: int(${written}) or double(${written})`;
 }

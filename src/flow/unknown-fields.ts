@@ -1,4 +1,5 @@
 import { columnsAfter, otherDelimiter } from '../core/columns.ts';
+import { fieldUses } from '../core/condition/field-uses.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
@@ -9,20 +10,23 @@ import { renaming } from './problems/near-references.ts';
 import type { Source } from './source.ts';
 
 /**
- * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records, such
- * as `no record`.
+ * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records if
+ * only some of them are known; a test for a field is then no mistake, because other records might have it.
  */
 export function unknownFieldsIn(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
   source: Source,
-  who = 'no record',
+  who?: string,
 ): Problem[] {
-  return unknownAmong(steps, input, (use, step, known) => {
+  return unknownAmong(steps, input, (use, step, known): Problem[] => {
+    if (who !== undefined && use.isTested) return [];
     const delimiter = otherDelimiter(known);
-    const problem = problemAt(use, step, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}`, source);
-    return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
-  });
+    const test = use.isTested ? '\nso has() is false for every record: correct the name, or leave the test out' : '';
+    const message = `${who ?? 'no record'} has a field "${use.field}" here${adviceFor(use, known, delimiter)}${test}`;
+    const problem = problemAt(use, step, message, source);
+    return [delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } }];
+  }).flat();
 }
 
 /**
@@ -32,7 +36,7 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
-    ...(when?.fields ?? []),
+    ...(when?.named ?? []),
   ]);
   return unknownAmong(steps, [...new Set(named)], (use, step) =>
     problemAt(use, step, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
@@ -45,7 +49,7 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
  */
 export function neededFieldsIn(steps: readonly PlacedStep[]): string[] {
   const uses = unknownAmong(steps, [], (use) => use);
-  return [...new Set(uses.flatMap(({ field, at }) => (isOnlyListed(at) ? [] : [field])))];
+  return [...new Set(uses.flatMap(({ field, at, isTested }) => (isOnlyListed(at) || isTested ? [] : [field])))];
 }
 
 /**
@@ -64,10 +68,14 @@ function unknownAmong<Found>(
   for (const step of steps) {
     if (!step) break;
     const reachable = step.when ? [...known, ...later] : known;
+    const whenUses = step.when ? fieldUses(step.when, ['when']) : [];
+    // A test for a field that the node also requires would be the same problem twice.
+    const required = [...whenUses, ...step.node.reads].flatMap(({ field, isTested }) => (isTested ? [] : [field]));
     const report = (uses: readonly FieldUse[], fields: readonly string[]) => {
-      for (const use of uses) if (!fields.includes(use.field)) found.push(make(use, step, fields));
+      const isKnown = ({ field, isTested }: FieldUse) => [...fields, ...(isTested ? [...later, ...required] : [])].includes(field);
+      for (const use of uses) if (!isKnown(use)) found.push(make(use, step, fields));
     };
-    report(usesOfWhen(step), known);
+    report(whenUses, known);
     report(step.node.reads, reachable);
     const inner = step.node.inner;
     // If the loop's `carry` option is invalid, the fields of later passes are unknown.
@@ -92,10 +100,6 @@ function hidesFields({ wrong }: PlacedStep): boolean {
 function carriedBy({ node: { inner, columns } }: Step, known: readonly string[]): string[] {
   const made = columns(known);
   return (inner?.carried ?? []).filter((field) => made.includes(field));
-}
-
-function usesOfWhen(step: Step): FieldUse[] {
-  return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
 /** Returns advice that lists the fields that the user might have meant. */
@@ -125,7 +129,7 @@ function takesAnyName(at: FieldUse['at']): boolean {
 
 /** True for an option that refers to fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
-  return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
+  return ['when', 'where', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
 /** True for an option that lists fields whose values do not matter, because the node only removes or keeps these fields. */

@@ -85,13 +85,34 @@ nodes:
     expect(source?.text.slice(source.caret).startsWith(place)).toBe(true);
   });
 
-  test('does not require record.field if has() tests it, or if "record" is the variable of a macro', () => {
-    expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([]);
-    expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
+  test('reports has() of a field that no record can have', () => {
+    const [problem, ...more] = flowProblems('nodes:\n  - { type: filter, where: has(emial) || id == "1" }\n', { header: ['id', 'email'] });
+    expect([problem && shown(problem), problem?.message.split('\n')[1], more]).toEqual([
+      '2:32 no record has a field "emial" here; did you mean "email"?\n  - { type: filter, where: has(emial) || id == "1" }\n                               ^^^^^^^^^^^^^^^^^^^',
+      'so has() is false for every record: correct the name, or leave the test out',
+      [],
+    ]);
+    const unknown = 'no record has a field "x" here; available: id';
+    expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([`2:53 ${unknown}`]);
+    expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([`2:57 ${unknown}`]);
+    expect(check('id', '{ type: set, fields: { a: { cel: "has(x) ? x : id" } } }')).toEqual([`2:43 ${unknown}`]);
+    expect(check('id', http('method: POST, body: { a: { cel: "has(x)" } }'))).toEqual([expect.stringContaining(unknown)]);
+    expect(check('id', '{ type: poll, until: has(x), nodes: [{ type: set }] }')).toEqual([expect.stringContaining(unknown)]);
+    expect(check('id', '{ type: set, remove: [x], when: has(x) }')).toHaveLength(1);
   });
 
-  test('does not require a field that has() tests', () => {
-    expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
+  test('accepts has() of a field that an earlier node, a later pass of the loop, or an unknown record can have', () => {
+    expect(check('id', http('map: [x]'), '{ type: filter, where: has(x) }')).toEqual([]);
+    const loop = `{ type: loop, while: has(x), carry: [x], nodes: [${http('when: has(x), map: [x]')}] }`;
+    expect(check('id', loop)).toEqual([]);
+    const filter = 'nodes: [{ type: filter, where: has(x) }]';
+    expect(planFor(filter).unknownFields(['id'], 'none of the first records')).toEqual([]);
+    expect(planFor(filter).neededFields()).toEqual([]);
+    expect(flowProblems(filter)).toEqual([]);
+  });
+
+  test('does not require a field if "record" is the variable of a macro', () => {
+    expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
   });
 
   test.each([

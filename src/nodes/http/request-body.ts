@@ -1,6 +1,7 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
+import { fieldUses } from '../../core/condition/field-uses.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import { credentialName } from '../../core/options/names.ts';
@@ -89,7 +90,7 @@ function compiledExpressions({ name, value }: Payload, context: BuildContext) {
       const expression = compileExpression(source);
       context.warnOfCells(at, expression);
       expressions.set(holder, (fields) => naming(at, () => expression.evaluate(fields)));
-      reads.push(...expression.fields.map((field) => ({ field, at })));
+      reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
