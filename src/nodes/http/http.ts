@@ -85,6 +85,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
+    notes: (options.raw ?? []).map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };

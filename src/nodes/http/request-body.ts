@@ -12,7 +12,9 @@ import { type BodyCredential, credentialsWithin } from '../../core/template/body
 import { expressionsWithin } from '../../core/template/body-expression.ts';
 import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
-import { textTemplate } from '../../core/template/template.ts';
+import { referencedFields, type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
 import type { Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
@@ -53,14 +55,24 @@ export interface RequestBody {
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
-/** Compiles the body of a node's requests. Reports problems with the body. */
-export function compileBody(options: HttpOptions, context: BuildContext): RequestBody {
+/**
+ * Compiles the body of a node's requests. Reports problems with the body. `contentType` is the Content-Type header; undefined if it depends
+ * on the record.
+ */
+export function compileBody(options: HttpOptions, contentType: string | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
+  const isXml = payload.name === 'text' && contentType !== undefined && isXmlType(contentType);
+  if (options.raw && contentType !== undefined && !isXml)
+    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
   const special = (value: Value) => expressions.get(value) ?? secretValue(value);
   const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
-  const render = isMultipart ? undefined : tryOption(context, [payload.name], () => templateOf(payload, context, special));
+  const render = isMultipart
+    ? undefined
+    : tryOption(context, [payload.name], () =>
+        payload.name === 'text' && isXml ? compileXml(options, context) : templateOf(payload, context, special),
+      );
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
   if (credentials.length === 0) return { render, parts, ...uses };
@@ -78,6 +90,16 @@ export function compileBody(options: HttpOptions, context: BuildContext): Reques
 function templateOf({ name, value }: Payload, { isCell }: BuildContext, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
   if (name === 'form') return formTemplate(value as Record<string, Value>, special);
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
+}
+
+/** Compiles an XML text, and reports references that cannot be escaped. */
+function compileXml({ text = '', raw = [] }: HttpOptions, context: BuildContext): TextTemplate {
+  const { render, problems } = xmlTemplate(text, raw);
+  for (const { message, offset } of problems) context.problem(['text'], message, offset);
+  const used = referencedFields(text);
+  for (const [index, field] of raw.entries())
+    if (!used.includes(field)) context.problem(['raw', index], `text has no {{${field}}}${didYouMean(field, used)}`);
+  return render;
 }
 
 /** Compiles the expressions in a body. Reports text that is not a valid expression. */
