@@ -122,6 +122,11 @@ export interface BuildContext {
   category(words: string): NamedCategory;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /**
+   * Returns the text of the option at the path `at` with the names of its variables, such as `{{vars.company}}`, and the values of the flow's
+   * variables as text, keyed by such names.
+   */
+  writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
   /** Reports a problem with the option at the path `at`. `within` is the 0-based position of the mistake in the option's text. */
   problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
   /** Warns about a probable mistake in the option at the path `at`. */

@@ -2,11 +2,13 @@ import type { Expression } from '../core/condition/condition.ts';
 import type { Mismatch } from '../core/condition/mismatches.ts';
 import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
+import { textOf } from '../core/value/value.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { connectionOfType } from './connection-lookup.ts';
 import { checkedBy } from './problems/issues.ts';
+import { partAt } from './reads.ts';
 import { nodeSchema } from './schema.ts';
-import type { At } from './source.ts';
+import type { At, Source } from './source.ts';
 
 /** The node that contains a list of nodes, or the flow itself. */
 interface Parent {
@@ -114,6 +116,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     },
     connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
+    writtenText: (place) => ({ text: String(partAt(source.written, [...at, ...place])), variables: variableTexts(source) }),
     problem(place, message, within) {
       if (place[0] !== undefined) wrong.add(place[0]);
       problems.push(source.at([...at, ...place], message, within));
@@ -130,6 +133,12 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
       }
     },
   };
+}
+
+/** Returns the values of the variables that the flow uses, as text. A variable without a value is its name, as in the compiled options. */
+function variableTexts({ variables }: Source): Map<string, string> {
+  const { used = new Map(), standIns = [] } = variables ?? {};
+  return new Map([...[...standIns].map((name) => [name, name] as const), ...used].map(([name, value]) => [`vars.${name}`, textOf(value)]));
 }
 
 function mismatchText({ kind, fails, written }: Mismatch): string {

@@ -6,7 +6,7 @@ import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolU
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
 import { unreferableColumns } from './problems/near-references.ts';
-import { makersOf, readsOf } from './reads.ts';
+import { makersOf, partAt, readsOf } from './reads.ts';
 import type { At, Source } from './source.ts';
 import { neededFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
 
@@ -91,13 +91,9 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: Source):
  * connection is named.
  */
 function namedInConnection(credential: string, at: At, { value }: Source): At | undefined {
-  const connection = ['connections', valueIn(value, at) as string];
-  const inside = placeOfCredential(credential, valueIn(value, connection));
+  const connection = ['connections', partAt(value, at) as string];
+  const inside = placeOfCredential(credential, partAt(value, connection));
   return inside && [...connection, ...inside];
-}
-
-function valueIn(value: unknown, at: At): unknown {
-  return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }
 
 /** Returns the path inside a value to the first member `credential` that contains this name; undefined if there is none. */

@@ -12,6 +12,8 @@ export interface XmlProblem {
 /** A compiled XML text. */
 export interface XmlTemplate {
   readonly render: TextTemplate;
+  /** The names in the references, such as `id` and `vars.company`. */
+  readonly names: readonly string[];
   readonly problems: readonly XmlProblem[];
 }
 
@@ -23,42 +25,84 @@ export function isXmlType(contentType: string): boolean {
   return /^\s*(?:(?:text|application)\/xml|[^\s;/]+\/[^\s;]+\+xml)\s*(?:;|$)/i.test(contentType);
 }
 
-/**
- * Compiles a template for XML text. Each value is escaped for the place of its reference, unless the field is one of `raw`, which are XML
- * already. The template must not be rendered if there are problems.
- */
-export function xmlTemplate(text: string, raw: readonly string[]): XmlTemplate {
-  const problems: XmlProblem[] = [];
-  const parts = templateParts(text);
-  const hasReferences = parts.some((part) => typeof part !== 'string');
-  const { placeAt, broken } = hasReferences ? placesIn(skeletonOf(text)) : { placeAt: () => 'text' as const, broken: undefined };
-  if (broken !== undefined) problems.push({ message: brokenMessage, offset: broken });
-  let offset = 0;
-  const pieces = parts.map((part, index): TextTemplate => {
-    const start = offset;
-    if (typeof part === 'string') {
-      offset += part.length;
-      return () => part;
-    }
-    const { field } = part;
-    offset += field.length + 4;
-    const place = placeAt(start);
-    const message = place && placeProblem(field, place, raw.includes(field));
-    if (message !== undefined) problems.push({ message, offset: start });
-    if (raw.includes(field)) return (fields) => textOf(fieldOf(fields, field));
-    const next = parts[index + 1];
-    const escaped =
-      place === 'CDATA section' ? cdataEscape(typeof next === 'string' ? next : '') : place === 'attribute' ? inAttribute : inText;
-    return (fields) => escaped(checkedText(field, fieldOf(fields, field)));
-  });
-  return { problems, render: (fields) => pieces.map((render) => render(fields)).join('') };
+/** An XML text as the flow contains it. */
+export interface WrittenXml {
+  /** The text with the names of its variables, such as `{{vars.company}}`. */
+  readonly text: string;
+  /** The values of the variables as text, keyed by name. */
+  readonly variables: ReadonlyMap<string, string>;
+  /** The names of references to XML that needs no escaping, such as `fragment` and `vars.header`. */
+  readonly raw: readonly string[];
 }
 
-/** Replaces each reference with letters, which are allowed in every place, and keep the positions. */
-function skeletonOf(text: string): string {
-  return templateParts(text)
-    .map((part) => (typeof part === 'string' ? part : 'r'.repeat(part.field.length + 4)))
-    .join('');
+/**
+ * Compiles a template for XML text. Each value is escaped for the place of its reference, unless the reference is one of `raw`. The
+ * positions of problems refer to the text with the values of its variables. The template must not be rendered if there are problems.
+ */
+export function xmlTemplate({ text, variables, raw }: WrittenXml): XmlTemplate {
+  const parts = partsOf(text);
+  if (parts.every((part) => typeof part === 'string')) return { problems: [], names: [], render: () => text };
+  const { placeAt, broken } = placesIn(parts.map((part) => (typeof part === 'string' ? part : standInFor(part))).join(''));
+  const problems = broken === undefined ? [] : [{ message: brokenMessage, offset: broken }];
+  let offset = 0;
+  const pieces = parts.map((part, index): string | TextTemplate => {
+    const start = offset;
+    offset += typeof part === 'string' ? part.length : standInFor(part).length;
+    if (typeof part === 'string') return part;
+    const { name } = part;
+    const place = placeAt(start);
+    const message = place && placeProblem(name, place, raw.includes(name));
+    if (message !== undefined) problems.push({ message, offset: start });
+    const next = parts[index + 1];
+    const escaped = raw.includes(name) ? (value: string) => value : escapeFor(place, typeof next === 'string' ? next : '');
+    const value = variables.get(name);
+    return value === undefined ? (fields) => escaped(checkedText(name, fieldOf(fields, name))) : escaped(value);
+  });
+  return {
+    names: parts.flatMap((part) => (typeof part === 'string' ? [] : [part.name])),
+    problems: problems.map(({ message, offset: written }) => ({ message, offset: filledOffset(written, parts, variables) })),
+    render: (fields) => {
+      let rendered = '';
+      for (const piece of pieces) rendered += typeof piece === 'string' ? piece : piece(fields);
+      return rendered;
+    },
+  };
+}
+
+/** Converts a position in the text to the position in the text with the values of its variables. */
+function filledOffset(written: number, parts: readonly (string | Reference)[], variables: WrittenXml['variables']): number {
+  let start = 0;
+  let shift = 0;
+  for (const part of parts) {
+    if (start >= written) break;
+    const length = typeof part === 'string' ? part.length : standInFor(part).length;
+    const value = typeof part === 'string' ? undefined : variables.get(part.name);
+    if (value !== undefined) shift += value.length - length;
+    start += length;
+  }
+  return written + shift;
+}
+
+/** A reference to a field or a variable. */
+interface Reference {
+  /** The text between the braces, such as `id` or `vars.company`. */
+  readonly name: string;
+}
+
+/** Splits a text at its references to fields and variables. */
+function partsOf(text: string): (string | Reference)[] {
+  return text
+    .split(/(\{\{vars\.[A-Za-z_]\w*\}\})/)
+    .flatMap((piece, index) =>
+      index % 2 === 1
+        ? [{ name: piece.slice(2, -2) }]
+        : templateParts(piece).map((part) => (typeof part === 'string' ? part : { name: part.field })),
+    );
+}
+
+/** Returns letters in place of a reference, because letters are allowed in every place of XML. */
+function standInFor({ name }: Reference): string {
+  return 'r'.repeat(name.length + '{{}}'.length);
 }
 
 /** Matches the parts of an XML document (XML 1.0, 2.8 to 3.1). The subset of a DOCTYPE is in brackets. */
@@ -143,6 +187,11 @@ function inAttribute(text: string): string {
   return inText(text).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
+function escapeFor(place: Place | undefined, next: string): (text: string) => string {
+  if (place === 'CDATA section') return cdataEscape(next);
+  return place === 'attribute' ? inAttribute : inText;
+}
+
 const split = ']]><![CDATA[';
 
 /**
@@ -152,8 +201,8 @@ const split = ']]><![CDATA[';
 function cdataEscape(next: string): (text: string) => string {
   const closesNext = /^\]?>/.test(next);
   return (text) => {
-    // Brackets before the value belong to other text, so a value that begins with > or ]> is split before it.
+    // The text before the value can end with brackets, so a value that begins with > or ]> is split, too, and so is an empty value.
     const safe = text.replace(/(^\]?|\]\])>/g, `$1${split}>`);
-    return closesNext && safe.endsWith(']') ? safe + split : safe;
+    return closesNext && (text === '' || text.endsWith(']')) ? safe + split : safe;
   };
 }

@@ -12,7 +12,7 @@ import { type BodyCredential, credentialsWithin } from '../../core/template/body
 import { expressionsWithin } from '../../core/template/body-expression.ts';
 import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
-import { referencedFields, type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Value } from '../../core/value/value.ts';
@@ -62,17 +62,16 @@ export interface RequestBody {
 export function compileBody(options: HttpOptions, contentType: string | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
-  const isXml = payload.name === 'text' && contentType !== undefined && isXmlType(contentType);
-  if (options.raw && contentType !== undefined && !isXml)
+  const isText = payload.name === 'text' && contentType !== undefined;
+  const isXml = isText && isXmlType(contentType);
+  if (options.raw && isText && !isXml)
     context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
   const special = (value: Value) => expressions.get(value) ?? secretValue(value);
   const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
   const render = isMultipart
     ? undefined
-    : tryOption(context, [payload.name], () =>
-        payload.name === 'text' && isXml ? compileXml(options, context) : templateOf(payload, context, special),
-      );
+    : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
   if (credentials.length === 0) return { render, parts, ...uses };
@@ -93,12 +92,11 @@ function templateOf({ name, value }: Payload, { isCell }: BuildContext, special:
 }
 
 /** Compiles an XML text, and reports references that cannot be escaped. */
-function compileXml({ text = '', raw = [] }: HttpOptions, context: BuildContext): TextTemplate {
-  const { render, problems } = xmlTemplate(text, raw);
+function compileXml({ raw = [] }: HttpOptions, context: BuildContext): TextTemplate {
+  const { names, render, problems } = xmlTemplate({ ...context.writtenText(['text']), raw });
   for (const { message, offset } of problems) context.problem(['text'], message, offset);
-  const used = referencedFields(text);
-  for (const [index, field] of raw.entries())
-    if (!used.includes(field)) context.problem(['raw', index], `text has no {{${field}}}${didYouMean(field, used)}`);
+  for (const [index, name] of raw.entries())
+    if (!names.includes(name)) context.problem(['raw', index], `text has no {{${name}}}${didYouMean(name, names)}`);
   return render;
 }
 
