@@ -124,12 +124,17 @@ export interface BuildContext {
   readonly carried: readonly string[];
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /**
+   * Returns the text of the option at the path `at` with the names of its variables, such as `{{vars.company}}`, and the values of the flow's
+   * variables as text, keyed by such names.
+   */
+  writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
   /** Reports a problem with the option at the path `at`. `within` is the 0-based position of the mistake in the option's text. */
   problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
   /** Warns about a probable mistake in the option at the path `at`. */
   warn(at: readonly (string | number)[], message: string): void;
   /**
-   * Warns if an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
+   * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
    * had before the node; undefined if the node renames no fields.
    */
   warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
@@ -304,6 +309,8 @@ export interface FieldUse {
    * The reference as it is written at that path. It is undefined if the option is just the field's name, or refers to it as `{{field}}`.
    */
   readonly written?: string;
+  /** True if an expression only tests with `has()` for the field. Records need not have it then, but no record can be a mistake. */
+  readonly isTested?: boolean;
 }
 
 /** A credential that a node refers to, and the path of the option that contains the credential's name. */

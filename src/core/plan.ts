@@ -116,8 +116,9 @@ export interface Plan {
   /** Returns the fields that the flow tests for null. It is not a mistake if records lack these fields. */
   nullTests(): string[];
   /**
-   * Returns a problem for every field that the flow reads although no record with these columns can have it. `who` is the phrase for such
-   * records in messages; the default is "no record".
+   * Returns a problem for every field that the flow reads although no record with these columns can have it, and for every text such as
+   * `{{First Name}}` that names one of the columns but is no reference. `who` is the phrase for records of which only some are known; such
+   * texts are then no problem, because the records have no header.
    */
   unknownFields(input: readonly string[], who?: string): Problem[];
 }

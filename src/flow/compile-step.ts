@@ -1,11 +1,14 @@
 import type { Expression } from '../core/condition/condition.ts';
+import type { Mismatch } from '../core/condition/mismatches.ts';
 import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
+import { textOf } from '../core/value/value.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { connectionOfType } from './connection-lookup.ts';
 import { checkedBy } from './problems/issues.ts';
+import { partAt } from './reads.ts';
 import { nodeSchema } from './schema.ts';
-import type { At } from './source.ts';
+import type { At, Source } from './source.ts';
 
 /** The node that contains a list of nodes, or the flow itself. */
 interface Parent {
@@ -114,22 +117,33 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     },
     connection: (name) => connectionOfType('http', name, [...at, 'connection'], compilation),
     mcpConnection: (name) => connectionOfType('mcp', name, [...at, 'connection'], compilation),
+    writtenText: (place) => ({ text: String(partAt(source.written, [...at, ...place])), variables: variableTexts(source) }),
     problem(place, message, within) {
       if (place[0] !== undefined) wrong.add(place[0]);
       problems.push(source.at([...at, ...place], message, within));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
-    warnOfCells(place, { besideNumbers }, nameBefore = (field) => field) {
-      for (const { field, offset, fails } of besideNumbers) {
+    warnOfCells(place, { mismatches }, nameBefore = (field) => field) {
+      for (const mismatch of mismatches) {
+        const { field, offset } = mismatch;
         const name = nameBefore(field);
         const isMade = madeFields.has(name);
         if (!isCell(name) || !(isMade || passed.every((node) => node.columns([name]).includes(name)))) continue;
-        const reason = fails
-          ? 'a CSV cell is text, so this operation with a number fails'
-          : 'a CSV cell is text, and never equals a number';
-        const problem = source.at([...at, ...place], `${reason}\nconvert it: int(${field}) or double(${field})`, offset);
+        const problem = source.at([...at, ...place], mismatchText(mismatch), offset);
         warnings.push(isMade ? problem : { ...problem, cell: name, isCarried: carried.includes(name) });
       }
     },
   };
+}
+
+/** Returns the values of the variables that the flow uses, as text. A variable without a value is its name, as in the compiled options. */
+function variableTexts({ variables }: Source): Map<string, string> {
+  const { used = new Map(), standIns = [] } = variables ?? {};
+  return new Map([...[...standIns].map((name) => [name, name] as const), ...used].map(([name, value]) => [`vars.${name}`, textOf(value)]));
+}
+
+function mismatchText({ kind, fails, written }: Mismatch): string {
+  if (kind === 'bool') return `a CSV cell is text, and never equals true or false\ncompare it with text: ${written} == "true"`;
+  const reason = fails ? 'so this operation with a number fails' : 'and never equals a number';
+  return `a CSV cell is text, ${reason}\nconvert it: int(${written}) or double(${written})`;
 }

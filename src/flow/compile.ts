@@ -7,7 +7,7 @@ import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
 import { credentialsOf, inOrder, planOf } from './plan.ts';
 import { checkedBy } from './problems/issues.ts';
-import { nearReferenceWarnings } from './problems/near-references.ts';
+import { nearReferenceWarnings, unreferableColumns } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
@@ -42,9 +42,10 @@ export function compile(text: string, options: CompileOptions): Plan {
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
+  const { columns } = options;
   const serialBy = flow?.serial_by;
-  problems.push(...(options.columns ? unknownFieldsIn(steps, options.columns, source) : removedFieldsIn(steps, source)));
-  if (options.columns) problems.push(...unknownSerialFields(serialBy, options.columns, source));
+  problems.push(...(columns ? unknownFieldsIn(steps, columns, source) : removedFieldsIn(steps, source)));
+  if (columns) problems.push(...unknownSerialFields(serialBy, columns, source), ...unreferableColumns(source, columns));
   const valid = steps.filter((step) => step !== undefined);
   if (problems.length > 0) {
     options.credentials?.(credentialsOf(valid, source));

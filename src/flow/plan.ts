@@ -5,8 +5,9 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type SerialOrder, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
+import { unreferableColumns } from './problems/near-references.ts';
 import { replacedIn } from './problems/replaced-columns.ts';
-import { makersOf, readsOf } from './reads.ts';
+import { makersOf, partAt, readsOf } from './reads.ts';
 import { type SerialBy, serialOrderOf } from './records/serial-by.ts';
 import type { At, Source } from './source.ts';
 import { neededFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
@@ -59,7 +60,11 @@ export function planOf(
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input, who) =>
-      inOrder([...unknownSerialFields(serialBy, input, source, who), ...unknownFieldsIn(steps, input, source, who)]),
+      inOrder([
+        ...unknownSerialFields(serialBy, input, source, who),
+        ...unknownFieldsIn(steps, input, source, who),
+        ...(who === undefined ? unreferableColumns(source, input) : []),
+      ]),
   };
 }
 
@@ -107,13 +112,9 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: Source):
  * connection is named.
  */
 function namedInConnection(credential: string, at: At, { value }: Source): At | undefined {
-  const connection = ['connections', valueIn(value, at) as string];
-  const inside = placeOfCredential(credential, valueIn(value, connection));
+  const connection = ['connections', partAt(value, at) as string];
+  const inside = placeOfCredential(credential, partAt(value, connection));
   return inside && [...connection, ...inside];
-}
-
-function valueIn(value: unknown, at: At): unknown {
-  return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }
 
 /** Returns the path inside a value to the first member `credential` that contains this name; undefined if there is none. */

@@ -87,6 +87,7 @@ function inOneOrder(value: unknown): unknown {
     .map(([name, member]) => [name, inOneOrder(member)]);
 }
 
-function partAt(value: unknown, at: At): unknown {
+/** Returns the value at a path; undefined if there is none. */
+export function partAt(value: unknown, at: At): unknown {
   return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }

@@ -17,6 +17,7 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { objectOf } from '../core/value/dictionary.ts';
 import { ExactNumber } from '../core/value/value.ts';
+import { changedNumber, changedNumbers, jsonNumber } from './problems/changed-numbers.ts';
 import { offsetWithin } from './problems/scalar-offset.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './problems/yaml-problems.ts';
 import { credentialNames } from './secrets/credential-names.ts';
@@ -48,6 +49,8 @@ export interface Source {
   at(place: At, message: string | CodedMessage, within?: string | number): Problem;
   /** Creates a problem at the name of the member with this path. */
   atName(place: At, message: string): Problem;
+  /** Returns the message about a number at this path that YAML reads with another text, such as `01234`; undefined for any other value. */
+  changedNumber(place: At): string | undefined;
   /** Gives a misspelt member its correct name, so that the path with this name leads to the member's value. */
   rename(place: At, correct: string): void;
 }
@@ -89,9 +92,16 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
     message: `${mask.message(secret.found)} contains a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   const places = kind === 'test' ? testPlaces : flowPlaces;
+  const values = hasMeaning ? plainValues(document, filled, places) : { value: undefined, written: undefined };
+  const numbers = kind === 'flow' && hasMeaning ? changedNumbers(document, secrets) : [];
   return {
-    ...(hasMeaning ? plainValues(document, filled, places) : { value: undefined, written: undefined }),
-    problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals, ...issues(filled?.problems)],
+    ...values,
+    problems: [
+      ...broken.map(({ offset, message, width }) => place(offset, message, width)),
+      ...literals,
+      ...issues(filled?.problems),
+      ...issues(numbers),
+    ],
     warnings: issues(filled?.warnings),
     variables: variables && filled && { ...variables, ...filled },
     at(path, message, within) {
@@ -108,6 +118,7 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
       const [start, end] = nameRange(document, path) ?? valueRange(document, path);
       return place(start, message, end - start);
     },
+    changedNumber: (path) => changedNumber(document.getIn(path, true)),
     rename(path, correct) {
       const key = pairAt(document, path)?.key;
       if (isScalar(key)) key.value = correct;
@@ -176,8 +187,6 @@ function withObjects(value: unknown, known: Map<object, unknown>): unknown {
   known.set(value, plain);
   return plain;
 }
-
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Returns the start and end of the value at a path, or of the nearest parent that exists. */
 function valueRange(document: Document, path: At): [number, number] {

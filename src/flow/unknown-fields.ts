@@ -1,4 +1,5 @@
 import { columnsAfter, otherDelimiter } from '../core/columns.ts';
+import { fieldUses } from '../core/condition/field-uses.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
@@ -10,16 +11,18 @@ import { type SerialBy, serialUses } from './records/serial-by.ts';
 import type { At, Source } from './source.ts';
 
 /**
- * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records, such
- * as `no record`.
+ * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records if
+ * only some of them are known; a test for a field is then no mistake, because other records might have it.
  */
 export function unknownFieldsIn(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
   source: Source,
-  who = 'no record',
+  who?: string,
 ): Problem[] {
-  return unknownAmong(steps, input, (use, { at }, known) => unknownProblem({ use, at, known, who }, source));
+  return unknownAmong(steps, input, (use, { at }, known) =>
+    who !== undefined && use.isTested ? [] : [unknownProblem({ use, at, known, who }, source)],
+  ).flat();
 }
 
 /** A reference to a field that does not exist. */
@@ -29,22 +32,18 @@ interface UnknownField {
   readonly at: At;
   /** The fields that exist. */
   readonly known: readonly string[];
-  readonly who: string;
+  readonly who: string | undefined;
 }
 
-function unknownProblem({ use, at, known, who }: UnknownField, source: Source): Problem {
+function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, source: Source): Problem {
   const delimiter = otherDelimiter(known);
-  const problem = problemAt(use, at, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}`, source);
+  const test = use.isTested ? '\nso has() is false for every record: correct the name, or leave the test out' : '';
+  const problem = problemAt(use, at, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}${test}`, source);
   return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
 }
 
 /** Returns a problem for each field to which `serial_by` refers, and that no record with these fields can have. */
-export function unknownSerialFields(
-  serialBy: SerialBy | undefined,
-  input: readonly string[],
-  source: Source,
-  who = 'no record',
-): Problem[] {
+export function unknownSerialFields(serialBy: SerialBy | undefined, input: readonly string[], source: Source, who?: string): Problem[] {
   const uses = serialBy === undefined ? [] : serialUses(serialBy).filter(({ field }) => !input.includes(field));
   return uses.map((use) => unknownProblem({ use, at: [], known: input, who }, source));
 }
@@ -56,7 +55,7 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
-    ...(when?.fields ?? []),
+    ...(when?.named ?? []),
   ]);
   return unknownAmong(steps, [...new Set(named)], (use, { at }) =>
     problemAt(use, at, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
@@ -69,7 +68,7 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
  */
 export function neededFieldsIn(steps: readonly PlacedStep[]): string[] {
   const uses = unknownAmong(steps, [], (use) => use);
-  return [...new Set(uses.flatMap(({ field, at }) => (isOnlyListed(at) ? [] : [field])))];
+  return [...new Set(uses.flatMap(({ field, at, isTested }) => (isOnlyListed(at) || isTested ? [] : [field])))];
 }
 
 /**
@@ -88,10 +87,14 @@ function unknownAmong<Found>(
   for (const step of steps) {
     if (!step) break;
     const reachable = step.when ? [...known, ...later] : known;
+    const whenUses = step.when ? fieldUses(step.when, ['when']) : [];
+    // A test for a field that the node also requires would be the same problem twice.
+    const required = [...whenUses, ...step.node.reads].flatMap(({ field, isTested }) => (isTested ? [] : [field]));
     const report = (uses: readonly FieldUse[], fields: readonly string[]) => {
-      for (const use of uses) if (!fields.includes(use.field)) found.push(make(use, step, fields));
+      const isKnown = ({ field, isTested }: FieldUse) => [...fields, ...(isTested ? [...later, ...required] : [])].includes(field);
+      for (const use of uses) if (!isKnown(use)) found.push(make(use, step, fields));
     };
-    report(usesOfWhen(step), known);
+    report(whenUses, known);
     report(step.node.reads, reachable);
     const inner = step.node.inner;
     // If the loop's `carry` option is invalid, the fields of later passes are unknown.
@@ -116,10 +119,6 @@ function hidesFields({ wrong }: PlacedStep): boolean {
 function carriedBy({ node: { inner, columns } }: Step, known: readonly string[]): string[] {
   const made = columns(known);
   return (inner?.carried ?? []).filter((field) => made.includes(field));
-}
-
-function usesOfWhen(step: Step): FieldUse[] {
-  return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
 /** Returns advice that lists the fields that the user might have meant. */
@@ -149,7 +148,7 @@ function takesAnyName(at: FieldUse['at']): boolean {
 
 /** True for an option that refers to fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
-  return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
+  return ['when', 'where', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
 /** True for an option that lists fields whose values do not matter, because the node only removes or keeps these fields. */

@@ -2,6 +2,7 @@ import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import type { AnswerCondition, AnswerVariable } from '../core/condition/condition.ts';
+import { recordUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse } from '../core/node.ts';
 import { answerCondition, path } from '../core/options/expressions.ts';
@@ -34,10 +35,10 @@ export interface RuleOptions {
   readonly error_message?: string | undefined;
 }
 
-/** Returns the fields of the record that the conditions of a node require. */
+/** Returns the fields of the record that the conditions of a node refer to. */
 export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {
   return Object.entries({ fail_when: failWhen, retry_when: retryWhen }).flatMap(([option, rule]) =>
-    (rule?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: [option] })),
+    rule ? recordUses(rule, [option]) : [],
   );
 }
 
@@ -61,6 +62,7 @@ export class AnswerRules {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
     for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
+      if (rule) context.warnOfCells([name], rule);
       if (isShared && rule?.recordAt !== undefined) {
         context.problem([name], 'a batch has one answer for all its records; expected a condition that does not use record', rule.recordAt);
       }

@@ -1,5 +1,6 @@
 import { columnsAfterAll } from '../core/columns.ts';
 import type { Expression } from '../core/condition/condition.ts';
+import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
@@ -22,7 +23,7 @@ export function conditionReads(context: BuildContext, conditions: Readonly<Recor
   return Object.entries(conditions).flatMap(([name, condition]) => {
     if (!condition) return [];
     context.warnOfCells([name], condition);
-    return condition.fields.map((field) => ({ field, at: [name] }));
+    return fieldUses(condition, [name]);
   });
 }
 

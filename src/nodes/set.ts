@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition/condition.ts';
+import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber } from '../core/options/amounts.ts';
@@ -139,7 +140,7 @@ function compiledField(name: string, written: SetOptions['fields'][string], isCe
   const { cel } = written;
   return {
     isTyped: true,
-    reads: cel.fields.map((field) => ({ field, at: ['fields', name, 'cel'] })),
+    reads: fieldUses(cel, ['fields', name, 'cel']),
     compute: (fields) => namingField(name, () => cel.evaluate(fields)),
   };
 }

@@ -116,6 +116,28 @@ describe('automate run refuses an input', () => {
 });
 
 describe('automate run refuses a flow', () => {
+  test('that would send the name of a column in braces, and sends nothing', async () => {
+    const server = await answeringServer(() => ({}));
+    const flow = `nodes: [{ type: http, url: "${server.origin}/{{First Name}}" }]`;
+    const message = /^flow\.yaml:1:\d+: \{\{First Name\}\} would be sent as it is, although the input has a column "First Name": /;
+    await refused({ 'flow.yaml': flow, 'rows.csv': 'id,First Name\n1,Ada\n' }, run, 3, message);
+    const stdin = { stdin: 'id,First Name\n1,Ada\n' };
+    await refused({ 'flow.yaml': flow }, ['run', 'flow.yaml', '--in-format', 'csv', '--out', 'out.csv'], 3, message, stdin);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('in which YAML would change a number, and sends nothing', async () => {
+    const server = await answeringServer(() => ({}));
+    const flow = `nodes:\n  - { type: http, method: POST, url: "${server.origin}", form: { zip: 01067 } }\n`;
+    await refused(
+      { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' },
+      run,
+      3,
+      /^flow\.yaml:2:\d+: YAML reads 01067 as the number 1067: write "01067"\n/,
+    );
+    expect(server.requests).toEqual([]);
+  });
+
   test('that does not exist', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
   test('that is a folder', () => refused({}, ['validate', '.'], 3, /^\.: the flow file cannot be read: it is a folder\n/));
   test('that is malformed YAML', () =>

@@ -168,6 +168,6 @@ describe('a flow from a curl command line', () => {
     expect(text).toContain('rename:\n      a-b: a_b\n      a b: a_b_2\n      "x\\ny": x_y\n');
     expect(text).toContain('https://a.example/{{a_b_2}}/true');
     expect(text).toContain(`body: '{"name":"{{a_b}}","t":true,"z":null,"n":1.50,"u":"{{x_y}}"}'`);
-    expect(notes).toContain(`{{x_y}} replaces the first record's "x\\ny"`);
+    expect(notes).toContain('replaced Zoë by {{x_y}} in: u in the body');
   });
 });

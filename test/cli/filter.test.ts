@@ -24,6 +24,32 @@ describe('a filter node', () => {
     expect(await place.files()).not.toContain('out.errors.csv');
   });
 
+  test.each([
+    ['n in [1, 2]', 'a CSV cell is text, and never equals a number\n', '  convert it: int(n) or double(n)\n'],
+    ['on == true', 'a CSV cell is text, and never equals true or false\n', '  compare it with text: on == "true"\n'],
+  ])('warns if it drops every record of a table, because text never equals the value: %s', async (where, reason, wayOut) => {
+    const place = await workplace({
+      'flow.yaml': `nodes:\n  - type: filter\n    where: ${where}\n`,
+      'rows.csv': 'n,on\n1,true\n2,false\n',
+    });
+    const { code, stderr } = await place.automate(run);
+    expect([code, await place.read('out.csv')]).toEqual([0, 'n,on\n']);
+    expect(stderr).toContain(`flow.yaml:3:12: warning: ${reason}  3 |     where: ${where}\n`);
+    expect(stderr).toContain(wayOut);
+    const json = await workplace({ 'flow.yaml': `nodes:\n  - type: filter\n    where: ${where}\n`, 'rows.json': '[{"n":1,"on":true}]' });
+    const typed = await json.automate(['run', 'flow.yaml', '--in', 'rows.json', '--out', 'out.csv']);
+    expect([typed.code, typed.stderr, await json.read('out.csv')]).toEqual([0, expect.not.stringContaining('warning'), 'n,on\n1,true\n']);
+  });
+
+  test('is refused if it tests with has() for a column that the table lacks', async () => {
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: filter, where: has(m) }]\n', 'rows.csv': 'n\n1\n' });
+    const { code, stderr } = await place.automate(run);
+    expect([code, await place.files()]).toEqual([3, ['flow.yaml', 'rows.csv']]);
+    expect(stderr).toMatch(
+      /^flow\.yaml:1:36: no record has a field "m" here; available: n\n[\s\S]*\n {2}so has\(\) is false for every record/,
+    );
+  });
+
   test('fails a record if its condition cannot be evaluated', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\nx\n2\n0\n' });
     const { code, stderr } = await place.automate(run);

@@ -117,7 +117,7 @@ describe('automate init', () => {
 describe('automate init --from-curl', () => {
   test('replaces values from the input with fields, and secrets with credentials', async () => {
     const place = await workplace({ 'rows.csv': rows });
-    const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","n":42}'`;
+    const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","userId":42}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
     expect(code).toBe(0);
     expect(await nodesOf(place)).toEqual([
@@ -127,7 +127,7 @@ describe('automate init --from-curl', () => {
         method: 'PUT',
         url: 'https://api.acme.co.uk/v2/users/{{user_id}}?city={{city}}',
         auth: { type: 'bearer', credential: 'acme-token' },
-        body: { name: '{{name}}', n: { cel: 'int(user_id)' } },
+        body: { name: '{{name}}', userId: { cel: 'int(user_id)' } },
       },
     ]);
     expect(stderr).toContain('not written: the header "Authorization"; store it as the credential acme-token');
@@ -164,8 +164,8 @@ describe('automate init --from-curl', () => {
   });
 
   test('creates fields and credentials for the values of a form', async () => {
-    const place = await workplace({ 'rows.ndjson': '{"id":42}\n' });
-    const curl = `curl https://api.acme.com/token -d 'user=42&client_secret=${token}&grant_type=client_credentials'`;
+    const place = await workplace({ 'rows.ndjson': '{"id":4217}\n' });
+    const curl = `curl https://api.acme.com/token -d 'user=4217&client_secret=${token}&grant_type=client_credentials'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.ndjson', '--from-curl', curl]);
     const form = { user: '{{id}}', client_secret: { credential: 'acme-secret' }, grant_type: 'client_credentials' };
     expect([code, (await nodesOf(place))[0]?.form]).toEqual([0, form]);
@@ -205,12 +205,72 @@ describe('automate init --from-curl', () => {
 
   test('keeps numbers in the body numeric, even if their values come from CSV cells', async () => {
     const place = await workplace({ 'rows.csv': 'id,price\n17,2.5\n' });
-    const body = '{"id":17,"text":"17","price":2.5,"other":3}';
+    const body = '{"id":17,"text":{"id":"17"},"price":2.5,"other":3}';
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', `curl https://a.example -d '${body}'`]);
-    const made = { id: { cel: 'int(id)' }, text: '{{id}}', price: { cel: 'double(price)' }, other: 3 };
+    const made = { id: { cel: 'int(id)' }, text: { id: '{{id}}' }, price: { cel: 'double(price)' }, other: 3 };
     expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, made]);
-    expect(stderr).toContain("{{id}} replaces the first record's id");
+    expect(stderr).toContain(
+      'replaced 17 by {{id}} in: id in the body, text.id in the body\n  replaced 2.5 by {{price}} in: price in the body\n',
+    );
     expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).toMatchObject({ code: 0 });
+  });
+
+  const placesOf = async (file: string, curl: string) => {
+    const place = await workplace({ 'rows.csv': file });
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', '-'], { stdin: `curl ${curl}` });
+    const notes = stderr.split('\n').filter((line) => line.startsWith('  replaced '));
+    return { code, notes: notes.map((note) => note.trim()), node: (await nodesOf(place)).at(-1) };
+  };
+
+  test('replaces a value of one or two characters only in the path, and where the name is like the field', async () => {
+    const { code, notes, node } = await placesOf(
+      'id,customer_id,qty\n1,17,x\n',
+      `-X PUT 'https://1.example.com/v1/items/1?page=1&limit=1&ID=1&customer=17&customerId=17&filter[id]=1&q=x' -H 'X-Customer-Id: 17' -H 'X-Page: 1' -d '{"n":1,"user":17,"ids":[1],"customer":{"id":"17"}}'`,
+    );
+    expect([code, notes]).toEqual([
+      0,
+      [
+        'replaced 1 by {{id}} in: the path, the query parameter ID, the query parameter "filter[id]", ids[0] in the body',
+        'replaced 17 by {{customer_id}} in: the query parameter customerId, the header X-Customer-Id, customer.id in the body',
+      ],
+    ]);
+    expect(node).toEqual({
+      type: 'http',
+      method: 'PUT',
+      url: 'https://1.example.com/v1/items/{{id}}?page=1&limit=1&ID={{id}}&customer=17&customerId={{customer_id}}&filter[id]={{id}}&q=x',
+      headers: { 'X-Customer-Id': '{{customer_id}}', 'X-Page': '1' },
+      body: { n: 1, user: 17, ids: [{ cel: 'int(id)' }], customer: { id: '{{customer_id}}' } },
+    });
+  });
+
+  test('replaces a longer value in every place, and prefers the field with the name of the place', async () => {
+    const { notes, node } = await placesOf(
+      'id,first,last,flag\n1234,Ann,Ann,true\n',
+      `'https://1234.example.com/x1234/1234?q=1234&last=Ann&active=true&flag=true' -H 'X-Ref: 1234' -d 'a=1234&b=Ann&year=12345'`,
+    );
+    expect(notes).toEqual([
+      'replaced 1234 by {{id}} in: the path, the query parameter q, the header X-Ref, a in the body',
+      'replaced Ann by {{last}} in: the query parameter last',
+      'replaced true by {{flag}} in: the query parameter flag',
+      'replaced Ann by {{first}} in: b in the body',
+    ]);
+    expect(node).toMatchObject({
+      url: 'https://1234.example.com/x1234/{{id}}?q={{id}}&last={{last}}&active=true&flag={{flag}}',
+      headers: { 'X-Ref': '{{id}}' },
+      form: { a: '{{id}}', b: '{{first}}', year: '12345' },
+    });
+  });
+
+  test('does not show a replaced value that might be a secret', async () => {
+    const { notes, node } = await placesOf(
+      `token,note\nabc123,${token}\n`,
+      `'https://a.example/x?token=abc123&q=${token}' -H 'X-API-Key: abc123'`,
+    );
+    expect(notes).toEqual([
+      "replaced the first record's token by {{token}} in: the query parameter token",
+      "replaced the first record's note by {{note}} in: the query parameter q",
+    ]);
+    expect(node).toMatchObject({ auth: { type: 'api_key', header: 'X-API-Key' } });
   });
 
   test('writes nothing if the request cannot be expressed as a flow', async () => {

@@ -85,13 +85,34 @@ nodes:
     expect(source?.text.slice(source.caret).startsWith(place)).toBe(true);
   });
 
-  test('does not require record.field if has() tests it, or if "record" is the variable of a macro', () => {
-    expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([]);
-    expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
+  test('reports has() of a field that no record can have', () => {
+    const [problem, ...more] = flowProblems('nodes:\n  - { type: filter, where: has(emial) || id == "1" }\n', { header: ['id', 'email'] });
+    expect([problem && shown(problem), problem?.message.split('\n')[1], more]).toEqual([
+      '2:32 no record has a field "emial" here; did you mean "email"?\n  - { type: filter, where: has(emial) || id == "1" }\n                               ^^^^^^^^^^^^^^^^^^^',
+      'so has() is false for every record: correct the name, or leave the test out',
+      [],
+    ]);
+    const unknown = 'no record has a field "x" here; available: id';
+    expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([`2:53 ${unknown}`]);
+    expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([`2:57 ${unknown}`]);
+    expect(check('id', '{ type: set, fields: { a: { cel: "has(x) ? x : id" } } }')).toEqual([`2:43 ${unknown}`]);
+    expect(check('id', http('method: POST, body: { a: { cel: "has(x)" } }'))).toEqual([expect.stringContaining(unknown)]);
+    expect(check('id', '{ type: poll, until: has(x), nodes: [{ type: set }] }')).toEqual([expect.stringContaining(unknown)]);
+    expect(check('id', '{ type: set, remove: [x], when: has(x) }')).toHaveLength(1);
   });
 
-  test('does not require a field that has() tests', () => {
-    expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
+  test('accepts has() of a field that an earlier node, a later pass of the loop, or an unknown record can have', () => {
+    expect(check('id', http('map: [x]'), '{ type: filter, where: has(x) }')).toEqual([]);
+    const loop = `{ type: loop, while: has(x), carry: [x], nodes: [${http('when: has(x), map: [x]')}] }`;
+    expect(check('id', loop)).toEqual([]);
+    const filter = 'nodes: [{ type: filter, where: has(x) }]';
+    expect(planFor(filter).unknownFields(['id'], 'none of the first records')).toEqual([]);
+    expect(planFor(filter).neededFields()).toEqual([]);
+    expect(flowProblems(filter)).toEqual([]);
+  });
+
+  test('does not require a field if "record" is the variable of a macro', () => {
+    expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
   });
 
   test.each([
@@ -243,4 +264,58 @@ test.each([
   expect(problem?.message).toContain(
     `; did you mean "${name}"?\nrename the field with a set node first: rename: { "${name}": ${name.replace(/[^a-z]/g, '_')} }`,
   );
+});
+
+describe('{{First Name}}, whose column a template cannot name,', () => {
+  const header = 'id,First Name,E-Mail,zip.code,Post Code (billing),a/b,#, padded';
+  const first = 'would be sent as it is, although the input has a column';
+  const problemsAt = (node: string) => check(header, node).map((problem) => problem.split(': a name in')[0]);
+
+  test.each([
+    ['a URL', '{ type: http, url: "https://a.com/{{First Name}}" }', '2:39 {{First Name}}', 'First Name'],
+    ['a URL, with spaces', '{ type: http, url: "https://a.com/{{ First Name }}" }', '2:39 {{ First Name }}', 'First Name'],
+    ['a header', http('headers: { X-A: "{{E-Mail}}" }'), '2:58 {{E-Mail}}', 'E-Mail'],
+    ['a body', http('method: POST, body: { a: [1, { b: "{{zip.code}}" }] }'), '2:76 {{zip.code}}', 'zip.code'],
+    ['a body with a member when', http('method: POST, body: { when: "{{a/b}}" }'), '2:70 {{a/b}}', 'a/b'],
+    ['the name of a member', http('method: POST, body: { "{{a/b}}": 1 }'), '2:63 {{a/b}}', 'a/b'],
+    ['JSON text', http('method: POST, body: \'["{{a/b}}"]\''), '2:64 {{a/b}}', 'a/b'],
+    ['a form', http('method: POST, form: { a: "{{#}}" }'), '2:67 {{#}}', '#'],
+    ['text', http('method: POST, text: "{{ padded}}"'), '2:62 {{ padded}}', ' padded'],
+    ['set', '{ type: set, fields: { a: "{{Post Code (billing)}}" } }', '2:32 {{Post Code (billing)}}', 'Post Code (billing)'],
+    ['a prompt', '{ type: llm, provider: ollama, model: m, output: { a: string }, prompt: "{{E-Mail}}" }', '2:78 {{E-Mail}}', 'E-Mail'],
+    ['the name of a file', http('save: { to: "{{a/b}}.pdf" }'), '2:54 {{a/b}}', 'a/b'],
+    ['the syntax of another tool', '{ type: set, fields: { a: "{{$json[\'E-Mail\']}}" } }', "2:32 {{$json['E-Mail']}}", 'E-Mail'],
+  ])('is a problem in %s', (_where, node, place, column) => {
+    expect(problemsAt(node)).toEqual([`${place} ${first} "${column}"`]);
+  });
+
+  test('is a problem with a way out that works', () => {
+    const columns = ['First Name', 'First_Name'];
+    const flow = (...nodes: string[]) => `nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`;
+    const [problem] = flowProblems(flow('{ type: set, fields: { a: "Hi {{First Name}}" } }'), { header: columns });
+    expect(problem?.message.split('\n').slice(1)).toEqual([
+      'rename the field with a set node first: rename: { "First Name": First_Name_2 }, and write {{First_Name_2}}',
+      `for the text itself, in a body, a form or set, write { cel: '"{{First Name}}"' }`,
+    ]);
+    const renamed = flow('{ type: set, rename: { "First Name": First_Name_2 } }', '{ type: set, fields: { a: "Hi {{First_Name_2}}" } }');
+    expect(planFor(renamed).unknownFields(columns)).toEqual([]);
+    const literal = flow(
+      `{ type: set, fields: { a: { cel: '"{{First Name}}"' } } }`,
+      http(`method: POST, form: { a: { cel: '"{{First Name}}"' } }`),
+    );
+    expect([flowProblems(literal, { header: columns }), planFor(literal).warnings(columns)]).toEqual([[], []]);
+  });
+
+  test('is only a warning without a known header, in other text, or if a reference can name the column', () => {
+    const yaml =
+      'description: "{{First Name}}"\nnodes: [{ type: set, fields: { a: "{{First Name}}", b: "{{Last Name}}", c: "{{ id }}" } }]';
+    expect(planFor(yaml).warnings()).toHaveLength(4);
+    expect(planFor(yaml).unknownFields(['id', 'First Name'], 'none of the first records')).toEqual([]);
+    expect(planFor(yaml).unknownFields(['id'])).toEqual([]);
+    expect(
+      planFor(yaml)
+        .unknownFields(['id', 'First Name'])
+        .map(({ line }) => line),
+    ).toEqual([2]);
+  });
 });

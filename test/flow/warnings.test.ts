@@ -97,6 +97,61 @@ test.each([
 });
 
 test.each([
+  ['age in [17, 18]', 0],
+  ['!(age in [17, -18.5])', 2],
+  ['age in [int(id), size(id)]', 0],
+  ['17 in [age]', 7],
+  ['age != 17', 0],
+  ['age == -17', 0],
+  ['age == 5u', 0],
+  ['age == int(id) + 1', 0],
+  ['dyn(age) == 17', 4],
+  ['age == (id == "1" ? 17 : 18)', 0],
+  ['[17, 18].exists(x, x == age)', 24],
+  ['[17, 18].all(x, age != x)', 16],
+])('a comparison of a CSV cell with numbers causes a warning, because they are never equal: %s', (where, offset) => {
+  const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
+  expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([
+    [3, 13 + offset, 'a CSV cell is text, and never equals a number\nconvert it: int(age) or double(age)'],
+  ]);
+});
+
+test.each([
+  ['active == true', 0],
+  ['false != active', 9],
+  ['active in [true, false]', 0],
+  ['active == (id == "17")', 0],
+  ['[true].exists(x, x == active)', 22],
+])('a comparison of a CSV cell with true or false causes a warning, because they are never equal: %s', (where, offset) => {
+  const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
+  expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([
+    [3, 13 + offset, 'a CSV cell is text, and never equals true or false\ncompare it with text: active == "true"'],
+  ]);
+});
+
+test.each([
+  ['fail_when: "record.age == 17 || status == 404"', 'age', '1:72'],
+  ['retry_when: "record.age in [17]"', 'age', '1:73'],
+  ['paginate: { type: link_header, until: record.age == 17 }', 'age', '1:98'],
+])('a condition about an answer causes a warning if it compares a cell of the record with a number: %s', (more, field, place) => {
+  const found = warnings(`nodes: [{ type: http, url: "https://a.com", map: { a: b }, ${more} }]`);
+  expect(found.map(({ line, column, message }) => [`${line}:${column}`, message.split('\n')[1]])).toEqual([
+    [place, `convert it: int(record.${field}) or double(record.${field})`],
+  ]);
+});
+
+test.each([
+  '{ type: loop, while: n == 1, nodes: [{ type: set }] }',
+  '{ type: poll, until: n == true, nodes: [{ type: set }] }',
+  '{ type: poll, until: n == "1", fail_when: "n in [1]", nodes: [{ type: set }] }',
+  '{ type: set, when: n == true }',
+  '{ type: set, fields: { a: { cel: "n in [1]" } } }',
+  '{ type: http, method: POST, url: "https://a.com", body: { a: { cel: "n == true" } } }',
+])('a comparison of a CSV cell causes a warning in every node: %s', (node) => {
+  expect(warnings(`nodes: [${node}]`)).toHaveLength(1);
+});
+
+test.each([
   ['type: set, fields: { next: { cel: "age + 1" } }', '1:46'],
   ['type: set, fields: { next: { cel: "2.5 * age" } }', '1:52'],
   ['type: set, when: "age >= 18"', '1:29'],
@@ -114,6 +169,16 @@ test.each([
   'when: size(age) == 2',
   'when: data.age == 18',
   'when: "[1, 2].exists(n, n == 1)"',
+  `when: 'age in ["17", "18"]'`,
+  `when: 'age in [17, "18"]'`,
+  'when: age in ages',
+  'when: active == "true"',
+  'when: bool(active) == true',
+  'when: "has(active) == true"',
+  'when: age == null',
+  'when: "ages.exists(age, age == 1)"',
+  'fail_when: "body.age == 17 || status in [404]"',
+  'fail_when: "body.all(record, record.age == 17)"',
 ])('an expression such as %s causes no warning', (more) => {
   expect(warnings(`nodes: [{ type: http, url: "https://a.com", ${more} }]`)).toEqual([]);
 });

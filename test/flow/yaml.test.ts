@@ -121,10 +121,97 @@ describe('a flow in valid YAML', () => {
     expect(planFor('\ufeff---\nname: !!str 5\nnodes: [{ type: set, fields: { a: !!int "5" } }]\n').name).toBe('5');
   });
 
-  test('keeps words that had a special meaning in YAML 1.1 as strings: no, off, 012, 1_000', () => {
+  test('keeps words that had a special meaning in YAML 1.1 as strings: no, off, 1_000', () => {
     expect(flowProblems('nodes: [{ type: set, fields: { a: no, b: off, c: 1_000, d: 2024-01-01, e: 1:30 } }]')).toEqual([]);
     expect(flowProblems('nodes: [{ type: http, url: "https://a.com", idempotency_key: on }]').map(onOneLine)).toEqual([
       '1:62 expected true, false or text with {{field}}, found "on"',
     ]);
+  });
+});
+
+describe('a number without quotes that YAML reads with another text', () => {
+  const reads = (written: string, number: string) => `YAML reads ${written} as the number ${number}: write "${written}"`;
+  const problemsIn = (yaml: string) => flowProblems(yaml).map(onOneLine);
+
+  test.each([
+    ['01234', '1234'],
+    ['+4915112345678', '4915112345678'],
+    ['-012', '-12'],
+    ['0x1F', '31'],
+    ['0o17', '15'],
+    ['.5', '0.5'],
+    ['1.', '1'],
+  ])('is a problem in set, a form, a variable, a default and a text: %s', (written, number) => {
+    const yaml = `vars:
+  v: ${written}
+  w: { default: "1", prod: ${written} }
+nodes:
+  - type: set
+    fields: { a: "{{vars.v}}", b: "{{vars.w}}", c: ${written} }
+  - type: http
+    method: POST
+    url: https://a.com/
+    form: { a: ${written}, b: [1, ${written}] }
+    map: { d: { path: d, default: ${written} } }
+  - type: http
+    method: POST
+    url: ${written}
+    text: ${written}
+`;
+    const places = ['2:6', '3:28', '6:52', '10:16', `10:${25 + written.length}`, '11:35', '14:10', '15:11'];
+    expect(problemsIn(yaml)).toEqual(places.map((place) => `${place} ${reads(written, number)}`));
+  });
+
+  test.each([
+    ['0123', '123'],
+    ['+49', '49'],
+    ['+.5', '0.5'],
+    ['-007', '-7'],
+  ])('is a problem in a JSON body and in the arguments of a tool: %s', (written, number) => {
+    const body = `nodes: [{ type: http, method: POST, url: "https://a.com", body: { a: { b: [${written}] } } }]`;
+    expect(problemsIn(body)).toEqual([`1:76 ${reads(written, number)}`]);
+    const tool = `connections: { a: { type: mcp, url: https://a.com } }\nnodes: [{ type: mcp, connection: a, tool: t, arguments: { a: ${written} } }]`;
+    expect(problemsIn(tool)).toEqual([`2:62 ${reads(written, number)}`]);
+  });
+
+  test.each([
+    ['.inf', 'Infinity'],
+    ['-.INF', '-Infinity'],
+    ['.nan', 'NaN'],
+  ])('is a problem if JSON has no such number: %s', (written, number) => {
+    const yaml = `nodes: [{ type: set, fields: { a: ${written} } }, { type: http, url: "https://a.com", map: { d: { path: d, default: ${written} } } }]`;
+    const second = 107 + written.length;
+    expect(problemsIn(yaml)).toEqual([`1:35 ${reads(written, number)}`, `1:${second} ${reads(written, number)}`]);
+  });
+
+  test('is only a number in a JSON body if it has neither a leading zero nor a plus', () => {
+    const yaml = 'nodes: [{ type: http, method: POST, url: "https://a.com", body: { a: 0x1F, b: .5, c: 0o17, d: 0, e: -0.5, f: 1e3 } }]';
+    expect(flowProblems(yaml)).toEqual([]);
+  });
+
+  test('is no problem if its text stays, in a header, or in an option of automate', () => {
+    const yaml = `nodes:
+  - type: http
+    url: https://a.com
+    headers: { A: 01234, B: +49, C: 0x1F }
+    timeout: 0400
+    retry: { max: 03 }
+  - { type: set, fields: { a: 1.10, b: 1e3, c: 12345678901234567890, d: -0, e: 0.50, f: "012", g: !!str 012, 007: x } }
+`;
+    expect(flowProblems(yaml)).toEqual([]);
+  });
+
+  test('is a problem at its anchor if an alias repeats it as text', () => {
+    const yaml =
+      'nodes:\n  - { type: http, url: https://a.com, timeout: &t 0400, headers: { T: *t } }\n  - { type: set, fields: { a: *t, b: *t } }\n';
+    expect(problemsIn(yaml)).toEqual([`2:51 ${reads('0400', '400')}`]);
+  });
+
+  test('is not shown if it is a secret', () => {
+    const [problem, ...more] = flowProblems(
+      `nodes:\n  - { type: http, method: POST, url: https://a.com, form: { password: 0123456789 } }\n`,
+    );
+    expect([problem?.message.split('\n')[0], more]).toEqual(['"password" in the body contains a literal secret', []]);
+    expect(JSON.stringify(problem)).not.toContain('123456789');
   });
 });

@@ -1,8 +1,9 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
+import { referableNames } from '../../flow/referable-names.ts';
 import type { ValuePath } from '../../flow/starter/example-marks.ts';
 import type { AnswerExample } from '../../flow/starter/openapi/answer-example.ts';
-import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
+import type { Example } from '../../flow/starter/starter-references.ts';
 import type { NeededCredential } from '../../flow/starter/starter-secrets.ts';
 import type { WrittenRequest } from '../../flow/starter/written-node.ts';
 import { curlRequest } from './curl.ts';

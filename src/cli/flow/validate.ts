@@ -32,7 +32,7 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   if (read?.error !== undefined) throw read.error;
   // Only warns about missing data files. A run would fail without them, but the flow itself is valid.
   for (const file of dataFilesOf(plan)) await stat(file).catch((error) => terminal.warn(readError(file, error).message));
-  printWarnings(plan, flow, terminal, read?.columns ?? read?.firstFields);
+  printWarnings(plan, flow, terminal, read?.columns ?? read?.firstFields, read?.columns && plan.unknownFields(read.columns));
   if (read?.firstFields) printUnknownFields(plan, flow, terminal, read.firstFields);
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),

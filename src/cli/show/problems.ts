@@ -32,9 +32,19 @@ export function flowErrorText({ file, problems }: FlowError, colors: ChalkInstan
   return [...problems.map((problem) => problemText(file, problem, colors)), `${count} in ${file}`].join('\n');
 }
 
-/** Prints the warnings about a flow. `columns` are the columns of the input; undefined if they are not known. */
-export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
-  for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
+/**
+ * Prints the warnings about a flow. `columns` are the columns of the input; undefined if they are not known. `problems` are reported
+ * elsewhere, so a warning about the same text is left out.
+ */
+export function printWarnings(
+  plan: Plan,
+  file: string,
+  { say, colors }: Terminal,
+  columns?: readonly string[],
+  problems: readonly Problem[] = [],
+): void {
+  const isReported = ({ line, column }: Problem) => problems.some((problem) => problem.line === line && problem.column === column);
+  for (const warning of plan.warnings(columns)) if (!isReported(warning)) say(problemText(file, warning, colors, 'warning'));
 }
 
 /** Warns about references to fields that none of the first JSON records has. Later records might have them. */

@@ -10,10 +10,10 @@ import { beginEvaluation } from './evaluation-time.ts';
 import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
 import { registerFunctions } from './functions.ts';
 import { evaluateWithin } from './long-evaluation.ts';
+import type { Mismatch } from './mismatches.ts';
 import { overloadText } from './overload-error.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
-  type BesideNumber,
   type LiteralPattern,
   type Member,
   type MemberUse,
@@ -34,10 +34,10 @@ export interface Expression<Result> {
   /** All fields that the expression refers to, without duplicates. */
   readonly named: readonly string[];
   /**
-   * The fields that the expression compares with a number, or uses in a calculation. If such a field is a string, the evaluation fails, or
-   * the comparison is never true.
+   * The fields that the expression compares with a number or with true or false, or uses in a calculation. If such a field is a string, the
+   * evaluation fails, or the comparison is never true.
    */
-  readonly besideNumbers: readonly BesideNumber[];
+  readonly mismatches: readonly Mismatch[];
   evaluate(fields: Fields): Result;
 }
 
@@ -105,8 +105,8 @@ export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
   /** The 0-based offset of the first use of `record` in the expression; undefined if the expression does not use `record`. */
   readonly recordAt: number | undefined;
-  /** The record's fields that the condition requires, each with the text by which the expression refers to it. */
-  readonly recordFields: readonly Pick<Member, 'name' | 'written'>[];
+  /** The record's fields that the condition refers to, each with the text by which the expression does so. */
+  readonly recordFields: readonly Pick<Member, 'name' | 'written' | 'isTested'>[];
 }
 
 /**
@@ -166,7 +166,7 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 
 function typedExpression(source: string, scope: Scope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const references = referencesIn(parse(source, scope), source, scope.owner);
-  const { names, members, besideNumbers, patterns, loops, text } = references;
+  const { names, members, mismatches, patterns, loops, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
@@ -182,7 +182,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
     expression: {
       fields: named.filter((field) => !tested.has(field)),
       named,
-      besideNumbers,
+      mismatches,
       evaluate(fields) {
         try {
           beginEvaluation();

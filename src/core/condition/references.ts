@@ -1,17 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isLibraryFunction } from './functions.ts';
-
-/** A field that the expression compares with a number, or uses in a calculation with one. */
-export interface BesideNumber {
-  readonly field: string;
-  /** The 0-based position of the field in the expression. */
-  readonly offset: number;
-  /**
-   * True if the evaluation fails when the field is a string. False if the evaluation succeeds, but the comparison with the number is never
-   * true.
-   */
-  readonly fails: boolean;
-}
+import { type Bound, elementKind, isOperation, type Mismatch, mismatchIn, type NamedField, type Operation } from './mismatches.ts';
 
 /** A member of a variable, such as `record.id`. */
 export interface Member {
@@ -19,6 +8,8 @@ export interface Member {
   readonly name: string;
   /** The text by which the expression refers to the member. */
   readonly written: string;
+  /** True if the expression tests the member with `has()`, so that it need not exist. */
+  readonly isTested: boolean;
 }
 
 /** A pattern that is written in the expression itself, as opposed to one from a field. */
@@ -34,9 +25,9 @@ export interface LiteralPattern {
 export interface References {
   /** The names in the expression that no macro declares. They are fields of the record, or other variables. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
-  /** The members that must exist, such as `record.id`, because the expression uses them without testing them with `has()`. */
+  /** The members that the expression uses, such as `record.id`. */
   readonly members: readonly Member[];
-  readonly besideNumbers: readonly BesideNumber[];
+  readonly mismatches: readonly Mismatch[];
   /** The patterns of `matches` and `regex.extract` that are written in the expression itself. */
   readonly patterns: readonly LiteralPattern[];
   /**
@@ -69,19 +60,6 @@ const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
 const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
 
-/** Operators whose operands must either both be numbers or both be strings. */
-const numberOperators = new Set(['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%']);
-
-interface Operation {
-  readonly op: string;
-  readonly args: unknown;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** The variables that enclosing macros declare, such as `x` in `list.all(x, x > 0)`. */
-type Bound = ReadonlySet<string>;
-
 /**
  * Finds the references in a parsed expression. `owner` is the variable whose members the expression names directly, such as the record. It
  * is undefined if the names are variables themselves.
@@ -90,14 +68,14 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
   const members = new Members(source);
-  const besideNumbers: BesideNumber[] = [];
+  const mismatches: Mismatch[] = [];
   const patterns: LiteralPattern[] = [];
   let loops = 0;
   const namesTypes = source.includes('type(');
-  visit(ast, new Set());
+  visit(ast, new Map());
   insertions.sort((a, b) => a.at - b.at);
   const text = withInsertions(source, insertions);
-  const found = { names, members: members.needed(), besideNumbers, patterns, loops, text };
+  const found = { names, members: members.all(), mismatches, patterns, loops, text };
   return { ...found, writtenAt: (offset) => writtenOffset(offset, insertions) };
 
   function visit(node: unknown, bound: Bound, inHas = false): void {
@@ -135,14 +113,25 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     if (pattern) patterns.push(...literalPatterns(pattern));
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
     if (variables.length > 0 || pattern) loops += 1;
-    visit(called.slice(variables.length), new Set([...bound, ...variables]));
+    const kind = variables.length > 0 ? elementKind(receiver, bound) : undefined;
+    visit(called.slice(variables.length), new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]));
   }
 
   function visitOperator(operation: Operation, bound: Bound): void {
-    const beside = besideNumberIn(operation, bound);
-    if (beside) besideNumbers.push(beside);
+    const mismatch = mismatchIn(operation, bound, (operand) => fieldOf(operand, bound));
+    if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
     visit(operation.args, bound);
+  }
+
+  /** Returns the field to which an operand refers: by its name, or as a member of `record` in a condition about a response. */
+  function fieldOf(operand: unknown, bound: Bound): NamedField | undefined {
+    if (!isOperation(operand)) return undefined;
+    const { op, args, start, end } = operand;
+    if (op === 'call' && (args as unknown[])[0] === 'dyn') return fieldOf(((args as unknown[])[1] as unknown[])[0], bound);
+    const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
+    if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
+    return { field, written: source.slice(start, end), offset: start };
   }
 }
 
@@ -246,16 +235,9 @@ function literalPatterns({ argument, extracts }: PatternArgument): LiteralPatter
   return isLiteral ? [{ pattern: argument.args as string, offset: argument.start, extracts }] : [];
 }
 
-function besideNumberIn({ op, args }: Operation, bound: Bound): BesideNumber | undefined {
-  const operands = numberOperators.has(op) ? (args as Operation[]) : [];
-  const field = operands.find((operand) => operand.op === 'id' && !bound.has(operand.args as string));
-  const isNumber = operands.some((operand) => operand.op === 'value' && /^(?:bigint|number)$/.test(typeof operand.args));
-  return field && isNumber ? { field: field.args as string, offset: field.start, fails: op !== '==' && op !== '!=' } : undefined;
-}
-
 /** Collects the members that an expression refers to, such as `record.id` and `record["first-name"]`. */
 class Members {
-  readonly #found: Member[] = [];
+  readonly #found: Omit<Member, 'isTested'>[] = [];
   readonly #tested = new Set<string>();
   readonly #source: string;
 
@@ -274,21 +256,17 @@ class Members {
     if (member) this.#tested.add(`${member.of}.${member.name}`);
   }
 
-  needed(): Member[] {
-    return this.#found.filter(({ of, name }) => !this.#tested.has(`${of}.${name}`));
+  all(): Member[] {
+    return this.#found.map((member) => ({ ...member, isTested: this.#tested.has(`${member.of}.${member.name}`) }));
   }
 
-  #in({ op, args, start, end }: Operation): Member | undefined {
+  #in({ op, args, start, end }: Operation): Omit<Member, 'isTested'> | undefined {
     if (op !== '.' && op !== '[]') return undefined;
     const [holder, key] = args as [Operation, string | Operation];
     const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
     if (holder.op !== 'id' || typeof name !== 'string') return undefined;
     return { of: holder.args as string, name, written: this.#source.slice(start, end) };
   }
-}
-
-function isOperation(node: unknown): node is Operation {
-  return typeof node === 'object' && node !== null && 'op' in node;
 }
 
 function withInsertions(source: string, insertions: readonly Insertion[]): string {

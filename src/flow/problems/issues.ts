@@ -158,9 +158,17 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
     const missing = `the key "${String(path.at(-1))}" is missing${choices}`;
     return [source.at(place.slice(0, -1), `${missing}${missingAdvice[path.slice(-2).join('.')] ?? ''}`)];
   }
+  const changed = takesString(issue) && !isSecret(place) && place.at(-1) !== 'cel' ? source.changedNumber(place) : undefined;
+  if (changed !== undefined) return [source.at(place, changed)];
   const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
   const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
+}
+
+/** True if a string was expected, perhaps among other types. */
+function takesString(issue: Issue): boolean {
+  if (issue.code === 'invalid_union') return issue.errors.some((variant) => variant.some(takesString));
+  return issue.code === 'invalid_type' && issue.expected === 'string';
 }
 
 /**

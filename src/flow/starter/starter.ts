@@ -1,8 +1,9 @@
 import { isLoopback } from '../../core/template/target.ts';
 import { isReferable } from '../../core/template/template.ts';
 import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
+import { plainName } from './plain-name.ts';
 import { randomValues } from './random-values.ts';
-import { type Example, fieldsOf, plainName, type Referring, withReferences } from './starter-references.ts';
+import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 

@@ -1,4 +1,5 @@
-import { type Alias, type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
+import { type Document, isMap, isSeq, type Node, type Scalar } from 'yaml';
+import { namesOf, type UsedScalar, visitScalars } from '../scalars.ts';
 import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable } from './variable-places.ts';
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 import {
@@ -70,30 +71,19 @@ interface FoundOption {
 /** Returns all options of a flow that refer to variables. An alias appears with its text, at the path of the alias. */
 function optionsIn(document: Document): FoundOption[] {
   const found: FoundOption[] = [];
-  gather(document.contents, [], false);
+  visitScalars(document, ({ scalar, isAlias, ...place }) => {
+    const text = scalar.value;
+    if (typeof text !== 'string' || !text.includes('vars')) return;
+    const option = optionAt(place, text);
+    if (option.names[0] === 'vars' || option.names[0] === 'open_vars') return;
+    const uses = isExpressionPlace(option) ? usesInExpression(text) : usesInTemplate(text);
+    if (uses.length > 0) found.push({ option, scalar, text, uses, isAlias });
+  });
   return found;
-
-  function gather(root: Node | null, above: readonly unknown[], isOfAlias: boolean): void {
-    visit(root, {
-      Scalar(key, scalar, ancestors) {
-        const text = scalar.value;
-        if (typeof text !== 'string' || !text.includes('vars')) return;
-        const option = optionAt(key, text, [...above, ...ancestors]);
-        if (option.names[0] === 'vars' || option.names[0] === 'open_vars') return;
-        const uses = isExpressionPlace(option) ? usesInExpression(text) : usesInTemplate(text);
-        if (uses.length > 0) found.push({ option, scalar, text, uses, isAlias: isOfAlias });
-      },
-      Alias(_key, alias: Alias, ancestors) {
-        const target = alias.resolve(document);
-        if (target && !isAlias(target)) gather(target, [...above, ...ancestors], true);
-      },
-    });
-  }
 }
 
-function optionAt(key: unknown, text: string, ancestors: readonly unknown[]): OptionPlace {
-  const pairs = ancestors.filter((node) => isPair(node));
-  const names = pairs.map((pair) => (isScalar(pair.key) ? String(pair.key.value) : ''));
+function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
+  const names = namesOf(ancestors);
   const holder = ancestors.findLast((node) => isMap(node));
   const isInList = isSeq(ancestors[ancestors.lastIndexOf(holder) - 1]);
   if (key === 'key') return { names: [...names.slice(0, -1), text], isKey: true, isAlone: false, isInList };

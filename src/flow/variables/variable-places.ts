@@ -11,7 +11,7 @@ const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
   ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
-  ...['output', 'schema', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
+  ...['raw', 'output', 'schema', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
 ]);
 
 const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
@@ -88,7 +88,7 @@ export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPla
   if (conditions.has(last)) return around.every((name) => name === 'nodes' || name === 'paginate');
   const option = optionIndex(around);
   const isInside = around.length > option + 1 || isInList;
-  // Only deeper inside `body` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
+  // Only deeper inside `body`, `form` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
   // `body: { cel: ... }`, the name of a member.
-  return last === 'cel' && isAlone && isInside && ['body', 'fields'].includes(around[option] ?? '');
+  return last === 'cel' && isAlone && isInside && ['body', 'form', 'fields'].includes(around[option] ?? '');
 }

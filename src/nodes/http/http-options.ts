@@ -3,7 +3,7 @@ import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, exactNumber } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
-import { headers, name } from '../../core/options/names.ts';
+import { fieldName, headers, name } from '../../core/options/names.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
@@ -85,7 +85,17 @@ export const httpOptions = z.strictObject({
     .describe(
       'instead of body: fields of a form, sent as application/x-www-form-urlencoded, or as multipart/form-data if one of them is { file: PATH }; a list is sent as one field for each element, all with the same name',
     ),
-  text: z.string().optional().describe('instead of body: text with {{field}}, sent as text/plain unless headers say otherwise'),
+  text: z
+    .string()
+    .optional()
+    .describe(
+      'instead of body: text with {{field}}, sent as text/plain unless headers say otherwise; if Content-Type is an XML type, values are escaped for XML',
+    ),
+  raw: z
+    .array(fieldName)
+    .min(1)
+    .optional()
+    .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
   ...callOptions,
   success: z.array(status).min(1).default(['2xx']).describe('the statuses that count as success; a redirect in this list is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),

@@ -83,9 +83,11 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
+  if (paginate?.until) context.warnOfCells(['paginate', 'until'], paginate.until);
   const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
+    notes: (options.raw ?? []).map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };

@@ -49,6 +49,7 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
+  if (options.raw && options.text === undefined) problem(['raw'], 'raw belongs to text: it names fields of an XML text');
   if (first !== undefined && (method === 'GET' || method === 'DELETE')) {
     problem([first], `a ${method} request has no body; expected method POST, PUT or PATCH`);
   }

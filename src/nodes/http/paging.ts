@@ -1,6 +1,7 @@
 import { kindOf } from '../../core/answer/mapping.ts';
 import { compilePath, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import { recordUses } from '../../core/condition/field-uses.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { FieldUse } from '../../core/node.ts';
@@ -108,7 +109,7 @@ function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record:
 
 /** Returns the fields of the record that the condition `until` requires. */
 export function untilReads({ until }: PaginateOptions): FieldUse[] {
-  return (until?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: ['paginate', 'until'] }));
+  return until ? recordUses(until, ['paginate', 'until']) : [];
 }
 
 /** True if the type of paging counts pages or items, and therefore reads nothing from the responses to find the next page. */

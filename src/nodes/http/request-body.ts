@@ -1,6 +1,7 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
+import { fieldUses } from '../../core/condition/field-uses.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import { credentialName } from '../../core/options/names.ts';
@@ -11,7 +12,9 @@ import { type BodyCredential, credentialsWithin } from '../../core/template/body
 import { expressionsWithin } from '../../core/template/body-expression.ts';
 import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
-import { textTemplate } from '../../core/template/template.ts';
+import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
 import type { Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
@@ -52,14 +55,23 @@ export interface RequestBody {
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
-/** Compiles the body of a node's requests. Reports problems with the body. */
-export function compileBody(options: HttpOptions, context: BuildContext): RequestBody {
+/**
+ * Compiles the body of a node's requests. Reports problems with the body. `contentType` is the Content-Type header; undefined if it depends
+ * on the record.
+ */
+export function compileBody(options: HttpOptions, contentType: string | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
+  const isText = payload.name === 'text' && contentType !== undefined;
+  const isXml = isText && isXmlType(contentType);
+  if (options.raw && isText && !isXml)
+    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
   const special = (value: Value) => expressions.get(value) ?? secretValue(value);
   const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
-  const render = isMultipart ? undefined : tryOption(context, [payload.name], () => templateOf(payload, context, special));
+  const render = isMultipart
+    ? undefined
+    : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
   if (credentials.length === 0) return { render, parts, ...uses };
@@ -79,6 +91,15 @@ function templateOf({ name, value }: Payload, { isCell }: BuildContext, special:
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
 
+/** Compiles an XML text, and reports references that cannot be escaped. */
+function compileXml({ raw = [] }: HttpOptions, context: BuildContext): TextTemplate {
+  const { names, render, problems } = xmlTemplate({ ...context.writtenText(['text']), raw });
+  for (const { message, offset } of problems) context.problem(['text'], message, offset);
+  for (const [index, name] of raw.entries())
+    if (!names.includes(name)) context.problem(['raw', index], `text has no {{${name}}}${didYouMean(name, names)}`);
+  return render;
+}
+
 /** Compiles the expressions in a body. Reports text that is not a valid expression. */
 function compiledExpressions({ name, value }: Payload, context: BuildContext) {
   const expressions = new Map<Value, SpecialValue>();
@@ -89,7 +110,7 @@ function compiledExpressions({ name, value }: Payload, context: BuildContext) {
       const expression = compileExpression(source);
       context.warnOfCells(at, expression);
       expressions.set(holder, (fields) => naming(at, () => expression.evaluate(fields)));
-      reads.push(...expression.fields.map((field) => ({ field, at })));
+      reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;

@@ -42,12 +42,10 @@ export function compileRequest(
     connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
-  const body = compileBody(options, context);
-  const headers = headersOf(options, connection).map(({ name, text, at }) => ({
-    name,
-    render: tryOption(context, at, () => headerTemplate(name, text)),
-  }));
-  const areConstant = headersOf(options, connection).every(({ text }) => referencedFields(text).length === 0);
+  const written = headersOf(options, connection);
+  const body = compileBody(options, literalType(written), context);
+  const headers = written.map(({ name, text, at }) => ({ name, render: tryOption(context, at, () => headerTemplate(name, text)) }));
+  const areConstant = written.every(({ text }) => referencedFields(text).length === 0);
   let constantHeaders: Record<string, string> | undefined;
   const own = signersOf(options, allowHttp, context);
   const signers = options.auth === undefined ? connection?.auth : own;
@@ -149,6 +147,12 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
   return [...headers.values()];
+}
+
+/** Returns the Content-Type among the headers; undefined if it depends on the record, or if there is none. */
+function literalType(headers: readonly Header[]): string | undefined {
+  const type = headers.find(({ name }) => /^content-type$/i.test(name))?.text;
+  return type === undefined || referencedFields(type).length > 0 ? undefined : type;
 }
 
 /** Returns the fields that a request refers to. */

@@ -1,5 +1,6 @@
 import { referable } from '../../../core/template/template.ts';
-import { type Example, referableNames } from '../starter-references.ts';
+import { referableNames } from '../../referable-names.ts';
+import type { Example } from '../starter-references.ts';
 
 /** Finds the record fields from which a request takes its values. */
 export interface FieldNames {

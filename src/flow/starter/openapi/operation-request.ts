@@ -1,6 +1,7 @@
 import { AutomateError } from '../../../core/failure.ts';
+import { referableNames } from '../../referable-names.ts';
 import type { ValuePath } from '../example-marks.ts';
-import { type Example, referableNames } from '../starter-references.ts';
+import type { Example } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
 import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';

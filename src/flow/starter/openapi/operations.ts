@@ -1,6 +1,6 @@
 import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import { didYouMean } from '../../../core/text/suggest.ts';
-import { plainName } from '../starter-references.ts';
+import { plainName } from '../plain-name.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 
 /** An operation (a method and a path) that an OpenAPI file describes. */
