@@ -42,7 +42,7 @@ export function textStart(response: Encoded, maxBytes: number): string {
   // With `stream`, a character that is cut off at the end is not an error.
   const text = orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true }));
   if (text !== undefined) return text;
-  const charset = statedCharset(response, false) ?? response.charset ?? 'utf-8';
+  const charset = statedCharset(response, true) ?? response.charset ?? 'utf-8';
   return decodeAll(orUndefined(() => new TextDecoder(charset)) ?? new TextDecoder(), start);
 }
 

@@ -16,5 +16,5 @@ function charsetProblem(written: string): string {
 
 /** The charset of answers that do not state one. */
 export const charset = z
-  .string()
+  .string({ error: 'expected the name of a charset, such as windows-1252' })
   .refine((written) => orUndefined(() => new TextDecoder(written)) !== undefined, { error: ({ input }) => charsetProblem(String(input)) });

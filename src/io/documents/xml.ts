@@ -143,13 +143,14 @@ class DocumentParser extends SaxesParser<typeof options> {
     if (doctype.test(this.#text)) return this.#error('a DOCTYPE is not allowed', doctype.lastIndex);
     const reference = this.#openReference();
     if (reference !== undefined) return this.#error('expected a reference such as &amp;, found a single &', reference);
-    if (this.#isEnding) return this.#error(`${message.replace(/\.$/, '')}: the text ends too early`, this.#text.length);
+    if (this.#isEnding) return this.#error(`expected ${expectedAtEnd(message)}, found the end of the text`, this.#text.length);
     if (message === 'unexpected close tag.') {
       const start = this.#tagStart();
       return this.#error(`expected closing tag </${this.#ended}>, found ${this.#text.slice(start, this.#at)}`, start);
     }
     if (message === 'text data outside of root node.') return this.#error('expected an element, found text', this.#textStart());
-    return this.#error(`${message.replace(/\.$/, '')}, found ${JSON.stringify(this.#text[this.#at - 1])}`, this.#at - 1);
+    const expected = message === 'malformed comment.' ? 'expected > after -- in a comment' : message.replace(/\.$/, '');
+    return this.#error(`${expected}, found ${JSON.stringify(this.#text[this.#at - 1])}`, this.#at - 1);
   }
 
   /**
@@ -183,6 +184,12 @@ function elementValue({ members, text }: OpenElement): Value {
   if (members.size === 0) return shown;
   if (shown !== '') members.set('#text', shown);
   return Object.fromEntries(members);
+}
+
+/** Returns what the parser misses, according to its message, at the end of the text. */
+function expectedAtEnd(message: string): string {
+  if (message.startsWith('unclosed tag: ')) return `closing tag </${message.slice('unclosed tag: '.length)}>`;
+  return message.includes('root element') ? 'an element' : 'the end of a tag, comment or section';
 }
 
 function isCharacter(code: number): boolean {
