@@ -48,7 +48,6 @@ const packages = {
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
   conf: beside('conf-parts.cjs'),
-  'fast-xml-parser': 'fast-xml-parser',
   ora: beside('ora-parts.cjs'),
   re2js: 're2js',
   saxes: 'saxes',

@@ -112,7 +112,7 @@ describe('the layers (the top-level folders of src)', () => {
 
   test.each([
     [/^yaml$/, 'flow'],
-    [/^(?:ky|undici|conf|env-paths|csv-|fast-xml-parser|@?libsql|@napi-rs\/keyring|@modelcontextprotocol|prom-client)/, 'io'],
+    [/^(?:ky|undici|conf|env-paths|csv-|saxes|@?libsql|@napi-rs\/keyring|@modelcontextprotocol|prom-client)/, 'io'],
     [/^(?:commander|ora)$/, 'cli'],
     [/^preact/, 'ui'],
     [/^@?fastify/, 'serve'],

@@ -22,6 +22,8 @@ export interface HttpConnection {
   readonly credits: number;
   /** The path of the actual cost in a response; undefined if responses do not state the cost. */
   readonly cost: string | undefined;
+  /** The charset of answers that do not state one; undefined for UTF-8. */
+  readonly charset: string | undefined;
 }
 
 /** A connection to an HTTP API or an MCP server, which is either saved or defined in a flow. */

@@ -269,6 +269,8 @@ export interface CallPolicy {
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
   /** The format in which HTTP bodies are read; undefined if they can only be JSON or text. */
   readonly responseMode?: ResponseMode;
+  /** The charset of bodies that do not state one; undefined for UTF-8. */
+  readonly charset?: string | undefined;
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   /** True if each request has an Idempotency-Key header. */

@@ -1,4 +1,4 @@
-import type { Documents, ParseDocument } from './answer/document.ts';
+import type { Documents } from './answer/document.ts';
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { CodedMessage } from './error-code.ts';
@@ -10,6 +10,7 @@ import type { Lookups } from './lookups/lookup.ts';
 import type { Spending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
+import type { Value } from './value/value.ts';
 
 /**
  * The clock. Waits and deadlines use `now`, which is not affected if the system time is changed. `wallNow` is only compared with dates from
@@ -96,8 +97,13 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The decompressed body. */
   readonly body: Uint8Array;
-  /** Parses the body as XML or CSV; undefined unless the node reads bodies in one of these formats. */
-  readonly parse?: ParseDocument;
+  /** The charset of a body that does not state one, according to the flow; undefined for UTF-8. */
+  readonly charset?: string | undefined;
+  /**
+   * Returns the body as it was read as XML or CSV, or throws the Failure of reading it. It is undefined unless the node reads bodies in one
+   * of these formats.
+   */
+  readonly document?: () => Value | undefined;
   /** The file in which the body was saved, so that `body` is empty. It is undefined if the body was not saved. */
   readonly saved?: SavedFile;
   /** True if only the end of the connection marked the end of the body, so that the body might be cut off (RFC 9112, 8). */

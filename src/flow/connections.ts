@@ -73,6 +73,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     allowHttp,
     credits: options.credits,
     cost: options.cost,
+    charset: options.charset,
   };
 }
 

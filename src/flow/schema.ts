@@ -3,6 +3,7 @@ import { connectionAuth, mcpAuth } from '../core/auth/auth.ts';
 import { clientCertificateOption } from '../core/auth/client-certificate.ts';
 import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
+import { charset } from '../core/options/charset.ts';
 import { condition, expression, path } from '../core/options/expressions.ts';
 import { credentialName, fieldName, headers, name } from '../core/options/names.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
@@ -40,6 +41,7 @@ export const connectionSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe('allow http:// URLs to other machines'),
   credits: credits.default(1).describe('the credits that one request costs'),
   cost: path.optional().describe('the path of the real cost in the answer, such as $headers.x-credits-used'),
+  charset: charset.optional().describe('the charset of answers that do not state one, such as windows-1252 (default: utf-8)'),
 });
 
 const environmentVariable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');

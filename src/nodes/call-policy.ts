@@ -14,10 +14,12 @@ interface PolicyOptions {
   readonly rate?: number | undefined;
   readonly credits?: number | undefined;
   readonly cost?: string | undefined;
+  readonly charset?: string | undefined;
   readonly retry: Omit<z.output<typeof retry>, 'on'> & { readonly on: readonly (string | number)[] };
 }
 
-type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
+type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'> &
+  Partial<Pick<HttpConnection, 'charset'>>;
 
 /**
  * Returns the connection that a node refers to; undefined if it refers to none. If the flow has no such connection, reports the problem and
@@ -44,6 +46,7 @@ export function callPolicy(
     retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     retryOn,
     cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
+    charset: options.charset ?? connection?.charset,
     price: { credits, isStated: credits !== 1, connection: connection?.name },
   };
 }

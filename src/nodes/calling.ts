@@ -1,7 +1,7 @@
 import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } from '../core/action.ts';
 import type { Documents } from '../core/answer/document.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
-import { documentKind } from '../core/answer/response.ts';
+import { documentKind, readDocument } from '../core/answer/response.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
@@ -97,7 +97,7 @@ export class RequestCall implements Call<Accepted> {
     const { cache, accept } = this.#policy;
     if (!cache) return undefined;
     const restore = async (response: HttpResponse, context: AttemptContext) =>
-      accept(await withParser(response, this.#policy, context.documents), this.request, this.#record);
+      accept(await readable(response, this.#policy, context.documents), this.request, this.#record);
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
@@ -106,7 +106,7 @@ export class RequestCall implements Call<Accepted> {
     try {
       const request = this.#identified(context);
       const response = await sendRequest(request, context);
-      const answer = this.#policy.accept(await withParser(response, this.#policy, context.documents), request, this.#record);
+      const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record);
       if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
       return answer;
     } catch (error) {
@@ -157,15 +157,17 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
-/** Adds the parser for XML or CSV to a response if the node reads such documents. */
-export function withParser<Response extends ActionResponse>(
+/** Adds to a response what its readers need: the charset that the flow says, and the body if it is XML or CSV. */
+export function readable<Response extends ActionResponse>(
   response: Response,
-  { responseMode }: Pick<CallPolicy, 'responseMode'>,
+  { responseMode, charset }: Pick<CallPolicy, 'responseMode' | 'charset'>,
   documents: Documents,
 ): Response | Promise<Response> {
-  if (responseMode === undefined || 'kind' in response || response.body.length === 0) return response;
-  const kind = documentKind(response, responseMode);
-  return kind ? documents.load(kind).then((parse) => ({ ...response, parse })) : response;
+  if ('kind' in response || response.body.length === 0) return response;
+  const encoded = charset === undefined ? response : { ...response, charset };
+  const kind = responseMode && documentKind(response, responseMode);
+  if (!kind) return encoded;
+  return readDocument(encoded as HttpResponse, kind, documents).then((document) => ({ ...encoded, document }));
 }
 
 /** Returns the actual cost that a response states; undefined if the response has no non-negative number at the path `cost`. */

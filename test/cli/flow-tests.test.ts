@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { XMLParser } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
 import { readTestFile } from '../../src/flow/test-file/test-file.ts';
+import { parseXml } from '../../src/io/documents/xml.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 
 const flow = `nodes:
@@ -84,22 +84,23 @@ test('automate test --junit writes valid XML, even if test names contain special
   expect([code, stdout]).toEqual([1, expect.stringContaining('1 passed, 1 failed')]);
   const text = await place.read('report.xml');
   for (const forbidden of ['\u0001', '\u000b']) expect(text).not.toContain(forbidden);
-  const { testsuites } = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: '' }).parse(text);
-  expect(testsuites).toEqual({
-    tests: '2',
-    failures: '1',
-    testsuite: {
-      name: 'flow.test.yaml',
-      tests: '2',
-      failures: '1',
-      testcase: [
-        {
-          name: 'a customer who exists',
-          classname: 'flow.test.yaml',
-          failure: { message: 'row: name: expected "Bob", found "Ada"', '#text': 'row: name: expected "Bob", found "Ada"' },
-        },
-        { name: 'odd <&"> \u{1F600}', classname: 'flow.test.yaml' },
-      ],
+  expect(await parseXml(text, () => undefined)).toEqual({
+    testsuites: {
+      '@tests': '2',
+      '@failures': '1',
+      testsuite: {
+        '@name': 'flow.test.yaml',
+        '@tests': '2',
+        '@failures': '1',
+        testcase: [
+          {
+            '@name': 'a customer who exists',
+            '@classname': 'flow.test.yaml',
+            failure: { '@message': 'row: name: expected "Bob", found "Ada"', '#text': 'row: name: expected "Bob", found "Ada"' },
+          },
+          { '@name': 'odd <&"> \u{1F600}', '@classname': 'flow.test.yaml' },
+        ],
+      },
     },
   });
 });
@@ -257,17 +258,17 @@ describe('automate test with an invalid test file', () => {
     const place = await workplace({ ...files, 'vars.yaml': vars, 'd.test.yaml': ofVars });
     expect((await place.automate(['test', '--junit', 'report.xml'])).code).toBe(3);
     const text = await place.read('report.xml');
-    const { testsuites } = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: '' }).parse(text);
-    expect(testsuites).toMatchObject({ tests: '6', failures: '1', errors: '3' });
+    const { testsuites } = (await parseXml(text, () => undefined)) as { testsuites: { testsuite: { testcase: unknown[] }[] } };
+    expect(testsuites).toMatchObject({ '@tests': '6', '@failures': '1', '@errors': '3' });
     expect(testsuites.testsuite[0]).toMatchObject({
-      name: 'a.test.yaml',
-      tests: '1',
-      errors: '1',
-      testcase: { name: 'a.test.yaml', error: { message: 'a.test.yaml:2:1: unknown key "test"; did you mean "tests"?' } },
+      '@name': 'a.test.yaml',
+      '@tests': '1',
+      '@errors': '1',
+      testcase: { '@name': 'a.test.yaml', error: { '@message': 'a.test.yaml:2:1: unknown key "test"; did you mean "tests"?' } },
     });
-    expect(testsuites.testsuite[3].testcase[1]).toMatchObject({
-      name: 'two',
-      error: { message: expect.stringContaining('d.test.yaml:7:11: ') },
+    expect(testsuites.testsuite[3]?.testcase[1]).toMatchObject({
+      '@name': 'two',
+      error: { '@message': expect.stringContaining('d.test.yaml:7:11: ') },
     });
   });
 

@@ -77,7 +77,7 @@ describe('an XML response', () => {
   test.each([
     ['<a>\n  <b>\n</a>', 'line 3, column 1: expected closing tag'],
     ['<a/><b/>', 'line 1, column 5: a second root element begins'],
-    ['<a x=1/>', 'line 1, column 4: '],
+    ['<a x=1/>', 'line 1, column 6: '],
     ['<a>1 & 2</a>', 'line 1, column 6: '],
     ['nonsense', 'line 1, column 1: '],
   ])('fails the record if it is malformed: %j', async (body, message) => {

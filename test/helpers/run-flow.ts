@@ -110,7 +110,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     tools: options.tools ?? noTools,
     lookups: options.lookups ?? lookups,
     cache: createMemoryCache(clock),
-    documents: createDocuments(),
+    documents: createDocuments(clock),
     report: (event: Event) => void (options.forget || events.push(event)),
     uuidOf: (name: string) => `uuid of ${name}`,
     random: () => options.random ?? 0,

@@ -67,14 +67,15 @@ export async function testConnection(
 
 /** Sends a request and charges its credits to the connection. If the request fails, returns the failure instead of throwing it. */
 async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledger, http }: WiredPorts): Promise<HttpResponse | Failure> {
-  const { name } = connection;
+  const { name, charset } = connection;
   const refusal = ledger.hold(name);
   if (refusal) throw errorOf('credits', refusal);
-  const response = await http.send(request).catch((error: unknown) => {
+  const received = await http.send(request).catch((error: unknown) => {
     if (error instanceof Failure) return error;
     ledger.release(name);
     throw error instanceof LimitReached ? errorOf('credential', error) : error;
   });
+  const response = received instanceof Failure ? received : { ...received, charset };
   if (response instanceof Failure && !response.sent) ledger.release(name);
   else ledger.settle(name, costOfTest(connection, response));
   return response;

@@ -1,3 +1,4 @@
+import { textStart } from '../../core/answer/charset.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { ToolAnswer, ToolCall } from '../../core/tools/tools.ts';
@@ -29,7 +30,7 @@ function toolParts({ isError, body, text }: ToolAnswer): Omit<TestAnswer, 'reque
 
 function httpParts(response: HttpResponse, flow: string): Omit<TestAnswer, 'request'> {
   const { status } = response;
-  const text = new TextDecoder().decode(response.body);
+  const text = textStart(response, response.body.length);
   const type = response.header('content-type') ?? '';
   const json = /\bjson\b/i.test(type) || type === '' ? orUndefined(() => parseJson(text)) : undefined;
   const isWritable = json !== undefined && typeof json !== 'string' && !holdsDecimals(json);

@@ -139,9 +139,14 @@ function toResponse(answer: TestAnswer, clock: Clock): HttpResponse {
     status,
     headers,
     header,
-    body: Buffer.from(isText ? (body ?? '') : jsonOf(body)),
+    body: Buffer.from(isText ? markedText(body ?? '') : jsonOf(body)),
     endedByClose: false,
     retryAfterMs: retryAfterMs(status, header, clock.wallNow()),
     atMs: clock.now(),
   };
+}
+
+/** Returns text with a byte order mark if its charset matters: a test file is in UTF-8, whatever charset the answer or the flow states. */
+function markedText(text: string): string {
+  return /^[\0-\x7f]*$/.test(text) ? text : `\ufeff${text}`;
 }

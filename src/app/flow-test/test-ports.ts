@@ -19,7 +19,7 @@ export function createTestPorts(parts: TestHttpParts, report: (event: Event) => 
     lookups: createLateLookups(),
     ledger: freeLedger,
     cache: memoryCache(parts.clock),
-    documents: createDocuments(),
+    documents: createDocuments(parts.clock),
     spending: new RunSpending(undefined),
     report,
     uuidOf: createUuids('test'),

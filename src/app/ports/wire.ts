@@ -110,7 +110,7 @@ export function wire(options: WireOptions): WiredPorts {
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
-    documents: createDocuments(),
+    documents: createDocuments(clock),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,

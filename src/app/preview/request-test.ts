@@ -1,4 +1,5 @@
 import { type ActionRequest, type ActionResponse, gateOf, isLocal } from '../../core/action.ts';
+import { textStart } from '../../core/answer/charset.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -7,7 +8,7 @@ import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Gates } from '../../engine/gates.ts';
-import { costOf, sendRequest, withParser } from '../../nodes/calling.ts';
+import { costOf, readable, sendRequest } from '../../nodes/calling.ts';
 import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 import { asFailure, ChainMaker } from './chain-maker.ts';
@@ -93,7 +94,7 @@ export class RequestTest {
     let response: ActionResponse;
     try {
       const sent = await sendRequest(request, { http, tools, lookups, report: () => undefined });
-      response = await withParser(sent, action, documents);
+      response = await readable(sent, action, documents);
     } catch (error) {
       if (error instanceof Failure && error.sent) ledger.settle(node);
       else ledger.release(node);
@@ -194,6 +195,6 @@ function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse):
     return { body: readBody(response, responseMode, false) };
   } catch (error) {
     // The dots mark the body as cut off. Without them, half a secret at the end would not be masked.
-    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: asFailure(error) };
+    return { body: textStart(response, response.body.length) + (response.endedByClose ? '...' : ''), unread: asFailure(error) };
   }
 }

@@ -1,15 +1,28 @@
-import { isObject, type JsonObject, type Value } from '../value/value.ts';
+import { formatCount } from '../text/number.ts';
+import { isObject, type Value } from '../value/value.ts';
 import type { Path } from './path.ts';
 
-/** The formats of documents that a response can contain, besides JSON. */
-export type DocumentKind = 'xml' | 'csv';
-
-/** Parses the text of a document. Throws a DocumentError if the text is not a valid document. */
-export type ParseDocument = (text: string) => Value;
+/**
+ * The formats of documents that a response can contain, besides JSON. `rows` is CSV without a header, whose last row might be cut off.
+ */
+export type DocumentKind = 'xml' | 'csv' | 'rows';
 
 /** The parsers for documents. Each parser is loaded when the first response needs it. */
 export interface Documents {
-  load(kind: DocumentKind): Promise<ParseDocument>;
+  /**
+   * Parses the text of a document, in time that grows linearly with its length. Yields to the event loop in between. Rejects with a
+   * DocumentError if the text is not a valid document, or has more than `maxParts` parts.
+   */
+  parse(kind: DocumentKind, text: string): Promise<Value>;
+}
+
+/** Maximum number of elements or cells in a document. A hostile document of 10 MB could otherwise use gigabytes of memory. */
+export const maxParts = 1_000_000;
+
+/** Returns the error for a document with more than `maxParts` parts. */
+export function tooManyParts(parts: string): DocumentError {
+  const advice = 'request less at once, for example with paginate or with a filter in the URL';
+  return new DocumentError(`the answer has more than ${formatCount(maxParts)} ${parts}\n${advice}`);
 }
 
 /** The position of a mistake in a document. Line and column are 1-based. */
@@ -22,10 +35,13 @@ export interface TextPlace {
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
 
-  /** `isCutOff` is true if the text ends too early, so that the document is incomplete. */
+  /**
+   * `place` is undefined if the document as a whole is the mistake. `isCutOff` is true if the text ends too early, so that the document is
+   * incomplete.
+   */
   constructor(
     message: string,
-    readonly place: TextPlace,
+    readonly place?: TextPlace,
     readonly isCutOff = false,
   ) {
     super(message);
@@ -48,24 +64,21 @@ export function listsOn({ legs, root }: Path, isList = false): Steps[] {
 }
 
 /**
- * Wraps the values at these positions in lists if they are not lists already. In XML, a list with one element looks like a single element.
- * Changes the document in place, and returns it.
+ * Returns the document with the values at these positions wrapped in lists, if they are not lists already. In XML, a list with one element
+ * looks like a single element.
  */
 export function withLists(document: Value, places: readonly Steps[]): Value {
-  const holder: JsonObject = { document };
-  for (const place of [...places].sort((a, b) => a.length - b.length)) makeList(holder, 'document', place);
-  return holder.document as Value;
+  return [...places].sort((a, b) => a.length - b.length).reduce<Value>(withList, document);
 }
 
-function makeList(holder: JsonObject | Value[], key: string | number, [step, ...rest]: Steps): void {
-  const inside = holder as JsonObject;
-  const value = inside[key];
-  if (value === undefined) return;
-  if (step === undefined) {
-    if (!Array.isArray(value)) inside[key] = [value];
-  } else if (step === each) {
-    if (Array.isArray(value)) for (const index of value.keys()) makeList(value, index, rest);
-  } else if (Array.isArray(value) ? typeof step === 'number' : isObject(value) && Object.hasOwn(value, step)) {
-    makeList(value as JsonObject | Value[], step, rest);
+function withList(value: Value, [step, ...rest]: Steps): Value {
+  if (step === undefined) return Array.isArray(value) ? value : [value];
+  if (Array.isArray(value)) {
+    const elements = value.map((element, index) => (step === each || step === index ? withList(element, rest) : element));
+    return elements.some((element, index) => element !== value[index]) ? elements : value;
   }
+  if (typeof step !== 'string' || !isObject(value) || !Object.hasOwn(value, step)) return value;
+  const before = value[step] as Value;
+  const after = withList(before, rest);
+  return after === before ? value : { ...value, [step]: after };
 }

@@ -1,30 +1,32 @@
 import { Failure } from '../failure.ts';
 import type { HttpResponse } from '../ports.ts';
-import { decodeAll } from '../text/decode-all.ts';
 import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
-import { DocumentError, type DocumentKind, type ParseDocument } from './document.ts';
-
-/** The format in which a node reads bodies. `auto` follows the content type, and parses text as JSON if it looks like JSON. */
-export type ResponseMode = 'auto' | 'json' | 'xml' | 'csv' | 'text';
+import { decodedText, type Encoded, textStart } from './charset.ts';
+import { DocumentError, type DocumentKind, type Documents } from './document.ts';
 
 /**
- * Reads the body of a response as JSON, as text, or with the response's parser for XML or CSV; undefined if the body is empty. `needsJson`
- * is true if the map reads values inside the body, so that plain text is a failure. Throws a Failure if the body cannot be read (`parse`),
- * or was cut off (`network`).
+ * The format in which a node reads bodies. `auto` follows the content type, and parses text as JSON if it looks like JSON. `rows` is CSV
+ * without a header.
+ */
+export type ResponseMode = 'auto' | 'json' | 'text' | DocumentKind;
+
+/**
+ * Reads the body of a response as JSON or as text, or returns the XML or CSV that was read from it; undefined if the body is empty.
+ * `needsJson` is true if the map reads values inside the body, so that plain text is a failure. Throws a Failure if the body cannot be read
+ * (`parse`), or was cut off (`network`).
  */
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
-  const contentType = response.header('content-type') ?? '';
-  const kind = response.parse && documentKind(response, mode);
-  const text = decodedText(response, contentType, kind);
-  if (mode === 'text') return text;
+  if (response.document) return response.document();
   const announced = announcesJson(response, mode);
+  const isJson = announced || /^[^;]*json/i.test(response.header('content-type') ?? '');
+  const text = decodedText(response, isJson ? 'json' : 'text');
+  if (mode === 'text') return text;
   if (text.trim() === '') return undefined;
-  if (kind) return parsedDocument(response, kind, text);
   if (!announced && !/^\s*[[{"\-\dtfn]/.test(text)) return needsJson ? notJson(response, text) : text;
   try {
-    return parseJson(text);
+    return parseJson(isJson ? text : decodedText(response, 'json'));
   } catch (error) {
     if (announced || needsJson) return notJson(response, text, error as Error);
     return text;
@@ -38,8 +40,8 @@ export function announcesJson(response: HttpResponse, mode: ResponseMode): boole
 
 /** Returns the document format of a response; undefined for JSON and text. XHTML is treated as text, like HTML. */
 export function documentKind(response: HttpResponse, mode: ResponseMode): DocumentKind | undefined {
-  if (mode === 'xml' || mode === 'csv') return mode;
-  if (mode !== 'auto') return undefined;
+  if (mode === 'json' || mode === 'text') return undefined;
+  if (mode !== 'auto') return mode;
   const contentType = response.header('content-type');
   // Most responses are neither, and this check is faster than the following ones.
   if (contentType === undefined || !/xml|csv/i.test(contentType)) return undefined;
@@ -48,58 +50,36 @@ export function documentKind(response: HttpResponse, mode: ResponseMode): Docume
   return /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/.test(type) ? 'xml' : undefined;
 }
 
-const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV' };
+const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV', rows: 'CSV' };
 
 /**
- * Parses a document. Throws a Failure if the document is invalid. The failure is retryable if the connection closed before the document was
- * complete.
+ * Reads the body of a response as a document. Returns a function that returns its value, or throws the Failure if the document is not valid.
+ * So a node that does not use the body is not affected by its mistakes.
  */
-function parsedDocument({ parse, status, endedByClose }: HttpResponse, kind: DocumentKind, text: string): Value {
+export async function readDocument(response: HttpResponse, kind: DocumentKind, documents: Documents): Promise<() => Value | undefined> {
   try {
-    return (parse as ParseDocument)(text);
+    const text = decodedText(response, kind === 'xml' ? 'xml' : 'text');
+    const value = text.trim() === '' ? undefined : await documents.parse(kind, text);
+    return () => value;
   } catch (error) {
-    if (!(error instanceof DocumentError)) throw error;
-    const { line, column } = error.place;
-    const where = `line ${line}, column ${column}`;
-    if (error.isCutOff && endedByClose) {
-      const message = `the connection was closed in the middle of the ${documentNames[kind]} (${where})`;
-      throw new Failure('network', message, { status, retryable: true });
-    }
-    throw new Failure('parse', `the body is not valid ${documentNames[kind]}: ${where}: ${excerpt(error.message)}`, { status });
+    const failure = error instanceof Failure ? error : documentFailure(error as Error, kind, response);
+    return () => {
+      throw failure;
+    };
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
-function decodedText(response: HttpResponse, contentType: string, kind: DocumentKind | undefined): string {
-  const named = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1];
-  const charset = (kind === 'xml' ? xmlCharset(response.body, named) : named) ?? 'utf-8';
-  const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, response);
-  try {
-    return decodeAll(decoder, response.body);
-  } catch {
-    const found = `${response.body.length} bytes of ${contentType || 'no content type'}`;
-    throw new Failure('parse', `the body is not valid ${charset} (${found})`, { status: response.status });
-  }
-}
-
-/** Returns the charset of an XML document, as stated by its byte order mark, its content type or its XML declaration (RFC 7303, 3). */
-function xmlCharset(body: Uint8Array, named: string | undefined): string | undefined {
-  const [first, second] = body;
-  if (first === 0xfe && second === 0xff) return 'utf-16be';
-  if (first === 0xff && second === 0xfe) return 'utf-16le';
-  const start = new TextDecoder('latin1').decode(body.subarray(0, 200));
-  return named ?? /^(?:\xef\xbb\xbf)?<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)/.exec(start)?.[1];
-}
-
-function decoderOf(charset: string, contentType: string, { status }: HttpResponse): InstanceType<typeof TextDecoder> {
-  try {
-    return new TextDecoder(charset, { fatal: true });
-  } catch {
-    // The message repeats the charset exactly as the server wrote it. If it contains a secret, masking can then find the secret.
-    const named = /charset/i.test(contentType) ? `the charset of "${contentType}"` : `the encoding ${inQuotes(charset)} of its declaration`;
-    throw new Failure('parse', `the body cannot be read: ${named} is not supported`, { status });
-  }
+/** Returns the failure for a document that is not valid. It is retryable if the connection closed before the document was complete. */
+function documentFailure(error: Error, kind: DocumentKind, { status, endedByClose }: HttpResponse): Failure {
+  const name = documentNames[kind];
+  if (!(error instanceof DocumentError))
+    return new Failure('parse', `the body cannot be read as ${name}: ${excerpt(error.message)}`, { status });
+  const { message, place, isCutOff } = error;
+  if (!place) return new Failure('parse', message, { status });
+  const where = `line ${place.line}, column ${place.column}`;
+  return isCutOff && endedByClose
+    ? new Failure('network', `the connection was closed in the middle of the ${name} (${where})`, { status, retryable: true })
+    : new Failure('parse', `the body is not valid ${name}: ${where}: ${excerpt(message)}`, { status });
 }
 
 /** Throws a Failure because the text is not JSON. The failure is retryable if the connection closed before the JSON was complete. */
@@ -163,8 +143,8 @@ export function cleaned(text: string): string {
 }
 
 /** Returns the message for a response with an unsuccessful status. */
-export function answerMessage(response: Pick<HttpResponse, 'status' | 'body'>): string {
+export function answerMessage(response: Encoded & Pick<HttpResponse, 'status'>): string {
   // An excerpt shows fewer than 2,000 bytes, so the excerpt of a longer body still ends in three dots.
-  const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
+  const text = response.body.length === 0 ? '' : excerpt(textStart(response, 2000));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

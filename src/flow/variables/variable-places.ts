@@ -10,7 +10,7 @@ export type VariablePlace = 'url' | 'json' | 'value' | 'text' | 'setting';
 const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
-  ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
+  ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'charset', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
   ...['raw', 'output', 'schema', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
 ]);
 

@@ -1,129 +1,209 @@
-import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { DocumentError, type TextPlace } from '../../core/answer/document.ts';
+import { type SaxesAttributePlain, SaxesParser, type SaxesTagPlain } from 'saxes';
+import { DocumentError, maxParts, type TextPlace, tooManyParts } from '../../core/answer/document.ts';
+import type { Clock } from '../../core/ports.ts';
+import { formatCount } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 
 /** Maximum nesting depth of XML elements. */
 const maxDepth = 100;
 
-const textName = '#text';
-const cdataName = '#cdata';
-const attributesName = ':@';
+/** Maximum number of attributes of an element. The parser checks them all at once at the end of the tag. */
+const maxAttributes = 10_000;
 
-/** Prefix that is added to element names during parsing, because the parser rejects some names, such as `constructor`. */
-const mark = '.';
-
-/** An element, text or CDATA section as the parser returns it. Apart from the key for attributes, the object's only key is the name. */
-type Node = Readonly<Record<string, unknown>>;
-
-const parser = new XMLParser({
-  preserveOrder: true,
-  ignoreAttributes: false,
-  attributeNamePrefix: '@',
-  parseTagValue: false,
-  parseAttributeValue: false,
-  trimValues: false,
-  // The parser would also decode references such as `&amp;` in CDATA sections, where they are not references. So `decodeReferences` decodes
-  // them, in text and attributes only.
-  processEntities: false,
-  cdataPropName: cdataName,
-  textNodeName: textName,
-  // The parser calls this function twice for an empty element. The second time, the name already has the prefix.
-  transformTagName: (name) => (name.startsWith(mark) ? name : mark + name),
-  ignoreDeclaration: true,
-  ignorePiTags: true,
-  maxNestedTags: maxDepth + 1,
-});
+/** Number of characters that are parsed in one go, which takes a few ms. */
+const chunkLength = 65_536;
 
 /**
  * Parses XML text. An attribute becomes the field `@name`, and elements with the same name become a list. An element that contains only
- * text becomes a string. If it also contains other things, its text becomes the field `#text`. Throws a DocumentError if the text is not
- * valid XML.
+ * text becomes a string. If it also contains other things, its text becomes the field `#text`. Rejects with a DocumentError if the text is
+ * not valid XML, or has too many elements.
  */
-export function parseXml(written: string): Value {
-  const text = written.replace(/^\ufeff/, '');
-  refuseDoctype(text);
-  refuseInvalid(text);
-  refuseShape(text);
-  return contentOf(parser.parse(text) as Node[], {});
+export async function parseXml(text: string, turn: Clock['yieldIfLong']): Promise<Value> {
+  const parser = new DocumentParser(text);
+  // Many servers send empty lines before the XML declaration, although XML does not allow them.
+  for (let at = parser.start; at < text.length; at += chunkLength) {
+    parser.write(text.slice(at, at + chunkLength));
+    await turn();
+  }
+  return parser.result();
 }
 
-/** Throws a DocumentError if the text has a DOCTYPE. A DOCTYPE can define entities and refer to files, and no API needs one. */
-function refuseDoctype(text: string): void {
-  for (const { 0: found, index } of text.matchAll(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<!doctype/gi)) {
-    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not allowed', textPlace(text, index));
+/** An element whose end has not been read yet. */
+interface OpenElement {
+  /** The attributes and the child elements. */
+  readonly members: Map<string, Value>;
+  text: string;
+}
+
+/** Mistakes that many servers make, and that leave no doubt about the content. The characters stay as they are written. */
+const tolerated = new Set([
+  'disallowed character.',
+  'the string "]]>" is disallowed in char data.',
+  'undefined entity.',
+  'malformed character entity.',
+]);
+
+/** XML 1.1 is read by the rules of 1.0, because 1.1 would turn U+0085 and U+2028 into line breaks. */
+const options = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
+
+/** Builds the value of a document from the events of the parser. */
+class DocumentParser extends SaxesParser<typeof options> {
+  /** Position of the first character that is not a space. */
+  readonly start: number;
+  readonly #text: string;
+  /** The open elements. The first one contains the root element. */
+  readonly #open: OpenElement[] = [{ members: new Map(), text: '' }];
+  /** Number of elements, attributes, comments, sections and instructions so far. */
+  #parts = 0;
+  /** Position after the last of these parts. */
+  #partEnd = 0;
+  /** The name of the element that ended last. */
+  #ended = '';
+  #isEnding = false;
+
+  constructor(text: string) {
+    super(options);
+    // Programs on .NET write control characters as references, which XML 1.0 does not allow. The types do not declare this function.
+    Object.assign(this, { isChar: isCharacter });
+    this.#text = text;
+    this.start = Math.max(0, text.search(/\S/));
+    this.on('opentagstart', () => this.#begin());
+    this.on('attribute', (attribute) => this.#addAttribute(attribute));
+    this.on('opentag', () => this.#endPart());
+    this.on('closetag', (tag) => this.#end(tag));
+    this.on('text', (inside) => this.#addText(inside));
+    this.on('cdata', (inside) => this.#addText(inside, true));
+    this.on('comment', () => this.#countPart());
+    this.on('processinginstruction', () => this.#countPart());
+    this.on('xmldecl', () => this.#endPart());
+    this.on('doctype', () => this.fail('inappropriately located doctype declaration.'));
+  }
+
+  /** Ends the document, and returns its value. */
+  result(): Value {
+    this.#isEnding = true;
+    this.close();
+    return Object.fromEntries((this.#open[0] as OpenElement).members);
+  }
+
+  override fail(message: string): this {
+    // The parser would leave out a `<` in the value of an attribute.
+    if (tolerated.has(message) && this.#text[this.#at - 1] !== '<') return this;
+    throw this.#mistake(message);
+  }
+
+  /** Position of the next character in the text. */
+  get #at(): number {
+    return this.start + this.position;
+  }
+
+  #endPart(): void {
+    this.#partEnd = this.#at;
+  }
+
+  #countPart(): void {
+    if (++this.#parts > maxParts) throw tooManyParts('elements, attributes and comments');
+    this.#endPart();
+  }
+
+  #begin(): void {
+    const isSecond = this.#open.length === 1 && (this.#open[0] as OpenElement).members.size > 0;
+    if (isSecond) throw this.#error('a second root element begins', this.#tagStart());
+    if (this.#open.length > maxDepth) throw this.#error(`elements are nested more than ${maxDepth} deep`, this.#tagStart());
+    this.#countPart();
+    this.#open.push({ members: new Map(), text: '' });
+  }
+
+  #addAttribute({ name, value }: SaxesAttributePlain): void {
+    this.#countPart();
+    const { members } = this.#open.at(-1) as OpenElement;
+    if (members.set(`@${name}`, value).size > maxAttributes)
+      throw this.#error(`an element has more than ${formatCount(maxAttributes)} attributes`, this.#tagStart());
+  }
+
+  #addText(inside: string, isSection = false): void {
+    if (isSection) this.#countPart();
+    (this.#open.at(-1) as OpenElement).text += inside;
+  }
+
+  #end({ name }: SaxesTagPlain): void {
+    this.#endPart();
+    this.#ended = name;
+    const value = elementValue(this.#open.pop() as OpenElement);
+    const { members } = this.#open.at(-1) as OpenElement;
+    const before = members.get(name);
+    if (before === undefined) members.set(name, value);
+    else if (Array.isArray(before)) before.push(value);
+    else members.set(name, [before, value]);
+  }
+
+  #mistake(message: string): DocumentError {
+    const doctype = /[^<]*(?=<!doctype)/iy;
+    doctype.lastIndex = Math.max(this.start, this.#partEnd);
+    if (doctype.test(this.#text)) return this.#error('a DOCTYPE is not allowed', doctype.lastIndex);
+    const reference = this.#openReference();
+    if (reference !== undefined) return this.#error('expected a reference such as &amp;, found a single &', reference);
+    if (this.#isEnding) return this.#error(`expected ${expectedAtEnd(message)}, found the end of the text`, this.#text.length);
+    if (message === 'unexpected close tag.') {
+      const start = this.#tagStart();
+      return this.#error(`expected closing tag </${this.#ended}>, found ${this.#text.slice(start, this.#at)}`, start);
+    }
+    if (message === 'text data outside of root node.') return this.#error('expected an element, found text', this.#textStart());
+    const expected = message === 'malformed comment.' ? 'expected > after -- in a comment' : message.replace(/\.$/, '');
+    return this.#error(`${expected}, found ${JSON.stringify(this.#text[this.#at - 1])}`, this.#at - 1);
+  }
+
+  /**
+   * Returns the position of the `&` whose reference does not end, or ends with a `;` that does not belong to it. Undefined if there is no
+   * such reference, or if only its end might be missing because the text was cut off.
+   */
+  #openReference(): number | undefined {
+    const from = Math.max(this.#partEnd, this.#text.lastIndexOf(';', this.#at - 2) + 1);
+    const at = this.#text.indexOf('&', from);
+    const isOpen = at >= 0 && at < this.#at && !this.#text.slice(this.#partEnd, at).includes('<');
+    return isOpen && !(this.#isEnding && /^&#?\w*$/.test(this.#text.slice(at, at + 100))) ? at : undefined;
+  }
+
+  #tagStart(): number {
+    return this.#text.lastIndexOf('<', this.#at - 1);
+  }
+
+  #textStart(): number {
+    const from = Math.max(this.start, this.#partEnd);
+    return from + this.#text.slice(from).search(/\S/);
+  }
+
+  #error(message: string, index: number): DocumentError {
+    return new DocumentError(message, textPlace(this.#text, index), this.#isEnding);
   }
 }
 
-function refuseInvalid(text: string): void {
-  const result = XMLValidator.validate(text);
-  if (result === true) return;
-  const { msg, line, col = 1 } = result.err;
-  throw new DocumentError(lowerCased(msg.replace(/\.$/, '')), { line, column: col }, /^Unclosed tag|not closed/i.test(msg));
-}
-
-const markup = /<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<\?[\s\S]*?\?>|<(\/?)[^\s/>"'!?](?:[^>"']|"[^"]*"|'[^']*')*?(\/?)>/g;
-
-/**
- * Throws a DocumentError if elements are nested too deeply or there is a second root element. The validator overlooks a second root element
- * if the first is empty.
- */
-function refuseShape(text: string): void {
-  let depth = 0;
-  let roots = 0;
-  for (const { 1: closing, 2: empty, index } of text.matchAll(markup)) {
-    if (closing === undefined) continue;
-    if (closing === '/') depth--;
-    else if (depth === 0 && ++roots > 1) throw new DocumentError('a second root element begins', textPlace(text, index));
-    else if (++depth > maxDepth) throw new DocumentError(`elements are nested more than ${maxDepth} deep`, textPlace(text, index));
-    if (closing === '' && empty === '/') depth--;
-  }
-}
-
-function textPlace(text: string, index: number): TextPlace {
-  const lines = text.slice(0, index).split(/\r\n|\r|\n/);
-  return { line: lines.length, column: (lines.at(-1) as string).length + 1 };
-}
-
-function lowerCased(message: string): string {
-  return message.charAt(0).toLowerCase() + message.slice(1);
-}
-
-/** Returns an XML element's attributes and content as an object, or as a string if the element contains only text. */
-function contentOf(nodes: readonly Node[], attributes: Readonly<Record<string, string>>): Value {
-  const members = new Map<string, Value>(Object.entries(attributes).map(([name, value]) => [name, decodeReferences(value)]));
-  let text = '';
-  for (const node of nodes) {
-    const name = Object.keys(node).find((key) => key !== attributesName) as string;
-    if (name === textName) text += decodeReferences(String(node[name]));
-    else if (name === cdataName) text += (node[name] as Node[]).map((inside) => String(inside[textName])).join('');
-    else
-      addElement(members, name.slice(mark.length), contentOf(node[name] as Node[], (node[attributesName] ?? {}) as Record<string, string>));
-  }
+/** Returns an element's attributes and content as an object, or as a string if the element contains only text. */
+function elementValue({ members, text }: OpenElement): Value {
   const shown = text.trim();
   if (members.size === 0) return shown;
-  if (shown !== '') members.set(textName, shown);
+  if (shown !== '') members.set('#text', shown);
   return Object.fromEntries(members);
 }
 
-/** Adds a child element to the fields of its parent. If there already is a child with the same name, the field becomes a list. */
-function addElement(members: Map<string, Value>, name: string, value: Value): void {
-  const before = members.get(name);
-  if (before === undefined) members.set(name, value);
-  else if (Array.isArray(before)) before.push(value);
-  else members.set(name, [before, value]);
+/** Returns what the parser misses, according to its message, at the end of the text. */
+function expectedAtEnd(message: string): string {
+  if (message.startsWith('unclosed tag: ')) return `closing tag </${message.slice('unclosed tag: '.length)}>`;
+  return message.includes('root element') ? 'an element' : 'the end of a tag, comment or section';
 }
 
-const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+function isCharacter(code: number): boolean {
+  return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+}
 
-/**
- * Decodes XML's five predefined entities, such as `&amp;`, and character references, such as `&#38;`. All other references stay unchanged.
- */
-function decodeReferences(text: string): string {
-  if (!text.includes('&')) return text;
-  return text.replace(/&(?:(amp|lt|gt|quot|apos)|#(\d+)|#x([\da-f]+));/gi, (written, name, decimal, hex) => {
-    if (name !== undefined) return named[name] ?? written;
-    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
-    const isCharacter = code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
-    return isCharacter ? String.fromCodePoint(code) : written;
-  });
+function textPlace(text: string, index: number): TextPlace {
+  let line = 1;
+  let lineStart = 0;
+  for (let at = 0; at < index; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 0x0a && (code !== 0x0d || text.charCodeAt(at + 1) === 0x0a)) continue;
+    line++;
+    lineStart = at + 1;
+  }
+  return { line, column: index - lineStart + 1 };
 }

@@ -47,6 +47,11 @@ async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
 
 /** Creates the failure for a response whose status is outside 200 to 299. */
 export function statusFailure({ status, headers }: Response, body: Uint8Array): Failure {
-  const waitMs = retryAfterMs(status, (name) => headers.get(name) ?? undefined, Date.now());
-  return new Failure('http', answerMessage({ status, body }), { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });
+  const header = (name: string) => headers.get(name) ?? undefined;
+  const waitMs = retryAfterMs(status, header, Date.now());
+  return new Failure('http', answerMessage({ status, header, body }), {
+    status,
+    retryable: status === 429 || status >= 500,
+    retryAfterMs: waitMs,
+  });
 }

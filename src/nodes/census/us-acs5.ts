@@ -1,3 +1,4 @@
+import { textStart } from '../../core/answer/charset.ts';
 import { excerpt, readBody } from '../../core/answer/response.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
@@ -94,9 +95,9 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
 }
 
 /** Returns the title of the page if it says that the key is missing or invalid; undefined for any other response. */
-function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
-  if (!/html/i.test(header('content-type') ?? '')) return undefined;
-  return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(new TextDecoder().decode(body.subarray(0, 20_000)))?.[1];
+function titleOfKeyPage(response: HttpResponse): string | undefined {
+  if (!/html/i.test(response.header('content-type') ?? '')) return undefined;
+  return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(textStart(response, 20_000))?.[1];
 }
 
 type Row = ReadonlyMap<string, Value>;
@@ -109,7 +110,8 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
   if (known) return known;
   const table = readBody(response, 'json', true) ?? null;
   const isTable = Array.isArray(table) && table.length > 0 && table.every(Array.isArray);
-  if (!isTable) throw new Failure('answer', `expected a table of rows, found ${excerpt(bodyText(response))}`, { status: response.status });
+  if (!isTable)
+    throw new Failure('answer', `expected a table of rows, found ${excerpt(textStart(response, 2000))}`, { status: response.status });
   const [header = [], ...lines] = table as string[][];
   const rows = new Map(
     lines.map((line) => {
@@ -119,10 +121,6 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
   );
   tables.set(response.body, rows);
   return rows;
-}
-
-function bodyText({ body }: HttpResponse): string {
-  return new TextDecoder().decode(body.subarray(0, 2000));
 }
 
 function geoidOf(row: Row): string {

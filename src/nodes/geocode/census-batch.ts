@@ -1,4 +1,5 @@
-import { excerpt } from '../../core/answer/response.ts';
+import { textStart } from '../../core/answer/charset.ts';
+import { excerpt, readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { AddressParts } from '../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
@@ -30,6 +31,7 @@ export function censusBatch(
       const path = `/geocoder/${geographies ? 'geographies' : 'locations'}/addressbatch`;
       return { path, ...multipart(lines.join(''), dataOf(first as Fields)) };
     },
+    responseMode: 'rows',
     documents: (response) => documentsIn(response, geographies),
   };
 }
@@ -61,13 +63,13 @@ type Row = readonly [number: string, sent: string, status: string, ...more: stri
 
 /** Returns the documents for the complete rows in a response, keyed by row number. */
 function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
-  const text = new TextDecoder().decode(response.body);
-  if (/^\s*</.test(text)) {
-    const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
+  const start = textStart(response, 2000);
+  if (/^\s*</.test(start)) {
+    const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(start)}`;
     throw new Failure('parse', `expected CSV, found ${found}`, { status: response.status, retryable: true });
   }
-  const rows = csvRows(text) as unknown as Row[];
-  const last = /\n$/.test(text) ? undefined : rows.at(-1);
+  const rows = (readBody(response, 'rows', true) ?? []) as unknown as Row[];
+  const last = response.body.at(-1) === 0x0a ? undefined : rows.at(-1);
   return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
 }
 
@@ -94,16 +96,4 @@ function csvLine(cells: readonly string[]): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
   const quoted = cells.map((cell) => `"${cell.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('"', '""')}"`);
   return `${quoted.join(',')}\n`;
-}
-
-/** Splits CSV text into rows of cells. The last row might be cut off. */
-function csvRows(text: string): string[][] {
-  const rows: string[][] = [[]];
-  // Matches a cell with or without quotes, and the character after the cell.
-  for (const [, quoted, plain = '', end] of text.matchAll(/(?:"([^"]*(?:""[^"]*)*)"?|([^",\r\n]*))(,|\r?\n|$)/g)) {
-    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
-    if (end === '') break;
-    if (end !== ',') rows.push([]);
-  }
-  return rows.filter((row) => row.length > 1 || row[0] !== '');
 }

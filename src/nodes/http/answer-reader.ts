@@ -123,7 +123,7 @@ function neededBody(options: HttpOptions, parts: ReadParts, response: HttpRespon
   const isRead = rules?.names('body') || (mapping && (mapping.readsBody || announcesJson(response, mode)));
   if (isRead || needsJson || mapping?.needsJson || !['auto', 'text'].includes(mode)) {
     const body = readBody(response, mode, needsJson || (mapping?.needsJson ?? false));
-    const isXml = response.parse !== undefined && documentKind(response, mode) === 'xml';
+    const isXml = response.document !== undefined && documentKind(response, mode) === 'xml';
     return isXml && body !== undefined ? withLists(body, parts.lists) : body;
   }
   return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, answerModeOf(options)) : undefined;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, exactNumber } from '../../core/options/amounts.ts';
+import { charset } from '../../core/options/charset.ts';
 import { path } from '../../core/options/expressions.ts';
 import { fieldName, headers, name } from '../../core/options/names.ts';
 import { referencedFields } from '../../core/template/template.ts';
@@ -105,6 +106,9 @@ export const httpOptions = z.strictObject({
     .default('auto')
     .describe('how the body is read; auto follows the content type, and reads text that looks like JSON as JSON'),
   response: z.enum(['auto', 'json', 'text']).optional().describe('the older name of the option answer'),
+  charset: charset
+    .optional()
+    .describe("the charset of answers that do not state one, such as windows-1252 (default: the connection's, or utf-8)"),
   save: z
     .strictObject({
       to: z.string().describe('the path of the file, with {{field}}; missing folders are created'),

@@ -24,6 +24,7 @@ export function askServer(server: LookupServer, policy: Omit<CallPolicy, 'accept
       return results.answer(server.document([response], record as Fields), record as Fields, response);
     },
     credentials,
+    ...(batch?.responseMode && { responseMode: batch.responseMode }),
     maxCalls: calls,
     minCalls: calls,
     lookup: { label: results.label, isLocal: false, publicServer },

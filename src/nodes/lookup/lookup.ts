@@ -1,3 +1,4 @@
+import type { ResponseMode } from '../../core/answer/response.ts';
 import type { LookedUp } from '../../core/event.ts';
 import type { LookupDocument, LookupRequest } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
@@ -78,6 +79,8 @@ export interface LookupBatch {
   readonly size: number;
   /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
   keyOf?(fields: Fields): string;
+  /** The format of the responses; undefined for JSON and text. */
+  readonly responseMode?: ResponseMode;
   /** Returns the request for some records, which are keyed by their number in the request. */
   request(records: ReadonlyMap<number, Fields>): HttpRequest;
   /**

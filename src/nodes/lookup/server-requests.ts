@@ -1,3 +1,4 @@
+import { textStart } from '../../core/answer/charset.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { answerMessage, cleaned, excerpt } from '../../core/answer/response.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
@@ -127,8 +128,8 @@ function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'ret
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'" };
 
 /** Returns the text of an HTML page without its tags; undefined for any other body, and for a page without text. */
-function pageText({ body }: HttpResponse): string | undefined {
-  const page = new TextDecoder().decode(body.subarray(0, 20_000)).replace(/<(style|script)\b[\s\S]*?<\/\1>/gi, ' ');
+function pageText(response: HttpResponse): string | undefined {
+  const page = textStart(response, 20_000).replace(/<(style|script)\b[\s\S]*?<\/\1>/gi, ' ');
   if (!/^\s*</.test(page)) return undefined;
   // The title mostly repeats the text, so it is used only if the page contains no other text.
   return withoutTags(page.replace(/<head\b[\s\S]*?<\/head>/gi, ' ')) || withoutTags(page) || undefined;

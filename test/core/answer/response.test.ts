@@ -83,7 +83,11 @@ describe('a response body that should be JSON', () => {
     const body = Buffer.from('{"a":"\xff"}', 'latin1');
     for (const mode of ['auto', 'json', 'text'] as const) {
       expect(() => read({ type: 'application/json', mode, body })).toThrow(
-        expect.objectContaining({ kind: 'parse', message: 'the body is not valid utf-8 (9 bytes of application/json)' }),
+        expect.objectContaining({
+          kind: 'parse',
+          message:
+            'the body is not valid utf-8 (9 bytes of application/json)\nif it has a different charset, set it in the node or its connection: charset: windows-1252',
+        }),
       );
     }
   });

@@ -151,6 +151,6 @@ function countLineBreaks(cell: string): number {
  * Returns the complete cells of the row that was unfinished at the end of the text. They are in the parser's internal state, which its
  * types do not declare.
  */
-function openRow(parser: Parser): string[] {
+export function openRow(parser: Parser): string[] {
   return (parser as unknown as { state: { record: string[] } }).state.record;
 }

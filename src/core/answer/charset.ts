@@ -1,0 +1,85 @@
+import { Failure } from '../failure.ts';
+import type { HttpResponse } from '../ports.ts';
+import { decodeAll } from '../text/decode-all.ts';
+import { shortName } from '../text/suggest.ts';
+import { orUndefined } from '../value/value.ts';
+
+/** The parts of a response that its text is decoded from. */
+export type Encoded = Pick<HttpResponse, 'body' | 'header' | 'charset'>;
+
+type Decoder = InstanceType<typeof TextDecoder>;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Decodes a body. Many servers label JSON in UTF-8 with their default charset, such as iso-8859-1. So JSON is read as UTF-8 if it is valid
+ * UTF-8 and its label is a charset with one byte per character: text in such a charset is hardly ever valid UTF-8 by chance. Throws a Failure
+ * (`parse`) if the charset is unknown, or if the body contains bytes that are invalid in it.
+ */
+export function decodedText(response: HttpResponse, kind: 'json' | 'xml' | 'text'): string {
+  const { body, status } = response;
+  const contentType = response.header('content-type') ?? '';
+  const stated = statedCharset(response, kind === 'xml');
+  const charset = stated ?? response.charset ?? 'utf-8';
+  const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, status);
+  try {
+    const text = kind === 'json' && isOneByte(decoder) ? orUndefined(() => utf8.decode(body)) : undefined;
+    return text ?? decodeAll(decoder, body);
+  } catch {
+    const found = `${body.length} bytes of ${contentType || 'no content type'}`;
+    const advice =
+      stated === undefined ? '\nif it has a different charset, set it in the node or its connection: charset: windows-1252' : '';
+    throw new Failure('parse', `the body is not valid ${charset} (${found})${advice}`, { status });
+  }
+}
+
+/**
+ * Decodes the beginning of a body for a message: as UTF-8 if it is valid UTF-8, otherwise in its charset. Never throws, because bytes that
+ * cannot be decoded become U+FFFD.
+ */
+export function textStart(response: Encoded, maxBytes: number): string {
+  const start = response.body.subarray(0, maxBytes);
+  // With `stream`, a character that is cut off at the end is not an error.
+  const text = orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true }));
+  if (text !== undefined) return text;
+  const charset = statedCharset(response, true) ?? response.charset ?? 'utf-8';
+  return decodeAll(orUndefined(() => new TextDecoder(charset)) ?? new TextDecoder(), start);
+}
+
+/**
+ * Returns the charset that a response states in the body's byte order mark, in the content type or in the XML declaration (RFC 7303, 3);
+ * undefined if it states none.
+ */
+function statedCharset({ body, header }: Encoded, isXml: boolean): string | undefined {
+  const labelled = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(header('content-type') ?? '')?.[1];
+  return markedCharset(body) ?? labelled ?? (isXml ? declaredCharset(body) : undefined);
+}
+
+function markedCharset([first, second, third]: Uint8Array): string | undefined {
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xef && second === 0xbb && third === 0xbf ? 'utf-8' : undefined;
+}
+
+function declaredCharset(body: Uint8Array): string | undefined {
+  const start = new TextDecoder('latin1').decode(body.subarray(0, 200));
+  const declared = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(start)?.[1];
+  // A declaration that can be read byte by byte is not in UTF-16. Programs on .NET declare UTF-16 and send UTF-8.
+  return declared !== undefined && /^utf-?16/i.test(declared) ? 'utf-8' : declared;
+}
+
+function isOneByte({ encoding }: Decoder): boolean {
+  return /^(?:windows|iso-8859|koi8|ibm|mac|x-mac)/.test(encoding);
+}
+
+function decoderOf(charset: string, contentType: string, status: number): Decoder {
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch {
+    // The message repeats the charset exactly as the server wrote it. If it contains a secret, masking can then find the secret.
+    const named = /charset/i.test(contentType)
+      ? `the charset of "${contentType}"`
+      : `the encoding "${shortName(charset)}" of its declaration`;
+    throw new Failure('parse', `the body cannot be read: ${named} is not supported`, { status });
+  }
+}
