@@ -38,13 +38,13 @@ export class SparseFields extends Map<string, Value> {
   }
 
   /** The fields that have been set, in the order in which they were set. */
-  filled(): MapIterator<[string, Value]> {
+  ownFields(): MapIterator<[string, Value]> {
     return super.entries();
   }
 
   copy(): SparseFields {
     const copy = new SparseFields(this.columns);
-    for (const [name, value] of this.filled()) copy.set(name, value);
+    for (const [name, value] of this.ownFields()) copy.set(name, value);
     return copy;
   }
 
@@ -79,7 +79,7 @@ export class SparseFields extends Map<string, Value> {
       const value = super.get(name);
       yield [name, value === undefined ? '' : value];
     }
-    for (const field of this.filled()) if (!this.columns.has(field[0])) yield field;
+    for (const field of this.ownFields()) if (!this.columns.has(field[0])) yield field;
   }
 
   override *keys(): Generator<string, undefined> {
@@ -101,7 +101,7 @@ export class SparseFields extends Map<string, Value> {
 
 /** Returns the fields that can be other than an empty string. */
 export function filledFields(fields: Fields): Iterable<readonly [string, Value]> {
-  return fields instanceof SparseFields ? fields.filled() : fields;
+  return fields instanceof SparseFields ? fields.ownFields() : fields;
 }
 
 /** Returns the fields with these names, in the order of the record. */
@@ -109,7 +109,7 @@ export function pickedFields(fields: Fields, names: ReadonlySet<string>): Fields
   if (!(fields instanceof SparseFields)) return new Map([...fields].filter(([name]) => names.has(name)));
   const { columns } = fields;
   const inTable = [...names].filter((name) => columns.has(name)).sort((one, other) => (columns.get(one) ?? 0) - (columns.get(other) ?? 0));
-  const others = [...fields.filled()].filter(([name]) => names.has(name) && !columns.has(name));
+  const others = [...fields.ownFields()].filter(([name]) => names.has(name) && !columns.has(name));
   return new Map([...inTable.map((name) => [name, fields.get(name) as Value] as const), ...others]);
 }
 

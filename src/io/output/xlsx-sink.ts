@@ -196,7 +196,7 @@ class ColumnKinds {
 
   add(row: readonly OpenCell[]): void {
     const kinds = this.#kinds;
-    if (kinds) for (const [column, cell] of row.entries()) kinds[column] = (kinds[column] ?? 0) | kindOf(cell);
+    if (kinds) for (const [column, cell] of row.entries()) kinds[column] = (kinds[column] ?? 0) | kindBit(cell);
     else this.#kinds = row.map(() => (this.#isText ? kindBits.text : 0));
   }
 
@@ -212,7 +212,7 @@ class ColumnKinds {
   }
 }
 
-function kindOf(cell: OpenCell): number {
+function kindBit(cell: OpenCell): number {
   if (cell === '') return 0;
   if (typeof cell === 'string') return kindBits.text;
   return typeof cell === 'boolean' ? kindBits.boolean : kindBits.number;

@@ -45,7 +45,7 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
   const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));
   const cells = (fields: Fields) => columns.map((name) => cellOf(fields.get(name)));
   const sparseRow = (fields: SparseFields) => {
-    const filled = [...fields.filled()].map(([name, value]) => ({ at: positions.get(name) ?? -1, text: cellOf(value) }));
+    const filled = [...fields.ownFields()].map(([name, value]) => ({ at: positions.get(name) ?? -1, text: cellOf(value) }));
     const [row, end] = filled
       .filter(({ at }) => at >= 0)
       .sort((one, other) => one.at - other.at)

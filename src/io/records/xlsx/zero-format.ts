@@ -23,10 +23,10 @@ export function zeroFormatOf(code: string): ZeroFormat | undefined {
 }
 
 function sectionOf(tokens: readonly string[]): Section {
-  const condition = tokens.map(conditionOf).find((found) => found !== undefined);
+  const condition = tokens.map(bracketCondition).find((found) => found !== undefined);
   const texts = [''];
   for (const token of tokens) {
-    const text = token === '0' ? '' : literalOf(token);
+    const text = token === '0' ? '' : shownText(token);
     if (text === undefined) return { accepts: condition, texts: undefined };
     if (token === '0') texts.push('');
     else texts[texts.length - 1] += text;
@@ -35,7 +35,7 @@ function sectionOf(tokens: readonly string[]): Section {
 }
 
 /** Returns the text that a part of a format code shows; undefined for a part that is not a literal, such as `#`. */
-function literalOf(token: string): string | undefined {
+function shownText(token: string): string | undefined {
   if (token.length === 1) return /[\0a-z#?.,%/@"\\_*[\]]/i.test(token) ? undefined : token;
   if (token.startsWith('"')) return token.slice(1, -1);
   if (token.startsWith('\\')) return token.slice(1);
@@ -44,7 +44,7 @@ function literalOf(token: string): string | undefined {
   const symbol = /^\[\$([^\]-]*)/.exec(token)?.[1];
   if (symbol !== undefined) return symbol;
   const isColor = /^\[(?:black|blue|cyan|green|magenta|red|white|yellow|color ?\d+)\]$/i.test(token);
-  return isColor || conditionOf(token) ? '' : undefined;
+  return isColor || bracketCondition(token) ? '' : undefined;
 }
 
 const comparisons: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
@@ -56,7 +56,7 @@ const comparisons: Readonly<Record<string, (value: number, limit: number) => boo
   '<>': (value, limit) => value !== limit,
 };
 
-function conditionOf(token: string): Section['accepts'] {
+function bracketCondition(token: string): Section['accepts'] {
   const [, sign = '', limit] = /^\[([<>=]{1,2})(-?\d+(?:\.\d+)?)\]$/.exec(token) ?? [];
   const compare = comparisons[sign];
   return compare && ((value) => compare(value, Number(limit)));
