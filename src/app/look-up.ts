@@ -4,6 +4,7 @@ import type { LookupDocument } from '../core/lookups/lookup.ts';
 import type { Step } from '../core/node.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
+import type { SessionOptions } from '../core/run-options.ts';
 import type { JsonObject } from '../core/value/value.ts';
 import { Gates } from '../engine/gates.ts';
 import { compile } from '../flow/compile.ts';
@@ -13,7 +14,7 @@ import { findSaved } from './connections/saved-connections.ts';
 import type { Messages } from './messages.ts';
 import { dataFolder } from './ports/late-lookups.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
-import { openSession, type SessionOptions, useOf } from './session.ts';
+import { openSession, useOf } from './session.ts';
 
 /** A lookup that a command makes, such as `geocode`. It runs one node for one record. */
 export interface OneLookup {

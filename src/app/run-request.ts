@@ -3,6 +3,7 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
+import type { RunOptions } from '../core/run-options.ts';
 import type { Gates } from '../engine/gates.ts';
 import type { FoundFailures } from '../io/journal/failed-list.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
@@ -16,7 +17,6 @@ import type { OutputPlan } from './output/output-plan.ts';
 import { statesPrice } from './ports/run-ledger.ts';
 import type { RunProgress } from './progress/run-progress.ts';
 import type { EventsFile } from './report/events-file.ts';
-import type { RunOptions } from './run-options.ts';
 import type { Session, SessionParts } from './session.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
 

@@ -3,7 +3,8 @@ import { InvalidArgumentError } from 'commander';
 import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Concurrency } from '../core/options/amounts.ts';
-import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
+import type { MaxErrors } from '../core/run-options.ts';
+import { maxErrorsOf } from '../engine/failure-limits.ts';
 import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
 
 /** Returns a parser for whole numbers that are at least `least`. */

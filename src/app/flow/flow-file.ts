@@ -9,6 +9,7 @@ import { FlowError, type Problem } from '../../core/failure.ts';
 import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
+import type { GivenVariables, InputOptions } from '../../core/run-options.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compile } from '../../flow/compile.ts';
 import type { VariableChoice } from '../../flow/variables/variables.ts';
@@ -21,7 +22,7 @@ import { statOf } from '../../io/files/stat.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { envOf } from '../env.ts';
-import { columnsOf, type InputOptions } from '../input/input.ts';
+import { columnsOf } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 
 /**
@@ -29,9 +30,6 @@ import { dataFolder } from '../ports/late-lookups.ts';
  * handlers, so that Ctrl+C would not work.
  */
 const maxEvaluationMs = 1000;
-
-/** Values that the user or a caller sets for variables, in the order in which they are set. */
-export type GivenVariables = readonly (readonly [name: string, value: string])[];
 
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { RunOptions } from '../../core/run-options.ts';
 import { fullPath, realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
@@ -6,7 +7,6 @@ import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
 import { filesFolder } from '../input/files-folder.ts';
-import type { RunOptions } from '../run-options.ts';
 import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 

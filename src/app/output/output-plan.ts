@@ -1,5 +1,6 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { invalidOption } from '../../core/failure.ts';
+import type { OutputOptions } from '../../core/run-options.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
@@ -26,14 +27,6 @@ export interface OutputPlan {
  */
 export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
   return !isStreamed && format.kind !== 'xlsx';
-}
-
-/** The options that determine where a run's output is written. */
-export interface OutputOptions {
-  readonly in: string;
-  readonly out: string;
-  readonly outFormat?: string;
-  readonly errors?: string;
 }
 
 /**

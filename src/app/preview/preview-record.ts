@@ -4,6 +4,7 @@ import { AutomateError, errorOf } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import type { SessionOptions } from '../../core/run-options.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { Gates } from '../../engine/gates.ts';
@@ -13,7 +14,7 @@ import { filesFolder, refuseWithoutFolder } from '../input/files-folder.ts';
 import type { Messages } from '../messages.ts';
 import { statesPrice } from '../ports/run-ledger.ts';
 import type { WiredPorts } from '../ports/wire.ts';
-import { openSession, type SessionOptions, type SessionParts, useOf } from '../session.ts';
+import { openSession, type SessionParts, useOf } from '../session.ts';
 import type { Preview } from './preview.ts';
 import { RequestTest, type RequestTestOptions } from './request-test.ts';
 

@@ -1,8 +1,9 @@
 import type { Plan } from '../../core/plan.ts';
+import type { SetFields } from '../../core/run-options.ts';
 import type { Format } from '../../io/records/format.ts';
 import type { RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { compileFlow, type FlowFileOptions } from '../flow/flow-file.ts';
-import { type SetFields, withSetFields } from '../flow/set-fields.ts';
+import { withSetFields } from '../flow/set-fields.ts';
 import { isTable } from '../input/input.ts';
 import type { OpenRun } from '../run-request.ts';
 import { version } from '../version.ts';

@@ -1,10 +1,10 @@
 import { allSteps, dataFilesOf, type Plan, usesFiles } from '../../core/plan.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { isRemote } from '../../core/tools/tools.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import type { Children } from '../../io/workers/children.ts';
 import type { Messages } from '../messages.ts';
-import type { RunOptions } from '../run-options.ts';
 import type { OpenQueue, QueueOptions } from './open-queue.ts';
 
 /** The settings for the workers that process the runs of a server. */

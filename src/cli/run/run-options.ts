@@ -1,4 +1,4 @@
-import type { InputOptions } from '../../app/input/input.ts';
+import type { InputOptions } from '../../core/run-options.ts';
 import { concurrencyArgument, duration, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import {

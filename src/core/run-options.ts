@@ -1,10 +1,4 @@
-import type { Concurrency } from '../core/options/amounts.ts';
-import type { MaxErrors } from '../engine/failure-limits.ts';
-import type { GivenVariables } from './flow/flow-file.ts';
-import type { SetFields } from './flow/set-fields.ts';
-import type { InputOptions } from './input/input.ts';
-import type { OutputOptions } from './output/output-plan.ts';
-import type { SessionOptions } from './session.ts';
+import type { Concurrency } from './options/amounts.ts';
 
 /** The options of a run. Each has the meaning of the `automate run` option with the same name. */
 export interface RunOptions extends InputOptions, OutputOptions, StartOptions, ReportOptions, SessionOptions {
@@ -56,3 +50,52 @@ export interface ReportOptions {
   readonly summary?: string;
   readonly report?: string;
 }
+
+/** Options that select the input. */
+export interface InputOptions {
+  /** A file, or `-` for stdin. */
+  readonly in: string;
+  /** Further files with the same columns, read after `in`; undefined for a single input. */
+  readonly moreIn?: readonly string[];
+  readonly inFormat?: string;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  /** The path inside a JSON object to the list of records. */
+  readonly records?: string;
+  /** The name of the sheet to read in an Excel workbook. */
+  readonly sheet?: string;
+  /** True for a run without input, which processes a single record without fields. */
+  readonly noInput?: boolean;
+  /** Maximum size of a record in bytes; undefined to use the default of the file reader. */
+  readonly maxRecordBytes?: number;
+}
+
+/** The options that determine where a run's output is written. */
+export interface OutputOptions {
+  readonly in: string;
+  readonly out: string;
+  readonly outFormat?: string;
+  readonly errors?: string;
+}
+
+/** Settings for the requests that a session sends. */
+export interface SessionOptions {
+  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
+  readonly env?: string | undefined;
+  /** A file with certificate authorities to trust in addition to the default ones. */
+  readonly cacert?: string | undefined;
+  readonly allowHttp?: boolean | undefined;
+  /** The folder for files that flows send and save; undefined to use the input's folder. */
+  readonly files?: string | undefined;
+  /** Maximum number of credits that the session may spend; undefined if there is no limit. */
+  readonly maxCredits?: number | undefined;
+}
+
+/** Values that the user or a caller sets for variables, in the order in which they are set. */
+export type GivenVariables = readonly (readonly [name: string, value: string])[];
+
+/** The fields that `--set` adds to every record, in the order of the options. */
+export type SetFields = readonly (readonly [name: string, value: string])[];
+
+/** The maximum number of failed records, either as a count or as a share of the finished records. */
+export type MaxErrors = { readonly count: number } | { readonly share: number };
