@@ -169,8 +169,7 @@ export class RunPart {
     return {
       messages: this.#messages,
       gates,
-      children: workers?.children,
-      queue: workers?.queue,
+      workers: workers?.forRun(),
       routes,
       key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
       event: (event) => this.#report(event),
