@@ -1,5 +1,4 @@
 import type { Trace } from '../core/action.ts';
-import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
@@ -13,9 +12,9 @@ import type { Source } from '../io/records/readers/source.ts';
 import type { Messages } from './messages.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
-import { statesPrice } from './ports/run-ledger.ts';
 import type { RunProgress, WorkerFigures } from './progress/run-progress.ts';
 import type { EventsFile } from './report/events-file.ts';
+import type { NextStep, RunTexts } from './report/reported-run.ts';
 import type { Session, SessionParts } from './session.ts';
 
 /** A flow that has been checked, with everything needed to run it over an input. */
@@ -50,19 +49,9 @@ export interface EndedRun {
 }
 
 /** Texts about a run that only the command-line interface can provide. */
-export interface RunWords {
-  /** The command line that started the run. */
-  readonly command: string;
+export interface RunWords extends RunTexts {
   /** Returns the suggested next steps, each with a command line to copy. */
   next(ended: EndedRun): readonly NextStep[];
-  /** Returns the message for an error or another reason that ended the run early, together with a remedy. */
-  message(reason: CodedMessage): string;
-}
-
-/** A suggested next step, with a command line to copy. */
-export interface NextStep {
-  readonly why: string;
-  readonly command: string;
 }
 
 /** Describes a queued run that waits because no worker can process it. */
@@ -151,9 +140,4 @@ export interface ClaimedRun {
   readonly request: RunRequest;
   readonly claim: Claim;
   readonly source: Source;
-}
-
-/** True if the user should see credits, because they are limited or the flow states a price. */
-export function showsCredits({ session: { ledger }, request: { plan } }: OpenRun): boolean {
-  return ledger.isLimited || statesPrice(plan);
 }

@@ -1,7 +1,41 @@
 import { hostname } from 'node:os';
-import type { OpenRun } from '../run-request.ts';
+import type { ReportedRun } from '../report/reported-run.ts';
 import { version } from '../version.ts';
-import type { QueuedRun, QueueStatus } from '../workers/queue-status.ts';
+
+/** The state of a queued run: `waiting` if no worker can process it, `orphaned` if its coordinator has sent no heartbeat for 15 s. */
+export type QueuedRunState = 'running' | 'waiting' | 'stopping' | 'orphaned';
+
+/** The status of a queued run. */
+export interface QueuedRun {
+  readonly run: string;
+  readonly flow: string;
+  readonly state: QueuedRunState;
+  readonly started: string;
+  readonly version: string;
+  readonly coordinator: { readonly host: string; readonly pid: number; readonly alive: boolean };
+  readonly records: { readonly read: number; readonly written: number; readonly failed: number; readonly open: number };
+  /** For all runs of the queue: how many units (groups of records) wait for a worker, and how many a worker has taken. */
+  readonly units: { readonly waiting: number; readonly active: number };
+  readonly credits: number;
+}
+
+/** A worker that is alive and takes records from the queue. */
+export interface QueuedWorker {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly units: number;
+  readonly records: number;
+  readonly problems: readonly { readonly run: string; readonly problem: string }[];
+}
+
+/** The status of a queue, with all runs and workers. */
+export interface QueueStatus {
+  readonly queue: string;
+  readonly runs: readonly QueuedRun[];
+  readonly workers: readonly QueuedWorker[];
+}
 
 /**
  * The status of a run in this process. `units` counts the units (groups of records) that workers take from a queue. Undefined for a run
@@ -18,19 +52,19 @@ export interface ProcessStatus {
 }
 
 /** Returns the number of records that were read and are not finished yet. */
-export function openCount({ progress: { tally, reading } }: OpenRun): number {
+export function openCount({ progress: { tally, reading } }: ReportedRun): number {
   return Math.max(0, reading.records - tally.read);
 }
 
 /** Returns a run's counts of records, and the credits that it has spent. */
-export function recordCounts(run: OpenRun): RunStatus['records'] & { readonly credits: number } {
+export function recordCounts(run: ReportedRun): RunStatus['records'] & { readonly credits: number } {
   const { progress, session } = run;
   const { written, failed } = progress.tally;
   return { read: progress.reading.records, written, failed, open: openCount(run), credits: session.ports.credits() };
 }
 
 /** Returns the status of a run in this process. `queued` is the run's state in its queue; undefined without a queue. */
-export function runStatus(run: OpenRun, queued: QueuedRun | undefined): RunStatus {
+export function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
   const { request, progress } = run;
   const { credits, ...records } = recordCounts(run);
   return {
