@@ -1,6 +1,8 @@
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import { name as nameShape } from '../core/options/names.ts';
-import { defaultEnv } from '../io/credentials/secret.ts';
+
+/** The name of the environment that is used if the user specifies none. */
+export const defaultEnv = 'default';
 
 /**
  * Returns the environment whose secrets are used: `env`, or else the variable AUTOMATE_ENV, or else `default`. Throws an AutomateError

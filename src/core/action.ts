@@ -1,6 +1,6 @@
 import type { Call } from './call.ts';
 import type { Failure } from './failure.ts';
-import type { LookupAnswer, LookupRequest } from './lookups/lookup.ts';
+import type { LookupAnswer, LookupRequest } from './lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';

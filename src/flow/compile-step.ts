@@ -103,7 +103,6 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     takesFiles: !compilation.withoutFiles,
     allowHosts,
     literalOrigins,
-    category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },
     isCell,
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });

@@ -7,7 +7,6 @@ import type { CommandSecrets } from '../../io/credentials/command-secrets.ts';
 import { credentialVariable, findInEnvironment, variableText, variableWith } from '../../io/credentials/environment.ts';
 import {
   credentialProblem,
-  defaultEnv,
   elsewhereText,
   expiryWarning,
   type Finding,
@@ -18,7 +17,7 @@ import {
   textsToMask,
 } from '../../io/credentials/secret.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
-import { envOf } from '../env.ts';
+import { defaultEnv, envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { CredentialStore } from '../ports/credential-store.ts';
 

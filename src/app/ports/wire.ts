@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Event } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { SaveNames } from '../../core/files/transfer.ts';
-import type { Lookups } from '../../core/lookups/lookup.ts';
+import type { Lookups } from '../../core/lookup.ts';
 import type { Cache, Clock, Ledger, Ports } from '../../core/ports.ts';
 import type { Tools } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../../io/auth/browser.ts';

@@ -2,7 +2,7 @@ import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { FormPart } from '../../core/files/transfer.ts';
-import type { LookupRequest } from '../../core/lookups/lookup.ts';
+import type { LookupRequest } from '../../core/lookup.ts';
 import type { Action } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';

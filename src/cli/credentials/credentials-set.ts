@@ -1,3 +1,4 @@
+import { defaultEnv } from '../../app/env.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { hide } from '../../app/flow/flow-secrets.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
@@ -6,7 +7,7 @@ import { credentialName } from '../../core/options/names.ts';
 import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
-import { defaultEnv, type StoredCredential } from '../../io/credentials/secret.ts';
+import type { StoredCredential } from '../../io/credentials/secret.ts';
 import type { StoreOptions } from '../../io/credentials/store-secret.ts';
 import { envWords } from '../advice.ts';
 import { findAsker } from '../ask.ts';

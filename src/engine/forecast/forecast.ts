@@ -2,7 +2,7 @@ import type { ActionRequest } from '../../core/action.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Lookups } from '../../core/lookups/lookup.ts';
+import type { Lookups } from '../../core/lookup.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
