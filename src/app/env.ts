@@ -1,8 +1,6 @@
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import { name as nameShape } from '../core/options/names.ts';
-
-/** The name of the environment that is used if the user specifies none. */
-export const defaultEnv = 'default';
+import { defaultEnv } from '../core/run-options.ts';
 
 /**
  * Returns the environment whose secrets are used: `env`, or else the variable AUTOMATE_ENV, or else `default`. Throws an AutomateError

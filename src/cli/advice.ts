@@ -1,7 +1,7 @@
-import { defaultEnv } from '../app/env.ts';
 import type { CodedMessage, ConnectionSetting, ErrorCode, ErrorDetails, InputHint } from '../core/error-code.ts';
 import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
+import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/shell-word.ts';
 import { variableText } from '../io/credentials/environment.ts';
 

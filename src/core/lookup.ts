@@ -1,4 +1,3 @@
-import type { ActionRequest } from './action.ts';
 import type { JsonObject } from './value/value.ts';
 
 /** A request that is answered from local data, without a server, rate limit or retries. */
@@ -32,15 +31,4 @@ export interface Completion<Request> {
   readonly sought: string;
   /** Returns the complete request; undefined if nothing was found, so that no request is sent. */
   request(found: JsonObject): Request | undefined;
-}
-
-/** True for a request that needs the answer of a lookup before it can be sent. */
-export function isIncomplete(request: ActionRequest): boolean {
-  return 'completion' in request && request.completion !== undefined;
-}
-
-/** Completes a request with the answer of its lookup. Returns undefined if the lookup found nothing. */
-export async function completed(request: ActionRequest, lookups: Lookups): Promise<ActionRequest | undefined> {
-  const completion = 'completion' in request ? request.completion : undefined;
-  return completion ? completion.request((await lookups.find(completion.lookup)).body) : request;
 }

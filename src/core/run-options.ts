@@ -99,3 +99,6 @@ export type SetFields = readonly (readonly [name: string, value: string])[];
 
 /** The maximum number of failed records, either as a count or as a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
+
+/** The name of the environment that is used if the user specifies none. */
+export const defaultEnv = 'default';

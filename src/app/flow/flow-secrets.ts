@@ -1,6 +1,7 @@
 import type { CodedMessage, LoginPlace } from '../../core/error-code.ts';
 import { AutomateError, errorOf, FlowError, LimitReached, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { orRefusal } from '../../io/credentials/backend.ts';
 import type { CommandSecrets } from '../../io/credentials/command-secrets.ts';
@@ -17,7 +18,7 @@ import {
   textsToMask,
 } from '../../io/credentials/secret.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
-import { defaultEnv, envOf } from '../env.ts';
+import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { CredentialStore } from '../ports/credential-store.ts';
 

@@ -1,8 +1,7 @@
-import { type ActionRequest, type ActionResponse, gateOf, isLocal } from '../../core/action.ts';
+import { type ActionRequest, type ActionResponse, completed, gateOf, isLocal } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import { completed } from '../../core/lookup.ts';
 import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';

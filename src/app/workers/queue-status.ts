@@ -1,6 +1,6 @@
 import { deadMs } from '../../io/queue/queue-units.ts';
 import { type RunProblem, seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
-import type { QueuedRun, QueuedWorker, QueueStatus } from '../metrics/run-status.ts';
+import type { QueuedRun, QueuedWorker, QueueStatus } from '../metrics/queued-run.ts';
 import type { OpenQueue } from './open-queue.ts';
 
 /** Reads the runs and workers of a queue from Redis. */

@@ -1,9 +1,9 @@
-import { defaultEnv } from '../../app/env.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { hide } from '../../app/flow/flow-secrets.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';

@@ -1,7 +1,8 @@
 import type { ActionRequest } from '../../core/action.ts';
+import { completed } from '../../core/action.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import { completed, type Lookups } from '../../core/lookup.ts';
+import type { Lookups } from '../../core/lookup.ts';
 import { type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';

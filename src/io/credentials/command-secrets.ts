@@ -1,6 +1,6 @@
-import { defaultEnv } from '../../app/env.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type RenewalSource, Renewals } from '../auth/renewals.ts';
 import { createRedactor } from '../secrets/redact.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';

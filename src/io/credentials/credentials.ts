@@ -1,5 +1,5 @@
-import { defaultEnv } from '../../app/env.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type BackendName, orRefusal } from './backend.ts';
 import { type CredentialContext, findSecrets } from './lookup.ts';
 import { accountOf, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';

@@ -1,6 +1,6 @@
-import { defaultEnv } from '../../app/env.ts';
 import type { CodedMessage, CredentialRemedy } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
 import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';

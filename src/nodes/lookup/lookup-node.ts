@@ -1,5 +1,5 @@
+import { completed, isIncomplete } from '../../core/action.ts';
 import { compileMapping } from '../../core/answer/mapping.ts';
-import { completed, isIncomplete } from '../../core/lookup.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import { type BuildContext, type Node, type NodeContext, Unasked } from '../../core/node.ts';

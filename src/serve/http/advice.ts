@@ -1,6 +1,6 @@
-import { defaultEnv } from '../../app/env.ts';
 import { type CodedMessage, detailsOf, type ErrorCode, type ErrorDetails, type InputHint } from '../../core/error-code.ts';
 import { FlowError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { variableText } from '../../io/credentials/environment.ts';
 
