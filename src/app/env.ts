@@ -1,6 +1,6 @@
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import { name as nameShape } from '../core/options/names.ts';
-import { defaultEnv } from '../io/credentials/secret.ts';
+import { defaultEnv } from '../core/run-options.ts';
 
 /**
  * Returns the environment whose secrets are used: `env`, or else the variable AUTOMATE_ENV, or else `default`. Throws an AutomateError

@@ -6,6 +6,7 @@ import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Ledger } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import type { RunOptions } from '../core/run-options.ts';
 import type { Gates } from '../engine/gates.ts';
 import type { SerialKeys } from '../engine/passage/serial.ts';
 import { type Run, startRun } from '../engine/run.ts';
@@ -16,14 +17,22 @@ import type { Redactor } from '../io/secrets/redact.ts';
 import { createMessages } from './messages.ts';
 import type { FollowedFlow, Metrics } from './metrics/metrics.ts';
 import { MemoryOutput } from './output/memory-output.ts';
+import type { WorkerOpener } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
-import type { RunWorkers } from './workers/run-workers.ts';
+
+/** The workers that the runs of this process share. */
+export interface SharedRunWorkers {
+  /** Returns the options that make a run use the workers. Empty for a flow that must run in this process. */
+  optionsFor(plan: Plan): Pick<RunOptions, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>;
+  /** Returns the opener of one run's workers. */
+  forRun(): WorkerOpener;
+}
 
 /** The objects and settings that all runs and calls in this process share. */
 export interface SharedParts {
   readonly gates: Gates;
-  /** The pool of worker processes that run the nodes; undefined if this process runs the nodes itself. */
-  readonly workers?: RunWorkers | undefined;
+  /** The workers that process the records of runs; undefined if this process runs the nodes itself. */
+  readonly workers?: SharedRunWorkers | undefined;
   readonly routes: Routes;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;

@@ -1,19 +1,19 @@
 import { errorOf, Failure, FlowError } from '../core/failure.ts';
-import type { CategoryNames } from '../core/lookups/category.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
 import type { Step } from '../core/node.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
+import type { SessionOptions } from '../core/run-options.ts';
 import type { JsonObject } from '../core/value/value.ts';
 import { Gates } from '../engine/gates.ts';
-import { compile } from '../flow/compile.ts';
+import { compile, withData } from '../flow/compile.ts';
 import { readConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
 import { findSaved } from './connections/saved-connections.ts';
 import type { Messages } from './messages.ts';
 import { dataFolder } from './ports/late-lookups.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
-import { openSession, type SessionOptions, useOf } from './session.ts';
+import { openSession, useOf } from './session.ts';
 
 /** A lookup that a command makes, such as `geocode`. It runs one node for one record. */
 export interface OneLookup {
@@ -52,20 +52,16 @@ async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: b
   const flow = { name: command, nodes: [{ id: node.type, ...node, map: { document: '$body' } }] };
   const options = { allowHttp, textCells: true, savedConnections: () => readConnections(process.env) };
   try {
-    return compile(JSON.stringify(flow), {
-      file: command,
-      nodeTypes,
-      categories: node.category === undefined ? undefined : await loadNames(),
-      ...options,
-    });
+    return await withData(dataFolder, () =>
+      compile(JSON.stringify(flow), {
+        file: command,
+        nodeTypes,
+        ...options,
+      }),
+    );
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     const [first = error, ...others] = error.problems;
     throw errorOf(error.kind === 'credential' ? 'credential' : 'usage', others.length === 0 ? first : error);
   }
-}
-
-async function loadNames(): Promise<CategoryNames> {
-  const { loadCategoryNames } = await import('../io/lookups/categories/category-names.ts');
-  return loadCategoryNames(dataFolder);
 }

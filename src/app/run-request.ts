@@ -1,24 +1,21 @@
 import type { Trace } from '../core/action.ts';
-import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
+import type { RunOptions } from '../core/run-options.ts';
 import type { Gates } from '../engine/gates.ts';
+import type { Passage, PassageTools } from '../engine/passage/passage.ts';
 import type { FoundFailures } from '../io/journal/failed-list.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { FileOutput } from '../io/output/output.ts';
-import type { RunProblem } from '../io/queue/worker-signs.ts';
 import type { Source } from '../io/records/readers/source.ts';
-import type { Children } from '../io/workers/children.ts';
 import type { Messages } from './messages.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
-import { statesPrice } from './ports/run-ledger.ts';
-import type { RunProgress } from './progress/run-progress.ts';
+import type { RunProgress, WorkerFigures } from './progress/run-progress.ts';
 import type { EventsFile } from './report/events-file.ts';
-import type { RunOptions } from './run-options.ts';
+import type { NextStep, RunTexts } from './report/reported-run.ts';
 import type { Session, SessionParts } from './session.ts';
-import type { OpenQueue } from './workers/open-queue.ts';
 
 /** A flow that has been checked, with everything needed to run it over an input. */
 export interface RunRequest {
@@ -52,19 +49,9 @@ export interface EndedRun {
 }
 
 /** Texts about a run that only the command-line interface can provide. */
-export interface RunWords {
-  /** The command line that started the run. */
-  readonly command: string;
+export interface RunWords extends RunTexts {
   /** Returns the suggested next steps, each with a command line to copy. */
   next(ended: EndedRun): readonly NextStep[];
-  /** Returns the message for an error or another reason that ended the run early, together with a remedy. */
-  message(reason: CodedMessage): string;
-}
-
-/** A suggested next step, with a command line to copy. */
-export interface NextStep {
-  readonly why: string;
-  readonly command: string;
 }
 
 /** Describes a queued run that waits because no worker can process it. */
@@ -74,7 +61,43 @@ export interface WorkerWait {
   /** The name of the queue; undefined for the queue `default`. */
   readonly queueName: string | undefined;
   /** The live workers, each with the reason why it cannot process the run. */
-  readonly problems: readonly (RunProblem & { readonly worker: string })[];
+  readonly problems: readonly WorkerProblem[];
+}
+
+/** The reason why a worker cannot process a run. */
+export interface WorkerProblem {
+  readonly worker: string;
+  readonly problem: string;
+  /** The credentials that the worker lacks; undefined if there is another reason. */
+  readonly credentials?: readonly string[] | undefined;
+}
+
+/** A run's workers, which are other processes that process its records. */
+export interface Workers {
+  readonly figures: WorkerFigures;
+  passage(tools: PassageTools): Passage;
+  /** Ends the remaining workers of a failed run. */
+  kill(): void;
+}
+
+/** Receives the attempts and warnings that a run's workers report. */
+export interface WorkerFollower {
+  readonly attempt: Trace | undefined;
+  warn(message: string): void;
+  /** Called repeatedly while no worker of a queue can process the run. */
+  waiting?: ((wait: WorkerWait) => void) | undefined;
+}
+
+/** Opens the workers of one run. It is handed in, because workers are built on runs. */
+export interface WorkerOpener {
+  /**
+   * Connects to the queue, before the output is claimed or a request is sent. Throws an AutomateError: `usage` if workers cannot run the
+   * flow, `credential` if Redis cannot be reached.
+   */
+  prepare(request: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void>;
+  /** Opens the workers; undefined if this process runs the nodes itself. */
+  open(run: OpenRun, follower: WorkerFollower): Promise<Workers | undefined>;
+  close(): Promise<void>;
 }
 
 /** Objects that a run shares with other runs of the process, and functions that receive its progress. */
@@ -84,10 +107,8 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly warn?: (message: string) => void;
   /** The rate limiters (gates) that all runs of the process share. If undefined, the run has its own. */
   readonly gates?: Gates;
-  /** The queue that all runs of the process share. If undefined, the run opens the queue that its options specify. */
-  readonly queue?: OpenQueue | undefined;
-  /** The child processes that all runs of the process share. If undefined, a run with `workers` starts its own. */
-  readonly children?: Children | undefined;
+  /** Opens the run's workers. If undefined, this process runs the nodes itself. */
+  readonly workers?: WorkerOpener | undefined;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
   /** Receives every attempt to send a request. */
@@ -122,9 +143,4 @@ export interface ClaimedRun {
   readonly request: RunRequest;
   readonly claim: Claim;
   readonly source: Source;
-}
-
-/** True if the user should see credits, because they are limited or the flow states a price. */
-export function showsCredits({ session: { ledger }, request: { plan } }: OpenRun): boolean {
-  return ledger.isLimited || statesPrice(plan);
 }

@@ -15,11 +15,8 @@ import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
 import { canResume } from './output/output-plan.ts';
-import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
+import type { OpenRun, RunRequest, RunSurroundings, Workers } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
-import type { OpenQueue } from './workers/open-queue.ts';
-import type { Workers } from './workers/open-workers.ts';
-import { asksPublicServer, refuseWorkers } from './workers/run-workers.ts';
 
 /** The reason for stopping a run, and the resulting exit code. */
 export interface Stop extends StopReason {
@@ -66,9 +63,6 @@ class FlowRun implements RunHandle {
   #stop: Stop | undefined;
   #isAborted = false;
   #waits: NodeJS.Timeout | undefined;
-  #queue: OpenQueue | undefined;
-  /** The queue that this run has opened for itself; undefined if it uses the queue that all runs of the process share. */
-  #ownQueue: OpenQueue | undefined;
 
   constructor(request: RunRequest, surroundings: RunSurroundings) {
     this.#request = request;
@@ -109,7 +103,7 @@ class FlowRun implements RunHandle {
       return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
     } finally {
       clearInterval(this.#waits);
-      await this.#ownQueue?.close();
+      await this.#surroundings.workers?.close();
       this.#claim?.release();
     }
   }
@@ -117,8 +111,8 @@ class FlowRun implements RunHandle {
   async #claimAndRun(): Promise<RunResult> {
     const { id = randomUUID(), plan, flow, options, files, retried, startsOver = false } = this.#request;
     refuseWithoutFolder(plan, options);
-    refuseWorkers(plan, options);
-    if (options.queue !== undefined) await this.#openQueue(options.queue);
+    const { messages, warn = messages.warn, workers } = this.#surroundings;
+    await workers?.prepare(this.#request, { ...messages, warn });
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
@@ -166,30 +160,11 @@ class FlowRun implements RunHandle {
   }
 
   /** Opens the worker processes of a run; undefined if this process runs the nodes itself. */
-  async #openWorkers(run: OpenRun, trace: Trace | undefined): Promise<Workers | undefined> {
-    const { workers } = run.request.options;
-    const { warn = this.#surroundings.messages.warn, waitingForWorkers: waiting } = this.#surroundings;
-    let opened: Workers | undefined;
-    if (this.#queue) {
-      const { openQueueWorkers } = await import('./workers/queue-workers.ts');
-      opened = await openQueueWorkers(run, this.#queue, { attempt: trace, warn, ...(waiting && { waiting }) });
-    } else if (workers !== undefined) {
-      const { openWorkers } = await import('./workers/open-workers.ts');
-      const isPublic = asksPublicServer(run.request.plan);
-      if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-      opened = openWorkers(run, isPublic ? 1 : workers, { attempt: trace, warn, shared: this.#surroundings.children });
-    }
+  async #openWorkers(run: OpenRun, attempt: Trace | undefined): Promise<Workers | undefined> {
+    const { messages, warn = messages.warn, waitingForWorkers: waiting, workers } = this.#surroundings;
+    const opened = await workers?.open(run, { attempt, warn, waiting });
     run.progress.workers = opened?.figures;
     return opened;
-  }
-
-  /** Opens the queue of the run before the output is claimed or a request is sent. */
-  async #openQueue(queue: string): Promise<void> {
-    const { options } = this.#request;
-    const { messages, queue: given } = this.#surroundings;
-    const { openQueue } = await import('./workers/open-queue.ts');
-    this.#queue = given ?? (await openQueue({ ...options, queue }, { ...messages, warn: this.#surroundings.warn ?? messages.warn }));
-    if (!given) this.#ownQueue = this.#queue;
   }
 
   /**

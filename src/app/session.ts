@@ -3,6 +3,7 @@ import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf, LimitReached } from '../core/failure.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
+import type { SessionOptions } from '../core/run-options.ts';
 import type { LoginPerson } from '../io/auth/browser.ts';
 import type { CertifiedRoutes } from '../io/http/client-certificate.ts';
 import { type RouteOptions, Routes } from '../io/http/routes.ts';
@@ -15,19 +16,6 @@ import { type FlowSecrets, loadSecretsOf } from './flow/flow-secrets.ts';
 import type { Messages } from './messages.ts';
 import { openRunLedger, pricesOf } from './ports/run-ledger.ts';
 import { type WiredPorts, wire } from './ports/wire.ts';
-
-/** Settings for the requests that a session sends. */
-export interface SessionOptions {
-  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
-  readonly env?: string | undefined;
-  /** A file with certificate authorities to trust in addition to the default ones. */
-  readonly cacert?: string | undefined;
-  readonly allowHttp?: boolean | undefined;
-  /** The folder for files that flows send and save; undefined to use the input's folder. */
-  readonly files?: string | undefined;
-  /** Maximum number of credits that the session may spend; undefined if there is no limit. */
-  readonly maxCredits?: number | undefined;
-}
 
 /** The work for which a session is opened: its name in messages, its credentials and its prices. */
 export interface SessionUse {

@@ -1,9 +1,9 @@
 import type { CodedMessage, ConnectionSetting, ErrorCode, ErrorDetails, InputHint } from '../core/error-code.ts';
 import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
+import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/shell-word.ts';
 import { variableText } from '../io/credentials/environment.ts';
-import { defaultEnv } from '../io/credentials/secret.ts';
 
 const startOver = '\nstart over with --force';
 

@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import type { OutTypes } from '../app/output/output-plan.ts';
 import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Concurrency } from '../core/options/amounts.ts';
-import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
+import type { MaxErrors, OutTypes } from '../core/run-options.ts';
+import { maxErrorsOf } from '../engine/failure-limits.ts';
 import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
 
 /** Returns a parser for whole numbers that are at least `least`. */

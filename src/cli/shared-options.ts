@@ -1,4 +1,4 @@
-import type { InputOptions } from '../app/input/input.ts';
+import type { InputOptions } from '../core/run-options.ts';
 import { addressArgument, fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
 import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 

@@ -1,6 +1,6 @@
 import type { Call } from './call.ts';
 import type { Failure } from './failure.ts';
-import type { LookupAnswer, LookupRequest } from './lookups/lookup.ts';
+import type { LookupAnswer, LookupRequest, Lookups } from './lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
@@ -17,6 +17,17 @@ export type SentRequest = HttpRequest | ToolCall;
 /** True for a request that is answered from embedded data or local files. */
 export function isLocal(request: ActionRequest): request is LookupRequest {
   return 'kind' in request && request.kind === 'lookup';
+}
+
+/** True for a request that needs the answer of a lookup before it can be sent. */
+export function isIncomplete(request: ActionRequest): boolean {
+  return 'completion' in request && request.completion !== undefined;
+}
+
+/** Completes a request with the answer of its lookup. Returns undefined if the lookup found nothing. */
+export async function completed(request: ActionRequest, lookups: Lookups): Promise<ActionRequest | undefined> {
+  const completion = 'completion' in request ? request.completion : undefined;
+  return completion ? completion.request((await lookups.find(completion.lookup)).body) : request;
 }
 
 /** Returns the gate of a request. Requests share a gate if they have the same origin and use the same credentials. */

@@ -1,6 +1,6 @@
 import type { Documents } from './answer/document.ts';
 import type { NodeEvent } from './event.ts';
-import type { Lookups } from './lookups/lookup.ts';
+import type { Lookups } from './lookup.ts';
 import type { Http, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
 import type { Tools } from './tools/tools.ts';

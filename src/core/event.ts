@@ -1,6 +1,5 @@
 import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
-import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
 /** The way in which a run ended. */
@@ -74,7 +73,7 @@ export interface LookedUp {
   /** True if the nearest point might be among the results that were cut off. */
   readonly hidesNearest?: boolean;
   /** The data sources that the answer comes from. */
-  readonly sources: readonly SourceName[];
+  readonly sources: readonly string[];
 }
 
 /** All kinds of events that can occur in a run. */

@@ -11,8 +11,7 @@ import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { MorePages, NodeEvent } from './event.ts';
-import type { NamedCategory } from './lookups/category.ts';
-import type { Lookups } from './lookups/lookup.ts';
+import type { Lookups } from './lookup.ts';
 import type { Concurrency } from './options/amounts.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools/tools.ts';
@@ -118,8 +117,6 @@ export interface BuildContext {
    * the previous one. Returns undefined if a problem was reported.
    */
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
-  /** Returns the category of places that words in the flow stand for, or the reason why they match no category. */
-  category(words: string): NamedCategory;
   /** The fields that the loops around the node carry from pass to pass. */
   readonly carried: readonly string[];
   /** True if a field comes from a table, in which numbers are text. */
@@ -138,6 +135,17 @@ export interface BuildContext {
    * had before the node; undefined if the node renames no fields.
    */
   warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
+}
+
+/**
+ * Thrown by `build` if the node needs data that is not in memory yet. The compiler's caller loads the data and compiles again, because
+ * building a node is synchronous and most flows need no data.
+ */
+export class DataNeeded extends Error {
+  /** `folder` contains the data that is embedded in the program. */
+  constructor(readonly load: (folder: string) => Promise<void>) {
+    super('a node needs data that is not loaded');
+  }
 }
 
 /** Limits from the command line, which override the limits of every node and connection. */

@@ -5,8 +5,7 @@ import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
 import type { FormPart, Save, SavedFile } from './files/transfer.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
-import type { NamedChain } from './lookups/chain.ts';
-import type { Lookups } from './lookups/lookup.ts';
+import type { Completion, Lookups } from './lookup.ts';
 import type { Spending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
@@ -79,12 +78,12 @@ export interface HttpRequest {
    * followed.
    */
   readonly unfollowed?: readonly number[] | undefined;
-  /** The retail chain that the request refers to by name; undefined if it refers to none. */
-  readonly chain?: NamedChain<HttpRequest> | undefined;
+  /** The lookup that completes the request before it is sent; undefined if the request is complete. */
+  readonly completion?: Completion<HttpRequest> | undefined;
   /** Maximum number of requests that this machine may send to a public server per day (UTC); undefined for no limit. */
   readonly perDay?: DayLimit | undefined;
-  /** The node that asks a language model with this request; undefined for any other request. */
-  readonly llmNode?: string | undefined;
+  /** A name by which a test of the flow can find the request, besides its method and path. */
+  readonly testName?: string | undefined;
   /** Set if the host in the URL comes from a record. Only these hosts inside the private network are then allowed. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
 }

@@ -5,7 +5,7 @@ import type { CachedCall, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
-import type { Lookups } from '../core/lookups/lookup.ts';
+import type { Lookups } from '../core/lookup.ts';
 import type { NodeContext, Step } from '../core/node.ts';
 import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';

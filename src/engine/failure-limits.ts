@@ -1,11 +1,9 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event, FailureReport } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
+import type { MaxErrors } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from '../core/workers/closing.ts';
-
-/** The maximum number of failed records, either as a count or as a share of the finished records. */
-export type MaxErrors = { readonly count: number } | { readonly share: number };
 
 /** Parses a maximum number of failed records, such as `10` or `5%`; undefined for any other string. */
 export function maxErrorsOf(text: string): MaxErrors | undefined {

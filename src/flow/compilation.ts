@@ -1,7 +1,6 @@
 import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { CategoryNames } from '../core/lookups/category.ts';
 import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
@@ -24,11 +23,6 @@ export interface CompileOptions extends LimitOverrides {
   readonly textCells: boolean;
   /** Loads the saved connections, keyed by name. Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
-  /**
-   * Finds the category of places that words refer to; undefined if flows must not use such words. If it throws, the compilation ends with
-   * that error.
-   */
-  readonly categories?: CategoryNames | undefined;
   /** If the flow has problems, receives the credentials that it uses, so that they can be checked, too. */
   readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;
   /** The columns of the input. If set, a reference to a field that no record can have is a problem. */

@@ -106,7 +106,6 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     takesFiles: !compilation.withoutFiles,
     allowHosts,
     literalOrigins,
-    category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },
     carried,
     isCell,
     inner(written, more = []) {

@@ -1,4 +1,5 @@
 import { FlowError, type Problem } from '../core/failure.ts';
+import { DataNeeded } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { shellWord } from '../core/text/shell-word.ts';
 import { isMapping } from '../core/value/value.ts';
@@ -76,4 +77,16 @@ function testFileMessage(file: string, { flow }: Readonly<Record<string, unknown
 
 function baseName(file: string): string {
   return (file.split(/[\\/]/).at(-1) as string).replace(/\.ya?ml$/i, '');
+}
+
+/** Compiles a flow. If a node needs data that is not in memory yet, loads the data from `folder` and compiles again. */
+export async function withData(folder: string, compiled: () => Plan): Promise<Plan> {
+  for (;;) {
+    try {
+      return compiled();
+    } catch (error) {
+      if (!(error instanceof DataNeeded)) throw error;
+      await error.load(folder);
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { LookupRequest, Lookups } from '../../src/core/lookup.ts';
 import { categoryLanguages } from '../../src/core/lookups/category.ts';
-import type { LookupDocument, LookupRequest, Lookups } from '../../src/core/lookups/lookup.ts';
+import type { LookupDocument } from '../../src/core/lookups/lookup.ts';
 import { readData } from '../../src/io/lookups/data.ts';
 import { dataFolder } from '../helpers/data-folder.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
@@ -13,7 +14,7 @@ function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
     asked,
     find(request) {
       asked.push(request);
-      const name = 'name' in request.query ? request.query.name : '';
+      const name = 'name' in request.query ? String(request.query.name) : '';
       const match = name === 'Acme' || name === 'Twin';
       const found = match ? { name, id: 'Q1', category: 'shop/acme', score: 1 } : { name: null, id: null, category: null, score: null };
       const isTwin = name === 'Twin';

@@ -4,20 +4,20 @@ import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../../src/core/item.ts';
-import type { Lookups } from '../../src/core/lookups/lookup.ts';
+import type { Lookups } from '../../src/core/lookup.ts';
 import type { LimitOverrides, NodeType } from '../../src/core/node.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ledger, Output } from '../../src/core/ports.ts';
 import type { Fields } from '../../src/core/record.ts';
-import { RunSpending } from '../../src/core/spending.ts';
 import type { Tools } from '../../src/core/tools/tools.ts';
 import type { Value } from '../../src/core/value/value.ts';
 import { reportOf } from '../../src/engine/call.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
-import { compile } from '../../src/flow/compile.ts';
+import type { CompileOptions } from '../../src/flow/compilation.ts';
+import { compile, withData } from '../../src/flow/compile.ts';
 import type { VariableChoice } from '../../src/flow/variables/variables.ts';
 import { createDocuments } from '../../src/io/documents/documents.ts';
-import { loadCategoryNames } from '../../src/io/lookups/categories/category-names.ts';
+import { RunSpending } from '../../src/io/ledger/spending.ts';
 import { createLookups } from '../../src/io/lookups/lookups.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { dataFolder } from './data-folder.ts';
@@ -85,17 +85,17 @@ export interface FlowResult {
 /** Runs a flow over records with the real engine; everything around the engine is fake. Throws a FlowError. */
 export async function runFlow(yaml: string, records: Iterable<GivenRecord>, options: FlowOptions = {}): Promise<FlowResult> {
   await loadPatternEngine();
-  const plan = compile(yaml, {
+  const compiling: CompileOptions = {
     file: 'flow.yaml',
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
     variables: options.variables,
     textCells: options.csv ?? false,
-    categories: loadCategoryNames(dataFolder),
     concurrency: options.concurrency,
     intervalMs: options.intervalMs,
     savedConnections: () => options.savedConnections ?? {},
-  });
+  };
+  const plan = await withData(dataFolder, () => compile(yaml, compiling));
   const clock = options.clock ?? createFakeClock();
   setEvaluationClock(clock.wallNow);
   const output = createOutput();

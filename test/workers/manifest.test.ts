@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkedManifest, type Manifest } from '../../src/app/workers/manifest.ts';
-import { queueNeed } from '../../src/app/workers/run-workers.ts';
+import { queueNeed } from '../../src/app/workers/worker-needs.ts';
 import { prepareRun } from '../../src/app/workers/worker-run.ts';
 import { forgedManifest, hostileFlows } from '../helpers/forged-run.ts';
 

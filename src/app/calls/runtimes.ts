@@ -1,7 +1,7 @@
 import type { Plan } from '../../core/plan.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { SerialKeys } from '../../engine/passage/serial.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
-import type { GivenVariables } from '../flow/flow-file.ts';
 import type { ServedFlow } from '../flow/flow-folder.ts';
 import { FlowRuntime, type SharedParts } from '../flow-runtime.ts';
 

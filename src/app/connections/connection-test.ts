@@ -7,6 +7,7 @@ import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import type { SessionOptions } from '../../core/run-options.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { costPath } from '../../nodes/call-policy.ts';
 import { costOf } from '../../nodes/calling.ts';
@@ -14,7 +15,7 @@ import { readIfPossible } from '../../nodes/http/answer-reader.ts';
 import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
-import { openSession, type SessionOptions, type SessionParts, type SessionUse } from '../session.ts';
+import { openSession, type SessionParts, type SessionUse } from '../session.ts';
 
 /** The request that was sent to test a connection, and the response or failure. */
 export interface ConnectionTest {

@@ -1,8 +1,7 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
-import { serverCredentials } from '../../core/tools/tool-credentials.ts';
-import { isRemote, type McpConnection, type ToolServer } from '../../core/tools/tools.ts';
+import { isRemote, type McpConnection, serverCredentials, type ToolServer } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../../io/auth/browser.ts';
 import type { Secret } from '../../io/credentials/secret.ts';
 import { diagnose } from '../../io/mcp/diagnosis.ts';

@@ -81,7 +81,7 @@ function withSavedBody({ save }: HttpRequest, response: HttpResponse): HttpRespo
 }
 
 function transportFor(unsigned: HttpRequest, { answers, clock }: TestHttpParts): Transport {
-  const { llmNode } = unsigned;
+  const { testName } = unsigned;
   const fetch = () => Promise.reject(new Failure('network', 'a test sends nothing', { sent: false }));
   return {
     fetch,
@@ -90,7 +90,7 @@ function transportFor(unsigned: HttpRequest, { answers, clock }: TestHttpParts):
     async send(request) {
       refuseAddressOf(request);
       const url = `${request.method} ${request.origin}${request.path}`;
-      const names = [...(llmNode === undefined ? [] : [`llm ${llmNode}`]), requestName(url)];
+      const names = [...(testName === undefined ? [] : [testName]), requestName(url)];
       const headers = wireHeadersOf(request);
       const answer = answers.takeAnswer({ names, headers, body: request.body as string | undefined, unsigned });
       if (!answer) throw unanswered();

@@ -1,7 +1,7 @@
 import type { Event } from '../../core/event.ts';
 import type { Cache, Clock, HttpResponse, Ledger, Ports } from '../../core/ports.ts';
-import { RunSpending } from '../../core/spending.ts';
 import { createDocuments } from '../../io/documents/documents.ts';
+import { RunSpending } from '../../io/ledger/spending.ts';
 import { createLateLookups } from '../ports/late-lookups.ts';
 import { createUuids } from '../ports/uuids.ts';
 import { createTestHttp, type TestHttpParts } from './test-http.ts';

@@ -6,11 +6,11 @@ import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../core/condition/pattern.ts';
 import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
-import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
+import type { GivenVariables, InputOptions } from '../../core/run-options.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { compile } from '../../flow/compile.ts';
+import { compile, withData } from '../../flow/compile.ts';
 import type { VariableChoice } from '../../flow/variables/variables.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
@@ -21,7 +21,7 @@ import { statOf } from '../../io/files/stat.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { envOf } from '../env.ts';
-import { columnsOf, type InputOptions } from '../input/input.ts';
+import { columnsOf } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 
 /**
@@ -29,9 +29,6 @@ import { dataFolder } from '../ports/late-lookups.ts';
  * handlers, so that Ctrl+C would not work.
  */
 const maxEvaluationMs = 1000;
-
-/** Values that the user or a caller sets for variables, in the order in which they are set. */
-export type GivenVariables = readonly (readonly [name: string, value: string])[];
 
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
@@ -77,26 +74,11 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   };
   const savedConnections = () => saved ?? readConnections(process.env);
   const compiled = (): Plan => ({
-    ...compile(text, { file, nodeTypes, savedConnections, categories, variables, ...others }),
+    ...compile(text, { file, nodeTypes, savedConnections, variables, ...others }),
     origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
-  try {
-    return compiled();
-  } catch (error) {
-    if (error !== categoriesWanted) throw error;
-  }
-  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
-  categories = loadCategoryNames(dataFolder);
-  return compiled();
+  return withData(dataFolder, compiled);
 }
-
-/** Thrown to stop a compilation at the first node that uses the name of a place category, so that the names can be loaded. */
-const categoriesWanted = new Error('a node names a category');
-
-/** Looks up the names of place categories. Most flows use none, so the data is loaded only when a flow needs it. */
-let categories: CategoryNames = () => {
-  throw categoriesWanted;
-};
 
 /**
  * Reads and compiles a flow file before the input is read. If the flow has problems, the FlowError also lists references to columns that

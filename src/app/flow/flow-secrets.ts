@@ -1,13 +1,13 @@
 import type { CodedMessage, LoginPlace } from '../../core/error-code.ts';
 import { AutomateError, errorOf, FlowError, LimitReached, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { orRefusal } from '../../io/credentials/backend.ts';
 import type { CommandSecrets } from '../../io/credentials/command-secrets.ts';
 import { credentialVariable, findInEnvironment, variableText, variableWith } from '../../io/credentials/environment.ts';
 import {
   credentialProblem,
-  defaultEnv,
   elsewhereText,
   expiryWarning,
   type Finding,

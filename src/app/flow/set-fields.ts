@@ -1,9 +1,7 @@
 import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { withFields } from '../../core/record.ts';
-
-/** The fields that `--set` adds to every record, in the order of the options. */
-export type SetFields = readonly (readonly [name: string, value: string])[];
+import type { SetFields } from '../../core/run-options.ts';
 
 /** Returns the input's columns and the columns that --set adds. */
 export function withSetColumns(columns: readonly string[], set: SetFields): string[] {

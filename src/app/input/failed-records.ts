@@ -1,11 +1,11 @@
 import { otherDelimiter } from '../../core/columns.ts';
 import type { Item } from '../../core/item.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import { inputError } from '../../io/records/readers/record-reader.ts';
 import type { Source } from '../../io/records/readers/source.ts';
-import type { RunOptions } from '../run-options.ts';
 import { isTable, openInput } from './input.ts';
 
 /**

@@ -1,29 +1,11 @@
 import { Readable } from 'node:stream';
 import { invalidOption } from '../../core/failure.ts';
+import type { InputOptions } from '../../core/run-options.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../../io/records/format.ts';
 import type { Position } from '../../io/records/readers/record-reader.ts';
 import { inputFormatOf, openSource, type Source } from '../../io/records/readers/source.ts';
 import { tellFormat } from '../../io/records/readers/stdin-format.ts';
 import { openJoined } from './joined-input.ts';
-
-/** Options that select the input. */
-export interface InputOptions {
-  /** A file, or `-` for stdin. */
-  readonly in: string;
-  /** Further files with the same columns, read after `in`; undefined for a single input. */
-  readonly moreIn?: readonly string[];
-  readonly inFormat?: string;
-  readonly delimiter?: string;
-  readonly encoding?: string;
-  /** The path inside a JSON object to the list of records. */
-  readonly records?: string;
-  /** The name of the sheet to read in an Excel workbook. */
-  readonly sheet?: string;
-  /** True for a run without input, which processes a single record without fields. */
-  readonly noInput?: boolean;
-  /** Maximum size of a record in bytes; undefined to use the default of the file reader. */
-  readonly maxRecordBytes?: number;
-}
 
 /** Returns the paths of the inputs, in order. */
 export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {

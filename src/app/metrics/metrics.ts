@@ -5,7 +5,7 @@ import { type MetricsAddress, type MetricsServer, serveMetrics } from '../../io/
 import { Pauses } from '../progress/pauses.ts';
 import { type RunHandle, runFlow } from '../run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from '../run-request.ts';
-import type { QueuedWorker, QueueStatus } from '../workers/queue-status.ts';
+import type { QueuedWorker, QueueStatus } from './queued-run.ts';
 import { openCount, type ProcessStatus, runStatus } from './run-status.ts';
 
 /** Maximum time in ms to wait until Redis returns the queue's state. */

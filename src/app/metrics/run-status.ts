@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import type { OpenRun } from '../run-request.ts';
+import type { ReportedRun } from '../report/reported-run.ts';
 import { version } from '../version.ts';
-import type { QueuedRun, QueueStatus } from '../workers/queue-status.ts';
+import type { QueuedRun, QueueStatus } from './queued-run.ts';
 
 /**
  * The status of a run in this process. `units` counts the units (groups of records) that workers take from a queue. Undefined for a run
@@ -18,19 +18,19 @@ export interface ProcessStatus {
 }
 
 /** Returns the number of records that were read and are not finished yet. */
-export function openCount({ progress: { tally, reading } }: OpenRun): number {
+export function openCount({ progress: { tally, reading } }: ReportedRun): number {
   return Math.max(0, reading.records - tally.read);
 }
 
 /** Returns a run's counts of records, and the credits that it has spent. */
-export function recordCounts(run: OpenRun): RunStatus['records'] & { readonly credits: number } {
+export function recordCounts(run: ReportedRun): RunStatus['records'] & { readonly credits: number } {
   const { progress, session } = run;
   const { written, failed } = progress.tally;
   return { read: progress.reading.records, written, failed, open: openCount(run), credits: session.ports.credits() };
 }
 
 /** Returns the status of a run in this process. `queued` is the run's state in its queue; undefined without a queue. */
-export function runStatus(run: OpenRun, queued: QueuedRun | undefined): RunStatus {
+export function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
   const { request, progress } = run;
   const { credits, ...records } = recordCounts(run);
   return {

@@ -1,10 +1,10 @@
 import { AutomateError } from '../../core/failure.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
 import { type CompleteRun, completeRunPath, readCompleteRun } from '../../io/journal/complete-run.ts';
 import type { Identity } from '../../io/journal/identity.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import { isRegularFile, refuseChangedWhole } from '../../io/output/sink.ts';
-import type { RunOptions } from '../run-options.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import { knowsInput, refuseOtherRun, withoutVersion } from './run-identity.ts';
 import type { RetryClaim } from './unfinished-run.ts';

@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import type { Plan } from '../../core/plan.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { fullPath, realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
@@ -6,8 +8,6 @@ import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
 import { filesFolder } from '../input/files-folder.ts';
-import type { RunOptions } from '../run-options.ts';
-import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** Options of a run that are stored with its failed records, because a retry uses them, too. */
@@ -18,7 +18,13 @@ export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 
 /** A complete run that can leave a list of failed records. */
 export interface ListedRun {
-  readonly request: RunRequest;
+  readonly request: {
+    readonly flow: string;
+    readonly plan: Plan;
+    readonly options: RunOptions;
+    readonly files: OutputPlan;
+    readonly retried?: FoundFailures | undefined;
+  };
   /** The columns of the input; empty for JSON. */
   readonly columns: readonly string[];
   readonly redactor: Redactor;

@@ -1,9 +1,9 @@
 import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { isInHome } from '../../io/files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../../io/files/stat.ts';
 import { inputPaths } from '../input/input.ts';
-import type { RunOptions } from '../run-options.ts';
 import type { OutputPlan } from './output-plan.ts';
 
 /** The names that messages use for a run's output files. */

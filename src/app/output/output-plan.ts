@@ -1,5 +1,6 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { invalidOption } from '../../core/failure.ts';
+import type { OutputOptions } from '../../core/run-options.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
@@ -28,19 +29,6 @@ export interface OutputPlan {
  */
 export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
   return !isStreamed && format.kind !== 'xlsx';
-}
-
-/** The types that the cells of a workbook can have. */
-export type OutTypes = 'text';
-
-/** The options that determine where a run's output is written. */
-export interface OutputOptions {
-  readonly in: string;
-  readonly out: string;
-  readonly outFormat?: string;
-  /** The types of cells in a workbook. By default, columns that contain only numbers become number cells. */
-  readonly outTypes?: OutTypes;
-  readonly errors?: string;
 }
 
 /**

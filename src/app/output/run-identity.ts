@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan, usesFiles } from '../../core/plan.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { contentKey, inputFingerprint } from '../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
@@ -10,7 +11,6 @@ import { readError } from '../../io/records/readers/input.ts';
 import { envOf } from '../env.ts';
 import { filesFolder } from '../input/files-folder.ts';
 import { inputPaths } from '../input/input.ts';
-import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
 import type { OutputPlan } from './output-plan.ts';
 

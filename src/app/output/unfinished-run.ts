@@ -1,9 +1,9 @@
 import { AutomateError } from '../../core/failure.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { type FoundJournal, readJournal } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
-import type { RunOptions } from '../run-options.ts';
 import { type OutputPlan, refuseExistingFiles } from './output-plan.ts';
 import { finishRun } from './replace.ts';
 import { isReplacing, isRetry } from './run-identity.ts';

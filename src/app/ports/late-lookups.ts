@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Lookups } from '../../core/lookups/lookup.ts';
+import type { Lookups } from '../../core/lookup.ts';
 
 /** Creates lookups whose code is loaded on the first lookup, because most flows look nothing up. */
 export function createLateLookups(): Lookups {

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Event } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { SaveNames } from '../../core/files/transfer.ts';
-import type { Lookups } from '../../core/lookups/lookup.ts';
+import type { Lookups } from '../../core/lookup.ts';
 import type { Cache, Clock, Ledger, Ports } from '../../core/ports.ts';
-import { RunSpending } from '../../core/spending.ts';
 import type { Tools } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../../io/auth/browser.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
@@ -17,6 +16,7 @@ import { createHttp, createTokens, type HttpTools } from '../../io/http/client.t
 import type { CertifiedRoutes } from '../../io/http/client-certificate.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import { createTransport, type Transport } from '../../io/http/transport.ts';
+import { RunSpending } from '../../io/ledger/spending.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { RunFiles, type RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { envOf } from '../env.ts';

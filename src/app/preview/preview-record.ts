@@ -1,19 +1,21 @@
 import { durationText } from '../../core/duration.ts';
 import type { Event } from '../../core/event.ts';
+import type { Failure } from '../../core/failure.ts';
 import { AutomateError, errorOf } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Ports } from '../../core/ports.ts';
+import type { SessionOptions } from '../../core/run-options.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { Gates } from '../../engine/gates.ts';
 import { noSecrets } from '../flow/flow-secrets.ts';
-import type { Recorder } from '../flow-test/recorder.ts';
 import { filesFolder, refuseWithoutFolder } from '../input/files-folder.ts';
 import type { Messages } from '../messages.ts';
 import { statesPrice } from '../ports/run-ledger.ts';
 import type { WiredPorts } from '../ports/wire.ts';
-import { openSession, type SessionOptions, type SessionParts, useOf } from '../session.ts';
+import { openSession, type SessionParts, useOf } from '../session.ts';
 import type { Preview } from './preview.ts';
 import { RequestTest, type RequestTestOptions } from './request-test.ts';
 
@@ -27,11 +29,22 @@ export interface PreviewedRecord {
   readonly options: RequestTestOptions & SessionOptions;
 }
 
+/** Records the requests of a run of one record, and answers the same requests afterwards. A saved test is made from the recording. */
+export interface Recording {
+  /** The record's final failure, after all retries; undefined if the record succeeded. */
+  readonly failure: Failure | undefined;
+  run(plan: Plan, item: Item, ports: WiredPorts, gates: Gates): Promise<void>;
+  /** Returns ports that answer every request from the recording, and skip all waits. */
+  replaying<Given extends Ports>(ports: Given): Given;
+  /** Returns ports that answer every request with its last recorded result. */
+  replayingLast<Given extends Ports>(ports: Given): Given;
+}
+
 /** The objects that a preview shares with this process's runs, and the API key that pays. */
 export interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
   readonly gates?: Gates;
   /** Receives all requests that the flow sends for the record, including those before the previewed one. */
-  readonly recorder?: Recorder;
+  readonly recorder?: Recording;
 }
 
 /**
@@ -91,7 +104,7 @@ function sayRetry(event: Event, { say }: Messages): void {
  */
 async function previewAgain(
   { plan, step, item, options }: PreviewedRecord,
-  recorder: Recorder,
+  recorder: Recording,
   ports: WiredPorts,
   messages: Messages,
 ): Promise<Preview> {

@@ -3,7 +3,7 @@ import { detailsOf } from '../../core/error-code.ts';
 import type { MorePages } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { FormPart } from '../../core/files/transfer.ts';
-import type { LookupRequest } from '../../core/lookups/lookup.ts';
+import type { LookupRequest } from '../../core/lookup.ts';
 import type { Action } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';

@@ -1,9 +1,8 @@
-import { type ActionRequest, type ActionResponse, gateOf, isLocal } from '../../core/action.ts';
+import { type ActionRequest, type ActionResponse, completed, gateOf, isLocal } from '../../core/action.ts';
 import { textStart } from '../../core/answer/charset.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import { withChain } from '../../core/lookups/named-chain.ts';
 import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
@@ -51,8 +50,8 @@ export class RequestTest {
     const action = step.node.action as Action;
     const named = prepareFor(action, fields, this.#unsentBefore(step));
     if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
-    const request = await withChain(named, this.ports.lookups);
-    if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
+    const request = await completed(named, this.ports.lookups);
+    if (!request) return this.#unasked(`no chain is called ${inQuotes(soughtIn(named))}`);
     const { minCalls = 1 } = action;
     if (minCalls > 1) this.messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
     return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
@@ -143,8 +142,9 @@ function unaskedReason({ lookup }: Action): string {
   return lookup === undefined ? 'null does not match anything in an answer' : 'there is nothing to look up';
 }
 
-function chainNameOf(request: ActionRequest): string {
-  return ('chain' in request && request.chain?.query.name) || '';
+/** Returns the words that the lookup of an incomplete request searches for. */
+function soughtIn(request: ActionRequest): string {
+  return ('completion' in request && request.completion?.sought) || '';
 }
 
 function skips({ when }: Step, fields: Fields): boolean {

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../core/action.ts';
 import type { Event } from '../../core/event.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { QueueStatus } from '../workers/queue-status.ts';
+import type { QueueStatus } from '../metrics/queued-run.ts';
 import { Pauses } from './pauses.ts';
 import type { Reading } from './reading.ts';
 import { addToRates, RecordRates } from './record-rates.ts';

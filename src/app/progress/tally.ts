@@ -385,7 +385,7 @@ function addLookup({ lookups, sources }: Tally, event: EventOf<'looked-up'>): vo
     if (hidesNearest) counts.nearestUnknown++;
   }
   for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
-  for (const source of named) sources.add(source);
+  for (const source of named) sources.add(source as SourceName);
 }
 
 function addDoubts(counts: LookupCounts, { ambiguous, doubtful, unknownCountry }: EventOf<'looked-up'>): void {

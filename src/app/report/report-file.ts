@@ -5,8 +5,8 @@ import { AutomateError } from '../../core/failure.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
-import type { RunView } from '../../ui/run/run-view.ts';
 import { version } from '../version.ts';
+import type { RunView } from './run-view.ts';
 import { maskedView } from './run-view-of.ts';
 
 /**

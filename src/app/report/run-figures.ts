@@ -1,5 +1,5 @@
 import { type Share, shareDone } from '../progress/reading.ts';
-import type { OpenRun } from '../run-request.ts';
+import type { ReportedRun } from './reported-run.ts';
 
 /** Record counts of a whole run, including the parts before it was resumed. */
 export interface RunCounts {
@@ -45,7 +45,7 @@ export function doneOf(counts: DoneCounts): number {
 }
 
 /** Returns the record counts of a run so far, including the parts before it was resumed. */
-export function countsOf({ progress: { tally }, claim }: OpenRun): RunCounts {
+export function countsOf({ progress: { tally }, claim }: ReportedRun): RunCounts {
   const { written, failed, filtered = 0 } = claim.from;
   const allFiltered = filtered + tally.filtered;
   return {
@@ -58,7 +58,7 @@ export function countsOf({ progress: { tally }, claim }: OpenRun): RunCounts {
 }
 
 /** Returns the figures of a run since it was started or last resumed. */
-export function totalsOf({ progress: { tally }, session: { ports, redactor } }: OpenRun): RunTotals {
+export function totalsOf({ progress: { tally }, session: { ports, redactor } }: ReportedRun): RunTotals {
   return {
     retries: tally.retries,
     credits: ports.credits(),
@@ -81,7 +81,7 @@ export interface RunWork {
  * Returns functions that compute a run's size and finished share. `waiting` returns the number of finished records whose rows wait for an
  * earlier record.
  */
-export function workOf(run: OpenRun, waiting: () => number = () => 0): RunWork {
+export function workOf(run: ReportedRun, waiting: () => number = () => 0): RunWork {
   const { source, claim, progress } = run;
   const { tally, reading } = progress;
   const before = doneOf(claim.from);
@@ -97,7 +97,7 @@ export function workOf(run: OpenRun, waiting: () => number = () => 0): RunWork {
 }
 
 /** Returns how many more records --limit allows after the run was resumed; undefined without a limit. */
-function remainingLimit({ request, claim }: OpenRun): number | undefined {
+function remainingLimit({ request, claim }: ReportedRun): number | undefined {
   const { skip = 0, limit } = request.options;
   return limit === undefined ? undefined : limit - Math.max(0, claim.from.records - skip);
 }

@@ -3,11 +3,11 @@ import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { rounded } from '../../core/spending.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
-import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import { type FailureGroup, noTokens, type Tally } from '../progress/tally.ts';
-import type { OpenRun, RunWords } from '../run-request.ts';
+import type { ReportedRun, RunTexts } from './reported-run.ts';
 import { doneOf, workOf } from './run-figures.ts';
+import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from './run-view.ts';
 import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts, wholeTokens } from './summary.ts';
 
 /** Maximum number of rows in each table of a report. A flow can have more nodes. */
@@ -25,7 +25,7 @@ const maxLines = 2;
 const maxCommand = 2000;
 
 /** Returns the data that the report of a finished run shows. */
-export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.progress.tally): RunView {
+export function runViewOf(run: ReportedRun, facts: SummaryFacts, tally: Tally = run.progress.tally): RunView {
   const { request, progress } = run;
   const { rates, statuses, startedAtMs } = progress;
   const { plan, words } = request;
@@ -68,7 +68,7 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.
  * Returns the data that the web page shows for a run, with secrets masked. Leaves out the ending of a finished run, which the page shows
  * elsewhere.
  */
-export function liveViewOf(run: OpenRun): RunView {
+export function liveViewOf(run: ReportedRun): RunView {
   const { tally, rates } = run.progress;
   const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
   const view = runViewOf(run, facts, { ...tally, ms: tally.ms || rates.ms });
@@ -89,7 +89,7 @@ export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): Run
 
 /** Returns the paths of the run's files. For files in automate's home folder, returns only the names. */
 function placesOf(
-  { request: { files } }: OpenRun,
+  { request: { files } }: ReportedRun,
   { input, output, errors, errorRecords }: SummaryFacts,
 ): Pick<RunView, 'input' | 'output' | 'errors'> {
   const shown = (path: string) => shortened(files.isOwn ? basename(path) : path);
@@ -97,7 +97,7 @@ function placesOf(
 }
 
 function endView(
-  { request: { files } }: OpenRun,
+  { request: { files } }: ReportedRun,
   tally: Tally,
   { problem, reason }: SummaryFacts,
 ): Pick<RunView, 'state' | 'ending' | 'reason'> {
@@ -120,17 +120,17 @@ function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {
   return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
 }
 
-function failureView(group: FailureGroup, words: RunWords | undefined): FailureView {
+function failureView(group: FailureGroup, words: RunTexts | undefined): FailureView {
   const { node, class: kind, status, count, firstRecords } = group;
   return { node, class: kind, status, count, firstRecords, messages: messagesOf(group, words) };
 }
 
-function pausesOf({ progress: { pauses } }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
+function pausesOf({ progress: { pauses } }: ReportedRun, { paused }: SummaryFacts): RunView['pauses'] {
   const gates = pauses.gates();
   return { totalMs: paused.ms, times: gates.reduce((sum, { times }) => sum + times, 0), gates };
 }
 
-function messagesOf(group: FailureGroup, words: RunWords | undefined): FailureView['messages'] {
+function messagesOf(group: FailureGroup, words: RunTexts | undefined): FailureView['messages'] {
   const textOf = (message: string) => words?.message(codedIn(group, message)) ?? message;
   return frequentMessages(group).map(([message, count]) => ({ text: shortened(textOf(message)), count }));
 }

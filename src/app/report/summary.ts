@@ -11,7 +11,7 @@ import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { WorkerFigures } from '../progress/run-progress.ts';
 import type { FailureGroup, Tally, TokenCounts } from '../progress/tally.ts';
-import { type OpenRun, showsCredits } from '../run-request.ts';
+import { type ReportedRun, showsCredits } from './reported-run.ts';
 import { type DoneCounts, doneOf } from './run-figures.ts';
 
 /** The figures of a run's summary that are not counted in the tally. */
@@ -252,7 +252,7 @@ function attributionsJson(attributions: readonly Attribution[]): object {
 }
 
 /** Returns those figures of a run's summary that can be computed before the run ends. */
-export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
+export function factsOf(run: ReportedRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { request, claim, source, output, session, progress } = run;
   const { flow, options, files, retried } = request;
   const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { Plan } from '../../core/plan.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { realFile } from '../../io/files/stat.ts';
 import type { FoundJournal } from '../../io/journal/journal.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
@@ -9,7 +10,6 @@ import { mergedRecords } from '../../io/update/merged-memory.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
 import { memoryPart, retriedMemory } from '../output/replace.ts';
 import type { RetryClaim } from '../output/unfinished-run.ts';
-import type { RunOptions } from '../run-options.ts';
 import { findOldFiles, makersIn } from './old-memory.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 

@@ -1,6 +1,6 @@
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import type { SetFields } from '../flow/set-fields.ts';
+import type { SetFields } from '../../core/run-options.ts';
 
 /** A flow, and the fields that are set before its first node. */
 export interface FlowOfRecords {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
 import { isRegularFile, refuseChangedWhole } from '../../io/output/sink.ts';
 import { memoryPath, readMemory } from '../../io/update/memory-file.ts';
 import { envOf } from '../env.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
-import type { RunOptions } from '../run-options.ts';
 import type { OldFiles } from './record-memory.ts';
 
 /** Returns hashes of everything besides its fields that determines a record's rows, such as nodes and options. Messages show the keys. */

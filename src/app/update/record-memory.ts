@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Item, RowsText } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
+import type { RunOptions } from '../../core/run-options.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import type { OutputMemory } from '../../io/output/output.ts';
 import { Renderer } from '../../io/output/renderer.ts';
@@ -13,7 +14,6 @@ import { OldRecords } from '../../io/update/old-records.ts';
 import { OldOutputText } from '../../io/update/old-text.ts';
 import { isTable } from '../input/input.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
-import type { RunOptions } from '../run-options.ts';
 import { FieldUses, type FlowOfRecords } from './field-uses.ts';
 
 /** An earlier output whose rows can be reused. */

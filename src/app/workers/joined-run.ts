@@ -16,7 +16,7 @@ import { version } from '../version.ts';
 import { checkedManifest } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { shortId } from './queue-status.ts';
-import { queueNeed } from './run-workers.ts';
+import { queueNeed } from './worker-needs.ts';
 import { checkSpillFile, type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
 
 /** If a worker cannot process a run, it checks once more after this time in ms. */

@@ -1,7 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Trace } from '../../core/action.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { Passage, PassageTools } from '../../engine/passage/passage.ts';
 import { SharedStarts } from '../../engine/passage/shared-starts.ts';
 import { UnitPassage } from '../../engine/passage/unit-passage.ts';
 import { Children } from '../../io/workers/children.ts';
@@ -9,25 +7,14 @@ import { Pool } from '../../io/workers/pool.ts';
 import { isTable } from '../input/input.ts';
 import { filesOf } from '../open-run.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
-import type { WorkerFigures } from '../progress/run-progress.ts';
-import type { OpenRun } from '../run-request.ts';
+import type { OpenRun, WorkerFollower, Workers } from '../run-request.ts';
 import { childArgument } from './child-argument.ts';
 import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 
-/** A run's workers, which are other processes that process its records. */
-export interface Workers {
-  readonly figures: WorkerFigures;
-  passage(tools: PassageTools): Passage;
-  /** Ends the remaining workers of a failed run. */
-  kill(): void;
-}
-
-/** Receives the attempts and warnings that a run's child processes report. `shared` are the child processes that all runs share. */
-export interface ChildrenFollower {
-  readonly attempt: Trace | undefined;
+/** Receives what a run's child processes report. `shared` are the child processes that all runs share. */
+export interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
   readonly shared: Children | undefined;
-  warn(message: string): void;
 }
 
 /**

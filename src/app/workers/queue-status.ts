@@ -1,42 +1,8 @@
 import { isRunId } from '../../io/queue/queue-keys.ts';
 import { deadMs } from '../../io/queue/queue-units.ts';
 import { type RunProblem, seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
+import type { QueuedRun, QueuedWorker, QueueStatus } from '../metrics/queued-run.ts';
 import type { OpenQueue } from './open-queue.ts';
-
-/** The state of a queued run: `waiting` if no worker can process it, `orphaned` if its coordinator has sent no heartbeat for 15 s. */
-export type QueuedRunState = 'running' | 'waiting' | 'stopping' | 'orphaned';
-
-/** The status of a queued run. */
-export interface QueuedRun {
-  readonly run: string;
-  readonly flow: string;
-  readonly state: QueuedRunState;
-  readonly started: string;
-  readonly version: string;
-  readonly coordinator: { readonly host: string; readonly pid: number; readonly alive: boolean };
-  readonly records: { readonly read: number; readonly written: number; readonly failed: number; readonly open: number };
-  /** For all runs of the queue: how many units (groups of records) wait for a worker, and how many a worker has taken. */
-  readonly units: { readonly waiting: number; readonly active: number };
-  readonly credits: number;
-}
-
-/** A worker that is alive and takes records from the queue. */
-export interface QueuedWorker {
-  readonly id: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly units: number;
-  readonly records: number;
-  readonly problems: readonly { readonly run: string; readonly problem: string }[];
-}
-
-/** The status of a queue, with all runs and workers. */
-export interface QueueStatus {
-  readonly queue: string;
-  readonly runs: readonly QueuedRun[];
-  readonly workers: readonly QueuedWorker[];
-}
 
 /** Reads the runs and workers of a queue from Redis. */
 export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promise<QueueStatus> {

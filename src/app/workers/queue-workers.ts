@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { Trace } from '../../core/action.ts';
 import { UnitPassage } from '../../engine/passage/unit-passage.ts';
 import { QueueUnits } from '../../io/queue/queue-units.ts';
 import type { RunProblem, SeenWorker } from '../../io/queue/worker-signs.ts';
 import { isTable } from '../input/input.ts';
 import { recordCounts } from '../metrics/run-status.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
-import type { OpenRun, WorkerWait } from '../run-request.ts';
+import type { OpenRun, WorkerFollower, Workers } from '../run-request.ts';
 import { version } from '../version.ts';
 import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
-import type { Workers } from './open-workers.ts';
 import { queueStatus } from './queue-status.ts';
 
 /** Default time in ms for which a run waits for a worker that can process it. */
@@ -21,19 +19,11 @@ const defaultWaitMs = 600_000;
 /** Interval in ms between messages while a run waits for workers. */
 const sayEveryMs = 10_000;
 
-/** Functions that receive reports from a run's workers in a queue. */
-export interface QueueFollower {
-  readonly attempt: Trace | undefined;
-  warn(message: string): void;
-  /** Called repeatedly while no worker can process the run. */
-  waiting?(wait: WorkerWait): void;
-}
-
 /**
  * Puts the records of a run into a queue, from which workers take them. Throws an AutomateError (`output-exists`) if another process
  * already coordinates the run.
  */
-export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower: QueueFollower): Promise<Workers> {
+export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower: WorkerFollower): Promise<Workers> {
   const { session, source, request, claim, progress } = run;
   const { ports, ledger } = session;
   const { plan, options, retried } = request;
@@ -78,11 +68,11 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
 class WorkerWatch {
   readonly #run: OpenRun;
   readonly #queue: OpenQueue;
-  readonly #follower: QueueFollower;
+  readonly #follower: WorkerFollower;
   #sinceMs: number | undefined;
   #saidMs = 0;
 
-  constructor(run: OpenRun, queue: OpenQueue, follower: QueueFollower) {
+  constructor(run: OpenRun, queue: OpenQueue, follower: WorkerFollower) {
     this.#run = run;
     this.#queue = queue;
     this.#follower = follower;

@@ -2,7 +2,7 @@ import { queryServer, type ServerOptions } from '../../app/connections/tool-serv
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { serverCredentials } from '../../core/tools/tool-credentials.ts';
+import { serverCredentials } from '../../core/tools/tools.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,4 +1,4 @@
-import type { GivenVariables } from '../../app/flow/flow-file.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { flag } from '../options.ts';
 import { file, httpOptions, varOption } from '../shared-options.ts';
 

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { FlowCalls } from '../../app/calls/flow-calls.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
-import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import { FlowFolder, type FlowList, type ServedFlow } from '../../app/flow/flow-folder.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { FlowTools } from '../../app/flow-tools/flow-tools.ts';
@@ -10,6 +9,7 @@ import { version } from '../../app/version.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { counted } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { Gates } from '../../engine/gates.ts';

@@ -1,4 +1,4 @@
-import type { InputOptions } from '../../app/input/input.ts';
+import type { InputOptions } from '../../core/run-options.ts';
 import {
   concurrencyArgument,
   duration,

@@ -11,7 +11,8 @@ import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
 import { lookForOld } from '../../app/update/claimed-memory.ts';
-import { refuseWorkers } from '../../app/workers/run-workers.ts';
+import { refuseWorkers } from '../../app/workers/worker-needs.ts';
+import { WorkersOfRun } from '../../app/workers/workers-of-run.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
@@ -98,6 +99,7 @@ class Follower {
     const { say } = terminal;
     return {
       messages: terminal,
+      workers: new WorkersOfRun(),
       ...(quiet && { warn: () => undefined }),
       checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
       attempt: verbose ? (attempt) => say(attemptText(attempt)) : undefined,

@@ -4,7 +4,7 @@ import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
 import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
 import type { FilePart, FormPart } from '../../core/files/transfer.ts';
-import type { LookupRequest } from '../../core/lookups/lookup.ts';
+import type { LookupRequest } from '../../core/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { SecretOf } from '../../core/template/body-credential.ts';
 import { withQuery } from '../../core/template/query.ts';

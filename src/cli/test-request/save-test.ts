@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import { recordTest } from '../../app/flow-test/record-test.ts';
 import { recordedAnswer } from '../../app/flow-test/recorded-answer.ts';
 import type { Recorder } from '../../app/flow-test/recorder.ts';
@@ -9,6 +8,7 @@ import { loadTestFile } from '../../app/flow-test/test-files.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { counted, creditsText } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import type { Value } from '../../core/value/value.ts';

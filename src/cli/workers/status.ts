@@ -1,5 +1,6 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { type QueueStatus, queueStatus, shortId } from '../../app/workers/queue-status.ts';
+import type { QueueStatus } from '../../app/metrics/queued-run.ts';
+import { queueStatus, shortId } from '../../app/workers/queue-status.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import type { ValuesOf } from '../options.ts';

@@ -1,8 +1,9 @@
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { credentialVariables } from '../../io/credentials/environment.ts';
-import { defaultEnv, type StoredCredential } from '../../io/credentials/secret.ts';
+import type { StoredCredential } from '../../io/credentials/secret.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

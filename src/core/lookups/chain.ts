@@ -1,5 +1,3 @@
-import type { Tags } from './points.ts';
-
 /** A query for a retail chain. */
 export interface ChainQuery {
   /** The chain's name as people write it. */
@@ -10,14 +8,4 @@ export interface ChainQuery {
   readonly category?: string | undefined;
   /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
-}
-
-/**
- * A retail chain that a request refers to by name. The chain is looked up before the request is sent. If no chain has that name, no request
- * is sent.
- */
-export interface NamedChain<Request> {
-  readonly query: ChainQuery;
-  /** Returns the request for points (places on a map) that have these tags. */
-  request(tags: Tags): Request;
 }

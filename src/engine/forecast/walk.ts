@@ -1,8 +1,8 @@
 import type { ActionRequest } from '../../core/action.ts';
+import { completed } from '../../core/action.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Lookups } from '../../core/lookups/lookup.ts';
-import { withChain } from '../../core/lookups/named-chain.ts';
+import type { Lookups } from '../../core/lookup.ts';
 import { type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
@@ -28,7 +28,7 @@ export class Walk {
   readonly #listener: WalkListener;
   readonly #lookups: Lookups | undefined;
 
-  /** `lookups` finds the retail chains that requests name. If undefined, every chain name is accepted. */
+  /** `lookups` completes requests that need a lookup first. If undefined, such requests count as they are. */
   constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
     this.#item = item;
     this.#listener = listener;
@@ -58,7 +58,7 @@ export class Walk {
         const { action } = step.node;
         const named = action.prepare(fields);
         if (named instanceof Unasked) return [named.row];
-        const request = this.#lookups ? await withChain(named, this.#lookups) : named;
+        const request = this.#lookups ? await completed(named, this.#lookups) : named;
         if (!request) return [withNulls(fields, action.fields)];
         await this.#firstCall(step, request, fields);
         return [];

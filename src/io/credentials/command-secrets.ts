@@ -1,10 +1,11 @@
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type RenewalSource, Renewals } from '../auth/renewals.ts';
 import { createRedactor } from '../secrets/redact.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
 import { secretsInEnvironment, utf8Of } from './environment.ts';
-import { defaultEnv, type Secret, type StoredCommand, textsToMask } from './secret.ts';
+import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
 
 /** The part of the program that uses secrets, such as a flow or a command. It decides how secrets are masked, checked and asked for. */
 export interface SecretUser {

@@ -1,7 +1,8 @@
 import { AutomateError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type BackendName, orRefusal } from './backend.ts';
 import { type CredentialContext, findSecrets } from './lookup.ts';
-import { accountOf, defaultEnv, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';
+import { accountOf, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';
 import { type CommandOptions, deleteSecrets, type StoreOptions, storeCommand, storeSecret } from './store-secret.ts';
 
 /** The stored credentials for one environment (a name that the user chooses, such as `staging`). */

@@ -1,9 +1,10 @@
 import type { CodedMessage, CredentialRemedy } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { defaultEnv } from '../../core/run-options.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
 import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';
-import { accountOf, credentialProblem, defaultEnv, type Finding, isCommand, type StoredCredential } from './secret.ts';
+import { accountOf, credentialProblem, type Finding, isCommand, type StoredCredential } from './secret.ts';
 
 /** The environment whose credentials are used, and the stores that contain them. */
 export interface CredentialContext {

@@ -66,9 +66,6 @@ export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | '
   return `${env}/${name} ${setAt}`;
 }
 
-/** The name of the environment that is used if the user specifies none. */
-export const defaultEnv = 'default';
-
 /**
  * Returns the texts to mask for a secret: the secret with and without leading and trailing spaces, which HTTP removes. If the secret is
  * `username:password`, also the password alone.

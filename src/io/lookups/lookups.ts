@@ -1,4 +1,5 @@
-import type { LookupAnswer, LookupDocument, LookupQueries, LookupRequest, Lookups } from '../../core/lookups/lookup.ts';
+import type { LookupAnswer, LookupRequest, Lookups } from '../../core/lookup.ts';
+import type { LookupDocument, LookupQueries } from '../../core/lookups/lookup.ts';
 
 /** A function that performs lookups of one kind. It returns no promise if its data is already in memory. */
 type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
@@ -21,7 +22,9 @@ export function createLookups(folder: string): Lookups {
   return {
     find(request) {
       const finder = finders.get(request.lookup);
-      return finder ? lookupAnswer(finder, request) : loaded(request.lookup).then((finder) => lookupAnswer(finder, request));
+      return finder
+        ? lookupAnswer(finder, request)
+        : loaded(request.lookup as keyof LookupQueries).then((finder) => lookupAnswer(finder, request));
     },
   };
 

@@ -2,6 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError 
 import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import { withReadableIssues } from '../auth/readable-issues.ts';
 
 /** Details about the tool call or server start in which an error occurred. */
 export interface ErrorContext {
@@ -70,23 +71,6 @@ function notCallable({ message }: SdkError): Failure {
 /** True if the JSON text ends too early, which means that the message was cut off by a lost connection. */
 function isCutOff({ message }: SyntaxError): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message);
-}
-
-/** Replaces a JSON list of validation errors in the SDK's message by readable text with `path: problem` for each error. */
-export function withReadableIssues(message: string): string {
-  const start = message.search(/\[\s*\{\s*"/);
-  if (start < 0) return excerpt(message, 300);
-  return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is not a valid MCP message'}`, 300);
-}
-
-function issuesIn(text: string): string {
-  try {
-    const issues = JSON.parse(text) as { code: string; path: unknown[]; message: string }[];
-    const single = issues.filter(({ code }) => code !== 'invalid_union');
-    return single.map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`).join('; ');
-  } catch {
-    return '';
-  }
 }
 
 /** Returns the error message for a server that was not ready within the connection's `start_timeout`. */

@@ -9,7 +9,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import type { Login } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
-import { loginHint } from '../../core/tools/tool-credentials.ts';
+import { loginHint } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../auth/browser.ts';
 
 /** The OAuth login of one connection. */

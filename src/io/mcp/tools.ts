@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import { serverCredentials } from '../../core/tools/tool-credentials.ts';
-import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools/tools.ts';
+import { isRemote, type LocalServer, localOrigin, type McpConnection, serverCredentials, type Tools } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../auth/browser.ts';
 import { Tokens, type TokenTools } from '../auth/oauth.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';

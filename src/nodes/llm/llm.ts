@@ -60,7 +60,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const ask = (asked: Question, fields: Fields): HttpRequest => ({
     ...request.render(fields),
     body: jsonOf(withExtra(provider.body(asked), extra)),
-    llmNode: context.id,
+    testName: `llm ${context.id}`,
   });
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {

@@ -1,4 +1,5 @@
-import type { LookupAnswer, LookupRequest } from '../../core/lookups/lookup.ts';
+import type { LookupAnswer, LookupRequest } from '../../core/lookup.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import type { LocalData } from './lookup.ts';
@@ -9,7 +10,10 @@ import type { Asking, LookupResults } from './lookup-results.ts';
  * never retried.
  */
 export function askLocalData(data: LocalData, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
-  const documentOf = ({ body }: LookupAnswer, request: LookupRequest) => data.document?.(body, request) ?? body;
+  const documentOf = ({ body }: LookupAnswer, request: LookupRequest) => {
+    const found = body as LookupDocument;
+    return data.document?.(found, request) ?? found;
+  };
   return {
     action: {
       ...policy,

@@ -1,6 +1,6 @@
+import { completed, isIncomplete } from '../../core/action.ts';
 import { compileMapping } from '../../core/answer/mapping.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
-import { namesChain, withChain } from '../../core/lookups/named-chain.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import { type BuildContext, type Node, type NodeContext, Unasked } from '../../core/node.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
@@ -26,12 +26,12 @@ function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, 
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
     const asked = { request, fields, sources };
-    return namesChain(request) ? askWithChain(asked, context) : ask(asked, context);
+    return isIncomplete(request) ? askWithChain(asked, context) : ask(asked, context);
   };
 
   /** Looks up the retail chain to which a request refers, and then sends the request. If no chain has that name, no request is sent. */
   async function askWithChain(asked: AskedRecord, context: NodeContext) {
-    const request = await withChain(asked.request, context.lookups);
+    const request = await completed(asked.request, context.lookups);
     if (request) return ask({ ...asked, request, sources: [...chainSources, ...sources] }, context);
     return results.rows(unknownChain as LookupDocument, { ...asked, sources: chainSources }, context);
   }

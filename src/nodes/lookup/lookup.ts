@@ -1,6 +1,7 @@
 import type { ResponseMode } from '../../core/answer/response.ts';
 import type { LookedUp } from '../../core/event.ts';
-import type { LookupDocument, LookupRequest } from '../../core/lookups/lookup.ts';
+import type { LookupRequest } from '../../core/lookup.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import type { CredentialNeed, FieldUse } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';

@@ -1,5 +1,6 @@
 import type { BuildContext } from '../../core/node.ts';
 import { referencedFields } from '../../core/template/template.ts';
+import { categoryNames } from './loaded-categories.ts';
 
 /** A category of places to which a flow refers. */
 interface CategoryOption {
@@ -19,7 +20,7 @@ export function categoryOption(words: string, at: readonly (string | number)[], 
     context.problem(at, 'expected one category for all records, found text with {{field}}');
     return undefined;
   }
-  const named = context.category(words);
+  const named = categoryNames()(words);
   if ('id' in named) return { ...named, notes: named.id === words.trim() ? [] : [`category "${words}" is ${named.id}`] };
   const { reason, choices } = named;
   const list = choices.join(', ');

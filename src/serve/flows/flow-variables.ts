@@ -1,9 +1,10 @@
 import * as z from 'zod';
-import { compileFlow, type FlowFileOptions, type GivenVariables } from '../../app/flow/flow-file.ts';
+import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
 import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallResult } from '../../app/calls/flow-calls.ts';
-import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import { type FlowToolCall, FlowTools } from '../../app/flow-tools/flow-tools.ts';
 import { version } from '../../app/version.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import type { HttpCaller, HttpTools } from '../../io/tool-server/http-tools.ts';
 import type { Caller } from '../caller.ts';

@@ -5,6 +5,7 @@ import { inputFormat, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { planOutput } from '../../app/output/output-plan.ts';
 import { countsOf, totalsOf, workOf } from '../../app/report/run-figures.ts';
+import type { RunView } from '../../app/report/run-view.ts';
 import { liveViewOf } from '../../app/report/run-view-of.ts';
 import { type RunHandle, runFlow, type Stop } from '../../app/run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from '../../app/run-request.ts';
@@ -13,7 +14,6 @@ import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import type { RunView } from '../../ui/run/run-view.ts';
 import { messageForClient } from '../http/advice.ts';
 import { payingKey, storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
@@ -169,8 +169,7 @@ export class RunPart {
     return {
       messages: this.#messages,
       gates,
-      children: workers?.children,
-      queue: workers?.queue,
+      workers: workers?.forRun(),
       routes,
       key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
       event: (event) => this.#report(event),

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { doneOf } from '../../app/report/run-figures.ts';
-import type { RunView } from '../../ui/run/run-view.ts';
+import type { RunView } from '../../app/report/run-view.ts';
 import { Problem } from '../problem.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';

@@ -1,4 +1,4 @@
-import type { GivenVariables } from '../../app/flow/flow-file.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 
 /** The run options that can be set in the request's query string. */

@@ -1,8 +1,8 @@
 import { render } from 'preact-render-to-string';
+import type { RunView } from '../../app/report/run-view.ts';
 import { duration, utcTime } from '../figures.ts';
 import { Panel } from '../parts/panel.tsx';
 import { RunPanels } from '../run/run-panels.tsx';
-import type { RunView } from '../run/run-view.ts';
 import { StateLabel } from '../run/state-label.tsx';
 import theme from '../theme.css';
 

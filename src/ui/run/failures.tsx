@@ -1,7 +1,7 @@
+import type { FailureView, RunView } from '../../app/report/run-view.ts';
 import { counted, countText } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
-import type { FailureView, RunView } from './run-view.ts';
 
 /** A table of a run's failures, grouped by node, class and status. */
 export function Failures({ view }: { readonly view: RunView }) {

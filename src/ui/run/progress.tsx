@@ -1,7 +1,7 @@
+import type { RunView } from '../../app/report/run-view.ts';
 import { counted, countText, duration, percent } from '../figures.ts';
 import { Bar, type BarPart } from '../parts/bar.tsx';
 import { Panel } from '../parts/panel.tsx';
-import type { RunView } from './run-view.ts';
 
 /** Shows the progress of a run. For a run that has ended, shows how it ended. */
 export function Progress({ view }: { readonly view: RunView }) {

@@ -1,9 +1,9 @@
+import type { RateBucket } from '../../app/report/run-view.ts';
 import { countText, duration, rate } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, plotHeight, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
 import { ticksUpTo, timeTicks } from '../parts/ticks.ts';
-import type { RateBucket } from './run-view.ts';
 
 /**
  * A chart of how many records ended per second. It shows an area for all records, an area in front of it for failed records, and bands for

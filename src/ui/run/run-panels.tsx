@@ -1,10 +1,10 @@
+import type { RunView } from '../../app/report/run-view.ts';
 import { counted, countText, creditFigure, duration, rate } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { type Tile, Tiles } from '../parts/tiles.tsx';
 import { Failures } from './failures.tsx';
 import { Progress } from './progress.tsx';
 import { RatesChart } from './rates-chart.tsx';
-import type { RunView } from './run-view.ts';
 import { LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
 import { TimesChart } from './times-chart.tsx';
 

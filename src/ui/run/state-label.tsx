@@ -1,5 +1,5 @@
+import type { RunView } from '../../app/report/run-view.ts';
 import type { RunShape } from '../../serve/shapes.ts';
-import type { RunView } from './run-view.ts';
 
 /** A label for the state of a run. It is red only if records failed or an error ended the run. */
 export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & { readonly counts: Pick<RunView['counts'], 'failed'> } }) {

@@ -1,9 +1,9 @@
+import type { RunView, TokenFigures, TokensView } from '../../app/report/run-view.ts';
 import { countText, creditFigure, duration, percent } from '../figures.ts';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
 import { partText, totalsText } from './failures.tsx';
-import type { RunView, TokenFigures, TokensView } from './run-view.ts';
 
 interface ViewProps {
   readonly view: RunView;

@@ -1,9 +1,9 @@
+import type { ResponseTimesView } from '../../app/report/run-view.ts';
 import { countText, duration, percent } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
 import { ticksUpTo } from '../parts/ticks.ts';
-import type { ResponseTimesView } from './run-view.ts';
 
 /** Width of a bar as a share of the distance between the starts of two bars. */
 const barShare = 0.84;

@@ -9,11 +9,11 @@ import { dataFolder } from '../../helpers/data-folder.ts';
 const lookups = createLookups(dataFolder);
 
 async function find(address: AddressQuery['address'], country?: readonly string[]): Promise<LookupDocument> {
-  return (await lookups.find({ kind: 'lookup', lookup: 'address', query: { address, country } })).body;
+  return (await lookups.find({ kind: 'lookup', lookup: 'address', query: { address, country } })).body as LookupDocument;
 }
 
 async function near(lat: number, lon: number, maxDistance = 100_000, country?: readonly string[]): Promise<LookupDocument> {
-  return (await lookups.find({ kind: 'lookup', lookup: 'point', query: { lat, lon, maxDistance, country } })).body;
+  return (await lookups.find({ kind: 'lookup', lookup: 'point', query: { lat, lon, maxDistance, country } })).body as LookupDocument;
 }
 
 /** Returns the place that was found, such as `Paris US-TX`. */

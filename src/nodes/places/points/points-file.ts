@@ -1,12 +1,15 @@
-import type { LookupRequest } from '../../../core/lookups/lookup.ts';
-import type { Around, Box, FoundPoint } from '../../../core/lookups/points.ts';
+import type { LookupRequest } from '../../../core/lookup.ts';
+import type { Around, Box, FoundPoint, PointsQuery } from '../../../core/lookups/points.ts';
 import type { BuildContext } from '../../../core/node.ts';
 import type { LocalData } from '../../lookup/lookup.ts';
 import type { PlacesOptions } from '../places-options.ts';
 import { pointsDocument, type QuestionParts } from './points-document.ts';
 import { PointsQuestions } from './question.ts';
 
-type PointsRequest = Extract<LookupRequest, { lookup: 'points' }>;
+/** A request for points in a file. */
+interface PointsRequest extends LookupRequest {
+  readonly query: PointsQuery;
+}
 
 /** Returns the data for `source: file`; undefined if a problem was reported. */
 export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, { problem }: BuildContext): LocalData | undefined {

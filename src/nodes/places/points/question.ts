@@ -1,7 +1,9 @@
-import type { NamedChain } from '../../../core/lookups/chain.ts';
+import type { Completion } from '../../../core/lookup.ts';
+import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import { chainTags, isChainId, minChainScore, type Tags } from '../../../core/lookups/points.ts';
 import type { Fields } from '../../../core/record.ts';
 import { textTemplate } from '../../../core/template/template.ts';
+import type { JsonObject } from '../../../core/value/value.ts';
 import { refuseLong } from '../chain.ts';
 import type { QuestionParts } from './points-document.ts';
 import type { PointsQuestion } from './provider.ts';
@@ -22,7 +24,7 @@ export class PointsQuestions<Request extends object> {
    * Returns the request for a record; undefined for a record that has no place or no chain. Throws a Failure (`request`) if a value of the
    * record is invalid.
    */
-  request(fields: Fields): Request | (Request & { readonly chain: NamedChain<Request> }) | undefined {
+  request(fields: Fields): Request | (Request & { readonly completion: Completion<Request> }) | undefined {
     const { where: whereOf, categories, limit } = this.#parts;
     const where = whereOf(fields);
     const name = this.#chainOf?.(fields).trim();
@@ -32,6 +34,11 @@ export class PointsQuestions<Request extends object> {
     if (isChainId(name)) return request(chainTags(name.toUpperCase(), name));
     refuseLong(name, 'name');
     // If several retail chains have the same name, the first category decides which one is meant.
-    return { ...request({ brand: name }), chain: { query: { name, category: categories[0]?.id, minScore: minChainScore }, request } };
+    const query: ChainQuery = { name, category: categories[0]?.id, minScore: minChainScore };
+    const found = (chain: JsonObject) => (chain.match ? request(chainTags(chain.id as string | null, String(chain.name))) : undefined);
+    return {
+      ...request({ brand: name }),
+      completion: { lookup: { kind: 'lookup', lookup: 'chain', query }, sought: name, request: found },
+    };
   }
 }

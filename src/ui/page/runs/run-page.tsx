@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { RunView } from '../../../app/report/run-view.ts';
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';
-import type { RunView } from '../../run/run-view.ts';
 import { RunState } from '../../run/state-label.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';

@@ -1,5 +1,5 @@
+import type { RunView } from '../../../app/report/run-view.ts';
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
-import type { RunView } from '../../run/run-view.ts';
 
 /** The time at which the progress of a run arrived, and whether the data to which it is added is partial. */
 interface ProgressOf {

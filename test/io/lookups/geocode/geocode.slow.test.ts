@@ -9,7 +9,7 @@ import { dataFolder } from '../../../helpers/data-folder.ts';
 const lookups = createLookups(dataFolder);
 
 async function find(address: AddressQuery['address'], country?: readonly string[]): Promise<LookupDocument> {
-  return (await lookups.find({ kind: 'lookup', lookup: 'address', query: { address, country } })).body;
+  return (await lookups.find({ kind: 'lookup', lookup: 'address', query: { address, country } })).body as LookupDocument;
 }
 
 function textOf(name: string): string {

@@ -1,5 +1,3 @@
-import type { RunShape } from '../../serve/shapes.ts';
-
 /** The data that the report of a run and its page show. Because it is sent as JSON, a member that is not known is undefined. */
 export interface RunView {
   readonly flow: string;
@@ -50,7 +48,7 @@ export interface RunView {
 }
 
 /** The state of a run. `stopped` means that it ended early and can be resumed, `failed` that an error ended it. */
-export type RunState = RunShape['state'];
+export type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
 
 /** The record counts of a run. */
 export interface RunCounts {
