@@ -77,12 +77,36 @@ describe('an XML response', () => {
   test.each([
     ['<a>\n  <b>\n</a>', 'line 3, column 1: expected closing tag'],
     ['<a/><b/>', 'line 1, column 5: a second root element begins'],
-    ['<a x=1/>', 'line 1, column 6: '],
-    ['<a>1 & 2</a>', 'line 1, column 6: '],
-    ['nonsense', 'line 1, column 1: '],
+    ['<a x=1/>', 'line 1, column 6: unquoted attribute value, found "1"'],
+    ['<a b="1" b="2"/>', 'line 1, column 16: duplicate attribute: b'],
+    ['<a b="1<2"/>', 'line 1, column 8: disallowed character, found "<"'],
+    ['<a>1 & 2</a>', 'line 1, column 6: expected a reference such as &amp;, found a single &'],
+    ['<a b="&amp;" c="x?y=1&z=2; "/>', 'line 1, column 22: expected a reference such as &amp;, found a single &'],
+    ['<a>&amp; <!-- x & y --><b>1 & 2;</b></a>', 'line 1, column 29: expected a reference such as &amp;, found a single &'],
+    ['nonsense', 'line 1, column 1: expected an element, found text'],
+    ['<a/>\n x', 'line 2, column 2: expected an element, found text'],
+    ['<?xml version="1.0"?>', 'line 1, column 22: expected an element, found the end of the text'],
+    ['<a>\r\n<b>\r', 'line 3, column 1: expected closing tag </b>, found the end of the text'],
+    ['<a><!-- a -- b --></a>', 'line 1, column 13: expected > after -- in a comment'],
+    ['</a>', 'line 1, column 1: unmatched closing tag: a'],
+    ['<a>x<!doctype b></a>', 'line 1, column 5: a DOCTYPE is not allowed'],
+    ['<!DOCTYPE a [<!ENTITY b "c">', 'line 1, column 1: a DOCTYPE is not allowed'],
+    ['<!--', 'line 1, column 5: expected an element, found the end of the text'],
+    ['<a/><!--', 'line 1, column 9: expected the end of a tag, comment or section, found the end of the text'],
+    ['<a/><?', 'line 1, column 7: expected the end of a tag, comment or section, found the end of the text'],
+    ['<a/><!', 'line 1, column 7: expected the end of a tag, comment or section, found the end of the text'],
+    ['<a/><?x y', 'line 1, column 10: expected the end of a tag, comment or section, found the end of the text'],
+    ['<a>\n<!ELEMENT b></a>', 'line 2, column 1: expected a comment or a CDATA section after <!'],
+    ['<a/></', 'line 1, column 7: expected the end of a tag, comment or section, found the end of the text'],
+    ['<a/><![CDATA[', 'line 1, column 5: expected an element, found text'],
   ])('fails the record if it is malformed: %j', async (body, message) => {
     const failure = await failureOf('map: { a: a }', body);
     expect(failure).toMatchObject({ class: 'parse', message: expect.stringContaining(`the body is not valid XML: ${message}`) });
+  });
+
+  test('keeps characters that XML does not allow, and ignores empty lines before its declaration', async () => {
+    const body = '\ufeff\n\r\n<?xml version="1.1"?>\n<a b="1&#11;2">x\v]]>&nbsp;&#0;\u2028\u0085</a>\n<?end?>\n<!-- end -->\n';
+    expect(await rowsOf('map: { a: "a.#text", b: "a.@b" }', body)).toEqual([{ id: 1, a: 'x\v]]>&nbsp;&#0;\u2028\u0085', b: '1\v2' }]);
   });
 
   test('counts as a network failure if the connection closes before the response ends', async () => {
@@ -102,6 +126,16 @@ describe('an XML response', () => {
     const plain = Buffer.from('<a>caf\u00e9</a>', 'latin1');
     expect(await rowsOf('map: { a: a }', plain, 'text/xml; charset=latin1')).toEqual([{ id: 1, a: 'café' }]);
     expect(await failureOf('map: { a: a }', plain)).toMatchObject({ class: 'parse', message: expect.stringContaining('not valid utf-8') });
+    const wrong = '<?xml version="1.0" encoding="utf-16"?><a>caf\u00e9</a>';
+    expect(await rowsOf('map: { a: a }', wrong)).toEqual([{ id: 1, a: 'café' }]);
+  });
+
+  test('keeps text, comments and attributes that are longer than the chunks in which it is read', async () => {
+    const long = (character: string) => `${character}\n`.repeat(50_000);
+    const body = `<a b="${long('x')}y"><!--${long('-c')}--><?p ${long('?')}?>${long('t')}<![CDATA[${long(']')}]]></a>`;
+    expect(await rowsOf('map: { b: "a.@b", t: "a.#text" }', body)).toEqual([
+      { id: 1, b: `${'x '.repeat(50_000)}y`, t: `${long('t')}${long(']')}`.trim() },
+    ]);
   });
 
   test('works with the options required, default, fail_when and error_message', async () => {
@@ -165,9 +199,25 @@ describe('a CSV response', () => {
     ['id,name\n1,Ada,x\n', 'line 2, column 3: expected 2 cells, found 3'],
     ['id,id\n1,2\n', 'line 1, column 2: two columns have the name "id"'],
     ['id,\n1,2\n', 'line 1, column 2: expected a name for every column'],
-    ['id,name\n1,"Ada\n', 'expected a closing quote, found the end of the text'],
+    ['id,name\n1,"Ada\n\n', 'line 2, column 2: expected a closing quote, found the end of the text'],
+    ['id,name\r\n\r\n1,"A\r\nd\na"\r\n2\r\n', 'line 6, column 2: expected 2 cells, found 1'],
+    [`${'n,'.repeat(70_000)}n\n`, 'line 1, column 2: two columns have the name "n"'],
   ])('fails the record if it is malformed: %j', async (body, message) => {
     expect(await failureOf(map, body, 'text/csv')).toMatchObject({ class: 'parse', message: expect.stringContaining(message) });
+  });
+
+  test('counts as a network failure if the connection closes within a quoted cell', async () => {
+    const { failures } = await answered('map: { a: "[].a" }', 'a\n1\n"2', 'text/csv', { endedByClose: true });
+    expect(failures).toMatchObject([
+      { class: 'network', message: 'the connection was closed in the middle of the CSV (line 3, column 1)' },
+    ]);
+  });
+
+  test('fails the record if it has more than 1,000,000 cells, even in a single row', async () => {
+    expect(await failureOf(map, ','.repeat(1_000_001), 'text/csv')).toMatchObject({
+      class: 'parse',
+      message: 'the answer has more than 1,000,000 cells\nrequest less at once, for example with paginate or with a filter in the URL',
+    });
   });
 });
 

@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync';
 import { DocumentError, maxParts, tooManyParts } from '../../core/answer/document.ts';
 import type { Clock } from '../../core/ports.ts';
 import { orUndefined, type Value } from '../../core/value/value.ts';
-import { openRow } from '../records/readers/csv-reader.ts';
+import { countCrLf, countLineBreaks, openRow } from '../records/readers/csv-reader.ts';
 
 /** The delimiters to try. If several of them result in the same number of columns, the first one is used. */
 const delimiters = [',', ';', '\t', '|'];
@@ -59,16 +59,22 @@ export async function parseRows(text: string, turn: Clock['yieldIfLong']): Promi
 
 async function readRows(bytes: Buffer, delimiter: string, takeRow: TakeRow, turn: Clock['yieldIfLong']): Promise<void> {
   const parser = new Parser({ ...format, delimiter });
+  const { info } = parser;
   let count = 0;
+  let [line, emptyLines, surplusLines] = [0, 0, 0];
+  const nextLine = () => line + info.empty_lines - emptyLines + 1;
   // The parser calls this function with each complete row, which is faster than its option `on_record`.
   parser.push = (cells: string[] | null) => {
     if (cells === null) return true;
     count += cells.length;
     if (count > maxParts) throw tooManyParts('cells');
-    takeRow(cells, parser.info.lines);
+    if (info.lines - surplusLines > nextLine()) surplusLines += countCrLf(cells);
+    line = info.lines - surplusLines;
+    emptyLines = info.empty_lines;
+    takeRow(cells, line);
     // For every row whose length differs from that of the first row, the parser makes an error, which takes 14 µs, and ignores it. If the
     // count of rows is 0, it expects the length of the next row instead.
-    (parser.info as { records: number }).records = 0;
+    (info as { records: number }).records = 0;
     return true;
   };
   parser.on('error', () => {});
@@ -80,18 +86,15 @@ async function readRows(bytes: Buffer, delimiter: string, takeRow: TakeRow, turn
     }
     await parsed((callback) => parser.end(callback));
   } catch (error) {
-    throw error instanceof DocumentError ? error : documentError(error as CsvError, parser.info.lines);
+    if ((error as CsvError).code !== 'CSV_QUOTE_NOT_CLOSED') throw error;
+    const before = openRow(parser);
+    const place = { line: nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0), column: before.length + 1 };
+    throw new DocumentError('expected a closing quote, found the end of the text', place, true);
   }
 }
 
 function parsed(act: (callback: (error?: Error | null) => void) => void): Promise<void> {
   return new Promise((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
-}
-
-function documentError({ code, column, message }: CsvError & { readonly column?: number | string }, line: number): DocumentError {
-  const place = { line, column: typeof column === 'number' ? column + 1 : 1 };
-  if (code === 'CSV_QUOTE_NOT_CLOSED') return new DocumentError('expected a closing quote, found the end of the text', place, true);
-  return new DocumentError(message, place);
 }
 
 /** The header line must end within this many bytes. */

@@ -7,8 +7,8 @@ import type { Value } from '../../core/value/value.ts';
 /** Maximum nesting depth of XML elements. */
 const maxDepth = 100;
 
-/** Maximum number of attributes of an element. The parser checks them all at once at the end of the tag. */
-const maxAttributes = 10_000;
+/** Maximum number of different attributes and child elements of an element. They become the keys of an object all at once. */
+const maxMembers = 100_000;
 
 /** Number of characters that are parsed in one go, which takes a few ms. */
 const chunkLength = 65_536;
@@ -22,7 +22,7 @@ export async function parseXml(text: string, turn: Clock['yieldIfLong']): Promis
   const parser = new DocumentParser(text);
   // Many servers send empty lines before the XML declaration, although XML does not allow them.
   for (let at = parser.start; at < text.length; at += chunkLength) {
-    parser.write(text.slice(at, at + chunkLength));
+    parser.read(text.slice(at, at + chunkLength));
     await turn();
   }
   return parser.result();
@@ -57,6 +57,8 @@ class DocumentParser extends SaxesParser<typeof options> {
   #parts = 0;
   /** Position after the last of these parts. */
   #partEnd = 0;
+  /** The text of earlier chunks that the parser has not reported yet. */
+  readonly #textBefore: string[] = [];
   /** The name of the element that ended last. */
   #ended = '';
   #isEnding = false;
@@ -73,10 +75,21 @@ class DocumentParser extends SaxesParser<typeof options> {
     this.on('closetag', (tag) => this.#end(tag));
     this.on('text', (inside) => this.#addText(inside));
     this.on('cdata', (inside) => this.#addText(inside, true));
-    this.on('comment', () => this.#countPart());
-    this.on('processinginstruction', () => this.#countPart());
+    this.on('comment', (inside) => this.#skip(inside));
+    this.on('processinginstruction', ({ body }) => this.#skip(body));
     this.on('xmldecl', () => this.#endPart());
     this.on('doctype', () => this.fail('inappropriately located doctype declaration.'));
+  }
+
+  /** Parses the next part of the document. */
+  read(chunk: string): void {
+    this.write(chunk);
+    // The parser collects text as a tree of short strings, which can take 40 times as much memory. `slice` makes one string of it. The last
+    // character stays there, because the parser does not report an empty text. The types do not declare the field.
+    const collected = this as unknown as { text: string };
+    if (collected.text.length < 2) return;
+    this.#textBefore.push(collected.text.slice(0, -1));
+    collected.text = collected.text.slice(-1);
   }
 
   /** Ends the document, and returns its value. */
@@ -116,25 +129,38 @@ class DocumentParser extends SaxesParser<typeof options> {
 
   #addAttribute({ name, value }: SaxesAttributePlain): void {
     this.#countPart();
+    this.#addMember(`@${name}`, this.#whole(value));
+  }
+
+  #addMember(name: string, value: Value): void {
     const { members } = this.#open.at(-1) as OpenElement;
-    if (members.set(`@${name}`, value).size > maxAttributes)
-      throw this.#error(`an element has more than ${formatCount(maxAttributes)} attributes`, this.#tagStart());
+    if (members.set(name, value).size <= maxMembers) return;
+    const message = `an element has more than ${formatCount(maxMembers)} different attributes and child elements`;
+    throw this.#error(message, this.#tagStart());
   }
 
   #addText(inside: string, isSection = false): void {
     if (isSection) this.#countPart();
-    (this.#open.at(-1) as OpenElement).text += inside;
+    (this.#open.at(-1) as OpenElement).text += this.#whole(inside);
+  }
+
+  #skip(inside: string): void {
+    this.#countPart();
+    this.#whole(inside);
+  }
+
+  /** Returns text together with its beginning in earlier chunks. */
+  #whole(end: string): string {
+    return this.#textBefore.length === 0 ? end : this.#textBefore.splice(0).join('') + end;
   }
 
   #end({ name }: SaxesTagPlain): void {
     this.#endPart();
     this.#ended = name;
     const value = elementValue(this.#open.pop() as OpenElement);
-    const { members } = this.#open.at(-1) as OpenElement;
-    const before = members.get(name);
-    if (before === undefined) members.set(name, value);
-    else if (Array.isArray(before)) before.push(value);
-    else members.set(name, [before, value]);
+    const before = (this.#open.at(-1) as OpenElement).members.get(name);
+    if (Array.isArray(before)) before.push(value);
+    else this.#addMember(name, before === undefined ? value : [before, value]);
   }
 
   #mistake(message: string): DocumentError {
@@ -144,13 +170,18 @@ class DocumentParser extends SaxesParser<typeof options> {
     const reference = this.#openReference();
     if (reference !== undefined) return this.#error('expected a reference such as &amp;, found a single &', reference);
     if (this.#isEnding) return this.#error(`expected ${expectedAtEnd(message)}, found the end of the text`, this.#text.length);
-    if (message === 'unexpected close tag.') {
-      const start = this.#tagStart();
-      return this.#error(`expected closing tag </${this.#ended}>, found ${this.#text.slice(start, this.#at)}`, start);
-    }
-    if (message === 'text data outside of root node.') return this.#error('expected an element, found text', this.#textStart());
-    const expected = message === 'malformed comment.' ? 'expected > after -- in a comment' : message.replace(/\.$/, '');
-    return this.#error(`${expected}, found ${JSON.stringify(this.#text[this.#at - 1])}`, this.#at - 1);
+    const plain = message.replace(/\.$/, '');
+    if (/^(?:unexpected|unmatched) clos/.test(plain)) return this.#error(this.#wrongEnd(plain), this.#tagStart());
+    if (plain === 'text data outside of root node') return this.#error('expected an element, found text', this.#textStart());
+    if (plain === 'incorrect syntax') return this.#error('expected a comment or a CDATA section after <!', this.#tagStart());
+    if (plain === 'malformed comment') return this.#error('expected > after -- in a comment', this.#at - 1);
+    const found = /character|quoted/.test(plain) ? `, found ${JSON.stringify(this.#text[this.#at - 1])}` : '';
+    return this.#error(`${plain}${found}`, this.#at - 1);
+  }
+
+  #wrongEnd(message: string): string {
+    if (message !== 'unexpected close tag') return message;
+    return `expected closing tag </${this.#ended}>, found ${this.#text.slice(this.#tagStart(), this.#at)}`;
   }
 
   /**
@@ -170,7 +201,7 @@ class DocumentParser extends SaxesParser<typeof options> {
 
   #textStart(): number {
     const from = Math.max(this.start, this.#partEnd);
-    return from + this.#text.slice(from).search(/\S/);
+    return from + this.#text.slice(from).search(/[^ \t\r\n]/);
   }
 
   #error(message: string, index: number): DocumentError {

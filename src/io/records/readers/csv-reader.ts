@@ -139,11 +139,13 @@ function wrongCellCount(cells: readonly string[], expected: number, line: number
   return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
 
-function countCrLf(cells: readonly string[]): number {
+/** Returns the number of CR LF in the cells. The parser counts each of them as two line breaks. */
+export function countCrLf(cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + cell.split('\r\n').length - 1, 0);
 }
 
-function countLineBreaks(cell: string): number {
+/** Returns the number of line breaks in a cell. */
+export function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
 }
 
