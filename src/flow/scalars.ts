@@ -27,6 +27,6 @@ export function visitScalars(document: Document, take: (used: UsedScalar) => voi
 }
 
 /** Returns the names of the members that lead to a value. */
-export function namesOf(ancestors: readonly unknown[]): string[] {
+export function memberNames(ancestors: readonly unknown[]): string[] {
   return ancestors.flatMap((node) => (isPair(node) ? [isScalar(node.key) ? String(node.key.value) : ''] : []));
 }

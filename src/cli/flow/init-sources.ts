@@ -1,6 +1,6 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
-import { referableNames } from '../../flow/referable-names.ts';
+import { referableNames } from '../../core/template/template.ts';
 import type { ValuePath } from '../../flow/starter/example-marks.ts';
 import type { AnswerExample } from '../../flow/starter/openapi/answer-example.ts';
 import type { Example } from '../../flow/starter/starter-references.ts';

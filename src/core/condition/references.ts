@@ -118,21 +118,25 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 
   function visitOperator(operation: Operation, bound: Bound): void {
-    const mismatch = mismatchIn(operation, bound, (operand) => fieldOf(operand, bound));
+    const mismatch = mismatchIn(operation, bound, (operand) => fieldOperand(operand, bound, source, owner));
     if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
     visit(operation.args, bound);
   }
+}
 
-  /** Returns the field to which an operand refers: by its name, or as a member of `record` in a condition about a response. */
-  function fieldOf(operand: unknown, bound: Bound): NamedField | undefined {
-    if (!isOperation(operand)) return undefined;
-    const { op, args, start, end } = operand;
-    if (op === 'call' && (args as unknown[])[0] === 'dyn') return fieldOf(((args as unknown[])[1] as unknown[])[0], bound);
-    const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
-    if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
-    return { field, written: source.slice(start, end), offset: start };
-  }
+/**
+ * Returns the field to which an operand refers: by its name alone, or, without an owner, as a member of `record`, as in a condition about a
+ * response.
+ */
+function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
+  if (!isOperation(operand)) return undefined;
+  const { op, args, start, end } = operand;
+  if (op === 'call' && (args as unknown[])[0] === 'dyn')
+    return fieldOperand(((args as unknown[])[1] as unknown[])[0], bound, source, owner);
+  const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
+  if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
+  return { field, written: source.slice(start, end), offset: start };
 }
 
 /** A position in an expression that refers to a member of a variable, such as `vars.api`. */

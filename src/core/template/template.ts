@@ -39,6 +39,24 @@ export function referable(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
 }
 
+/** Returns a unique name for each column that a reference can contain. Such a name has only letters, digits and underscores. */
+export function referableNames(columns: readonly string[]): ReadonlyMap<string, string> {
+  const used = new Set(columns);
+  const names = new Map<string, string>();
+  for (const column of columns) {
+    if (column !== '') names.set(column, isReferable(column) ? column : nameFor(column));
+  }
+  return names;
+
+  function nameFor(column: string): string {
+    const better = referable(column) || 'field';
+    let name = better;
+    for (let count = 2; used.has(name); count++) name = `${better}_${count}`;
+    used.add(name);
+    return name;
+  }
+}
+
 /** Returns the parts of a template that look like references but are not, such as `{{first-name}}`, `{{ id }}` and `{{id`. */
 export function nearReferences(text: string): string[] {
   const found = text.match(/\{\{[^{}]*\}\}|\{\{[\p{L}\p{M}\p{N}_]+\}?/gu) ?? [];

@@ -40,9 +40,9 @@ export interface WrittenXml {
  * positions of problems refer to the text with the values of its variables. The template must not be rendered if there are problems.
  */
 export function xmlTemplate({ text, variables, raw }: WrittenXml): XmlTemplate {
-  const parts = partsOf(text);
+  const parts = xmlParts(text);
   if (parts.every((part) => typeof part === 'string')) return { problems: [], names: [], render: () => text };
-  const { placeAt, broken } = placesIn(parts.map((part) => (typeof part === 'string' ? part : standInFor(part))).join(''));
+  const { xmlPlaceAt, broken } = placesIn(parts.map((part) => (typeof part === 'string' ? part : standInFor(part))).join(''));
   const problems = broken === undefined ? [] : [{ message: brokenMessage, offset: broken }];
   let offset = 0;
   const pieces = parts.map((part, index): string | TextTemplate => {
@@ -50,7 +50,7 @@ export function xmlTemplate({ text, variables, raw }: WrittenXml): XmlTemplate {
     offset += typeof part === 'string' ? part.length : standInFor(part).length;
     if (typeof part === 'string') return part;
     const { name } = part;
-    const place = placeAt(start);
+    const place = xmlPlaceAt(start);
     const message = place && placeProblem(name, place, raw.includes(name));
     if (message !== undefined) problems.push({ message, offset: start });
     const next = parts[index + 1];
@@ -90,7 +90,7 @@ interface Reference {
 }
 
 /** Splits a text at its references to fields and variables. */
-function partsOf(text: string): (string | Reference)[] {
+function xmlParts(text: string): (string | Reference)[] {
   return text
     .split(/(\{\{vars\.[A-Za-z_]\w*\}\})/)
     .flatMap((piece, index) =>
@@ -113,27 +113,27 @@ const markup =
  * Returns a function that returns the place at a position. `broken` is the position from which the text is not well-formed, so that the
  * places after it are unknown; undefined if there is none.
  */
-function placesIn(text: string): { placeAt(offset: number): Place | undefined; broken: number | undefined } {
+function placesIn(text: string): { xmlPlaceAt(offset: number): Place | undefined; broken: number | undefined } {
   const ranges: { readonly end: number; readonly place: Place }[] = [];
   let depth = 0;
   let end = 0;
   markup.lastIndex = 0;
   for (let found = markup.exec(text)?.[0]; found !== undefined; found = end < text.length ? markup.exec(text)?.[0] : undefined) {
-    const place = placeOf(found, depth);
+    const place = placeOfMarkup(found, depth);
     if (place === 'tag') ranges.push(...attributeRanges(found, end));
     if (place === 'tag' && !found.endsWith('/>')) depth = Math.max(0, depth + (found.startsWith('</') ? -1 : 1));
     end += found.length;
     ranges.push({ end, place });
   }
-  return { placeAt, broken: end < text.length ? end : undefined };
+  return { xmlPlaceAt, broken: end < text.length ? end : undefined };
 
-  function placeAt(offset: number): Place | undefined {
+  function xmlPlaceAt(offset: number): Place | undefined {
     while (offset >= (ranges[0]?.end ?? Number.POSITIVE_INFINITY)) ranges.shift();
     return ranges[0]?.place;
   }
 }
 
-function placeOf(found: string, depth: number): Place {
+function placeOfMarkup(found: string, depth: number): Place {
   if (found.startsWith('<!--')) return 'comment';
   if (found.startsWith('<![')) return 'CDATA section';
   if (found.startsWith('<?')) return 'processing instruction';
@@ -178,18 +178,18 @@ function checkedText(field: string, value: Value): string {
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
 
 /** Escapes text. A parser would turn a carriage return into a line feed (XML 1.0, 2.11), so it is escaped, too. */
-function inText(text: string): string {
+function escapedText(text: string): string {
   return text.replace(/[&<>"'\r]/g, (character) => entities[character] ?? '&#13;');
 }
 
 /** Escapes the value of an attribute. A parser would turn tabs and line breaks into spaces (XML 1.0, 3.3.3). */
-function inAttribute(text: string): string {
-  return inText(text).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`);
+function escapedAttribute(text: string): string {
+  return escapedText(text).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 function escapeFor(place: Place | undefined, next: string): (text: string) => string {
   if (place === 'CDATA section') return cdataEscape(next);
-  return place === 'attribute' ? inAttribute : inText;
+  return place === 'attribute' ? escapedAttribute : escapedText;
 }
 
 const split = ']]><![CDATA[';

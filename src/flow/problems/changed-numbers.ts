@@ -1,5 +1,5 @@
 import { type Document, isScalar, type Scalar } from 'yaml';
-import { namesOf, visitScalars } from '../scalars.ts';
+import { memberNames, visitScalars } from '../scalars.ts';
 import type { LiteralSecret } from '../secrets/secrets.ts';
 import { type PlacedIssue, placeOf } from '../variables/variables.ts';
 
@@ -21,7 +21,7 @@ export function changedNumbers(document: Document, secrets: readonly LiteralSecr
   const problems = new Map<Scalar, PlacedIssue>();
   visitScalars(document, ({ scalar, key, ancestors }) => {
     const message = key === 'key' ? undefined : changedNumber(scalar);
-    if (message === undefined || !changesText(namesOf(ancestors), scalar)) return;
+    if (message === undefined || !changesText(memberNames(ancestors), scalar)) return;
     if (secrets.some(({ range }) => range[0] === scalar.range?.[0])) return;
     problems.set(scalar, { ...placeOf(scalar), message });
   });

@@ -1,8 +1,14 @@
 import { compilePath } from '../../core/answer/path.ts';
 import type { Problem } from '../../core/failure.ts';
-import { foreignReferences, isReferable, nearReferences, referable, shellVariableAdvice } from '../../core/template/template.ts';
+import {
+  foreignReferences,
+  isReferable,
+  nearReferences,
+  referable,
+  referableNames,
+  shellVariableAdvice,
+} from '../../core/template/template.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { referableNames } from '../referable-names.ts';
 import type { At, Source } from '../source.ts';
 import { isExpressionPlace, type OptionPlace, placeOfVariable } from '../variables/variable-places.ts';
 

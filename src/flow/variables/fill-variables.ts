@@ -1,5 +1,5 @@
 import { type Document, isMap, isSeq, type Node, type Scalar } from 'yaml';
-import { namesOf, type UsedScalar, visitScalars } from '../scalars.ts';
+import { memberNames, type UsedScalar, visitScalars } from '../scalars.ts';
 import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable } from './variable-places.ts';
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 import {
@@ -83,7 +83,7 @@ function optionsIn(document: Document): FoundOption[] {
 }
 
 function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
-  const names = namesOf(ancestors);
+  const names = memberNames(ancestors);
   const holder = ancestors.findLast((node) => isMap(node));
   const isInList = isSeq(ancestors[ancestors.lastIndexOf(holder) - 1]);
   if (key === 'key') return { names: [...names.slice(0, -1), text], isKey: true, isAlone: false, isInList };

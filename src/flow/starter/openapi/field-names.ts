@@ -1,5 +1,4 @@
-import { referable } from '../../../core/template/template.ts';
-import { referableNames } from '../../referable-names.ts';
+import { referable, referableNames } from '../../../core/template/template.ts';
 import type { Example } from '../starter-references.ts';
 
 /** Finds the record fields from which a request takes its values. */
