@@ -2,13 +2,15 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ErrorDetails } from '../../core/error-code.ts';
-import { AutomateError, FlowError } from '../../core/failure.ts';
+import { FlowError } from '../../core/failure.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { Closing, StopReason } from '../../core/workers/closing.ts';
 import type { Gates } from '../../engine/gates.ts';
+import { ifForeign } from '../../io/queue/connection.ts';
 import { type RunKeys, startsField } from '../../io/queue/queue-keys.ts';
 import { QueueLink } from '../../io/queue/queue-link.ts';
 import type { QueueAnswer } from '../../io/queue/queue-message.ts';
+import { type FoundRun, manifestContext } from '../../io/queue/run-entry.ts';
 import { startScript } from '../../io/queue/run-scripts.ts';
 import type { UnitEnd, UnitPlace } from '../../io/queue/unit-jobs.ts';
 import type { RunProblem } from '../../io/queue/worker-signs.ts';
@@ -23,6 +25,15 @@ import { type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
 
 /** If a worker cannot process a run, it checks once more after this time in ms. */
 const againMs = 10_000;
+
+/** If data of a run cannot be read, a worker checks once more after this time in ms. The coordinator repairs the data every second. */
+const repairMs = 2000;
+
+/** Maximum time in ms that a unit waits in a worker until the coordinator answers. */
+const answerMs = 2000;
+
+/** If the coordinator has not answered for this many ms, the worker reports this. */
+const unansweredMs = 10_000;
 
 /** If a worker receives no response from any server, it stays out of the run for this time in ms. */
 const unableMs = 60_000;
@@ -76,6 +87,16 @@ export class JoinedRun {
   #prepared: PreparedRun | undefined;
   #preparing: Promise<void> | undefined;
   #lookAgainMs = 0;
+  #found: FoundRun | undefined;
+  /** The coordinator's latest heartbeat that this worker knows of. */
+  #beat = 0;
+  /** True once the coordinator has answered this worker. Until then, all that Redis contains may have been recorded in an earlier run. */
+  #isWelcome = false;
+  #joiningMs: number | undefined;
+  #welcome: () => void = () => undefined;
+  readonly #welcomed = new Promise<void>((resolve) => {
+    this.#welcome = resolve;
+  });
   #worker: WorkerRun | undefined;
   #closing: Closing | undefined;
   #leaving: Leaving | undefined;
@@ -108,34 +129,56 @@ export class JoinedRun {
     return this.#problem;
   }
 
+  /** The coordinator's latest heartbeat that this worker knows of. */
+  get beat(): number {
+    return this.#beat;
+  }
+
+  /**
+   * Notes the heartbeat of a state in Redis. Returns true if the state is current: it is not older than the coordinator's answer to this
+   * worker, nor than a state that this worker has seen.
+   */
+  hears(beat: number | undefined): boolean {
+    if (beat === undefined || beat < this.#beat) return false;
+    this.#beat = beat;
+    return this.#isWelcome;
+  }
+
   /**
    * Prepares this worker for the run, unless it is already prepared. If the worker could not process the run, tries once more only after a
    * while.
    */
-  async prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
-    if (this.isReady || this.#queue.now() < this.#lookAgainMs) return;
-    this.#preparing ??= this.#prepare(facts).finally(() => {
+  async prepare(found: FoundRun): Promise<void> {
+    this.#found = found;
+    if (this.isReady || this.#hasEnded || this.#queue.now() < this.#lookAgainMs) return;
+    this.#preparing ??= this.#prepare(found).finally(() => {
       this.#preparing = undefined;
     });
     await this.#preparing;
   }
 
-  async #prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
+  async #prepare(facts: FoundRun): Promise<void> {
     const { redis, seal } = this.#queue;
     const { id, flow, say } = this.#options;
-    this.#lookAgainMs = this.#queue.now() + againMs;
-    if (facts.version !== version) return this.#cannot({ problem: `it needs automate ${facts.version}, but this worker has ${version}` });
+    if (facts.version !== version)
+      return this.#cannot({ code: 'version', problem: `it needs automate ${facts.version}, but this worker has ${version}` });
     if (!seal.fits(facts.fingerprint))
-      return this.#cannot({ problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere" });
-    const sealed = await redis.client.getBuffer(this.#keys.manifest);
-    const manifest = sealed && (seal.unsealValue(sealed, `${id} manifest`) as Manifest | undefined);
-    if (!manifest) return this.#cannot({ problem: 'its manifest cannot be read' });
+      return this.#cannot({
+        code: 'key',
+        problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere",
+      });
+    if (!facts.state) return this.#cannot({ code: 'unreadable', problem: 'its state in Redis cannot be read' }, repairMs);
+    if (!this.#isWelcome) return this.#join();
+    const sealed = await redis.client.getBuffer(this.#keys.manifest).catch(ifForeign(null));
+    const manifest = sealed && (seal.unsealValue(sealed, manifestContext(id, this.gen)) as Manifest | undefined);
+    if (!manifest) return this.#cannot({ code: 'unreadable', problem: 'its manifest cannot be read' }, repairMs);
+    this.#lookAgainMs = this.#queue.now() + againMs;
     try {
       const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
       this.#prepared = await prepareRun(this.#withAuthorities(manifest), warn);
     } catch (error) {
-      if (!(error instanceof AutomateError)) throw error;
-      return this.#cannot({ problem: error.message, credentials: missingIn(error) });
+      const credentials = missingIn(error as Error);
+      return this.#cannot({ code: credentials ? 'credential' : 'flow', problem: (error as Error).message, credentials });
     }
     this.#problem = undefined;
     this.isReady = true;
@@ -153,8 +196,29 @@ export class JoinedRun {
     return { ...manifest, cacert: this.#cacert };
   }
 
-  #cannot(problem: Omit<RunProblem, 'run'>): void {
+  /** Asks the coordinator for its welcome, which nobody can have recorded before. */
+  #join(): void {
+    const now = this.#queue.now();
+    this.#joiningMs ??= now;
+    if (now - this.#joiningMs >= unansweredMs) this.#cannot({ code: 'silent', problem: 'its coordinator does not answer' }, 0);
+    else this.#problem = undefined;
+    this.#link.join(now);
+  }
+
+  #welcomedBy(beat: number): void {
+    if (this.#isWelcome) return;
+    this.#isWelcome = true;
+    this.#beat = Math.max(this.#beat, beat);
+    this.#lookAgainMs = 0;
+    if (this.#found)
+      void this.prepare(this.#found)
+        .catch(() => undefined)
+        .finally(this.#welcome);
+  }
+
+  #cannot(problem: Omit<RunProblem, 'run'>, waitMs = againMs): void {
     const { id, flow, warn } = this.#options;
+    this.#lookAgainMs = this.#queue.now() + waitMs;
     if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}`);
     this.#problem = { run: id, ...problem };
   }
@@ -163,7 +227,11 @@ export class JoinedRun {
   async take(place: UnitPlace): Promise<UnitEnd> {
     // While the coordinator (the process that queues the run's records) is closing a run, each unit is finished before the next one begins.
     while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
-    if (!this.isReady || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
+    if (this.#hasEnded) return 'done';
+    if (!this.#isWelcome && !this.#problem) await Promise.race([this.#welcomed, new Promise((resolve) => setTimeout(resolve, answerMs))]);
+    const isOld = this.#isWelcome && !place.unit.startsWith(`${this.gen}-`);
+    if (this.#hasEnded || isOld) return 'done';
+    if (!this.isReady || this.#problem || this.#leaving) return 'later';
     const { redis, seal } = this.#queue;
     const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
@@ -175,14 +243,14 @@ export class JoinedRun {
           redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
         ]),
       )
-      .catch(noUnitIfForeign);
+      .catch(ifForeign<[sealed: null, done: string[], starts: number]>([null, [], 0]));
     // The unit has no more data, because a different worker has finished it in the meantime, or another program has replaced the data.
     if (!sealed) return this.#say('missing', number);
-    const text = seal.unseal(sealed, `${id} in ${place.unit}`);
-    if (text === undefined || !isUnit(text)) return this.#say('missing', number);
+    const all = itemsOf(seal.unseal(sealed, `${id} in ${place.unit}`));
+    if (!all) return this.#say('missing', number);
     if (starts > maxStarts) return this.#say('deadly', number);
     const marked = new Set(done.map(Number));
-    const items = unitItems(text).filter(({ index }) => !marked.has(index));
+    const items = all.filter(({ index }) => !marked.has(index));
     if (items.length === 0) return 'done';
     return new Promise((end) => {
       this.#units.set(number, { place, left: new Map(items.map((item) => [item.index, item.number])), end });
@@ -240,15 +308,16 @@ export class JoinedRun {
   }
 
   /** Leaves the run for a minute, because no server responds to this worker, or because its first records all failed in the same way. */
-  #leaveAsUnable({ message, patienceMs }: StopReason, ending: RunProblem['ending']): void {
+  #leaveAsUnable({ message, patienceMs }: StopReason, ending: NonNullable<RunProblem['ending']>): void {
     if (!this.isReady) return;
-    this.#lookAgainMs = this.#queue.now() + unableMs;
     this.isReady = false;
-    this.#cannot({ problem: message, ending });
+    this.#cannot({ code: ending, problem: message, ending }, unableMs);
     void this.leave('unable', patienceMs);
   }
 
   told(message: QueueAnswer): void {
+    if (!this.#link.accepts(message)) return;
+    if (message.kind === 'welcome') this.#welcomedBy(message.beat);
     if (message.kind === 'answer') this.#link.answered(message.id, message.value);
     if (message.kind === 'closing') this.close(message);
     if (message.kind === 'end') void this.finish();
@@ -355,17 +424,20 @@ export class JoinedRun {
   }
 }
 
-/** Returns the data of a missing unit if another program has stored a value of a different type in a key. Rethrows all other errors. */
-function noUnitIfForeign(error: Error): [sealed: null, done: string[], starts: number] {
-  if (!error.message.startsWith('WRONGTYPE')) throw error;
-  return [null, [], 0];
+/** Returns the records of a unit. Undefined if the text is not a unit. */
+function itemsOf(text: string | undefined): UnitItem[] | undefined {
+  try {
+    return text !== undefined && isUnit(text) ? unitItems(text) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
  * Returns the names of the credentials that an error reports as missing. Empty if the error reports only credentials that cannot be used, such
  * as expired ones; undefined if the error has a different cause.
  */
-function missingIn(error: AutomateError): string[] | undefined {
+function missingIn(error: Error): string[] | undefined {
   if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
   return error.problems.flatMap(({ details }) => {
     const { credential, remedy } = (details ?? {}) as Partial<ErrorDetails['credential']>;
