@@ -5,12 +5,6 @@ import { formatCount } from '../core/text/number.ts';
 import { isMapping } from '../core/value/value.ts';
 import { createStateFile } from './files/state-file.ts';
 
-/** Counts the requests that are sent to each public server in a day. */
-export interface DayCounts {
-  /** Counts a request to a public server. Resolves to false if the server's daily limit has already been reached. */
-  add(limit: DayLimit): Promise<boolean>;
-}
-
 /** The number of requests that this machine has sent to each public server on one day. */
 interface SavedCounts {
   /** The UTC date of the counts, such as 2026-11-24. */
@@ -30,8 +24,6 @@ export interface PublicUserAgent {
 export interface DailyLimits extends PublicUserAgent {
   /** The folder of automate's own files. It contains the file with this machine's counts. */
   readonly home: string;
-  /** A counter that several machines share. If undefined, only this machine's requests are counted. */
-  readonly counts?: DayCounts | undefined;
   wallNow(): number;
 }
 
@@ -39,7 +31,8 @@ export interface DailyLimits extends PublicUserAgent {
  * Wraps `http` for requests to public servers. These requests get the required User-Agent and are counted across all runs on this machine.
  * Throws LimitReached if a request exceeds a server's daily limit.
  */
-export function withDailyLimits(http: Http, { home, userAgent, wallNow, counts = homeCounts(home, wallNow) }: DailyLimits): Http {
+export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyLimits): Http {
+  const counts = homeCounts(home, wallNow);
   return {
     abort: http.abort,
     async send(request) {
@@ -52,10 +45,12 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow, counts =
   };
 }
 
-function homeCounts(home: string, wallNow: () => number): DayCounts {
+/** Counts the requests that this machine sends to each public server in a day. */
+function homeCounts(home: string, wallNow: () => number) {
   const file = createStateFile<SavedCounts>(join(home, 'public-servers.json'), isDayCounts);
   return {
-    add: ({ server, max }) =>
+    /** Counts a request. Resolves to false if the server's daily limit has already been reached. */
+    add: ({ server, max }: DayLimit): Promise<boolean> =>
       file.alone(async () => {
         const day = new Date(wallNow()).toISOString().slice(0, 10);
         const found = file.read();

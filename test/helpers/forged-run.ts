@@ -81,7 +81,7 @@ export interface Forger {
 export async function forger(url: string): Promise<Forger> {
   const redis = await openRedis(parseQueueUrl(url), {}, () => undefined);
   const keys = queueKeys('default');
-  const jobs = await openUnitQueue(redis, keys.prefix);
+  const jobs = await openUnitQueue(redis, keys);
   onTestFinished(async () => {
     await jobs.close();
     await redis.close();
@@ -100,7 +100,8 @@ export async function forger(url: string): Promise<Forger> {
           throw new Error('a forged run has no long results');
         },
         counts: () => ({}),
-        emptied: () => undefined,
+        warn: () => undefined,
+        troubled: () => undefined,
         looked(workers) {
           for (const problem of workers.flatMap((worker) => worker.problems)) {
             found.set(problem.run, problem.problem);

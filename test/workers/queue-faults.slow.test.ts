@@ -1,122 +1,29 @@
-import type { ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
-import { type HttpServer, httpServer } from '../helpers/http-server.ts';
+import { httpServer } from '../helpers/http-server.ts';
 import { lightVault, passphrase } from '../helpers/light-vault.ts';
+import {
+  commandsOf,
+  countsOf,
+  expectedRows,
+  flip,
+  flipped,
+  flow,
+  folderOf,
+  keysOf,
+  keysOfRuns,
+  mostRequests,
+  queuedRun,
+  records,
+  repeated,
+  table,
+  textOf,
+  until,
+} from '../helpers/queued-run.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers/redis.ts';
-
-const records = 400;
-const table = `id\n${Array.from({ length: records }, (_, index) => `${index + 1}\n`).join('')}`;
-const flow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
-
-/** Starts a server that responds after `ms`. Every ninth record gets a 404. */
-const slowServer = (ms = 25): Promise<HttpServer> =>
-  httpServer(async ({ path }, response) => {
-    await sleep(ms);
-    const id = Number(path.slice(1));
-    if (id % 9 === 0) response.statusCode = 404;
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ name: `name ${id}` }));
-  });
-
-const expectedRows = `id,name\n${Array.from({ length: records }, (_, index) => index + 1)
-  .filter((id) => id % 9 !== 0)
-  .map((id) => `${id},name ${id}\n`)
-  .join('')}`;
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
-}
-
-/** A run with a queue, and its workers. */
-interface QueuedRun {
-  readonly redis: RedisServer;
-  readonly place: Workplace;
-  readonly server: HttpServer;
-  readonly client: Redis;
-  worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
-  /** Starts two workers. Resolves when both wait for runs. */
-  twoWorkers(): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
-  run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
-}
-
-async function queuedRun(more = '', ms?: number): Promise<QueuedRun> {
-  const redis = await redisServer({ 'aof-use-rdb-preamble': 'no' });
-  const server = await slowServer(ms);
-  const place = await workplace({ 'flow.yaml': flow(server.origin, more), 'in.csv': table });
-  const client = new Redis(redis.url);
-  client.on('error', () => undefined);
-  onTestFinished(() => client.disconnect());
-  const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json', '--queue', redis.url];
-  const worker: QueuedRun['worker'] = (options = [], env = {}) =>
-    place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env });
-  return {
-    ...{ redis, place, server, client, worker },
-    async twoWorkers() {
-      const workers = [worker(), worker()] as const;
-      const said = workers.map(({ child }) => textOf(child));
-      await until(() => said.every((text) => text().includes(' is ready: ')));
-      return workers;
-    },
-    run: (options = [], env = {}) => place.start([...args, ...options], { env }),
-  };
-}
-
-/** Returns the folder in which Redis stores its files. */
-const folderOf = async (client: Redis) => ((await client.config('GET', 'dir')) as string[])[1] as string;
-
-/** Returns every command in the append-only file of Redis. */
-function commandsOf(folder: string): string {
-  const files = join(folder, 'appendonlydir');
-  return readdirSync(files)
-    .map((name) => readFileSync(join(files, name), 'latin1'))
-    .join();
-}
-
-/** Returns how many requests repeat an earlier request. */
-const repeated = ({ requests }: HttpServer) => requests.length - new Set(requests.map(({ path }) => path)).size;
-
-/** Returns how many requests were sent for the most frequently requested record. */
-function mostRequests({ requests }: HttpServer): number {
-  const times = new Map<string, number>();
-  for (const { path } of requests) times.set(path, (times.get(path) ?? 0) + 1);
-  return Math.max(...times.values());
-}
-
-/** Returns the names of a run's keys in Redis: all of them, or only the keys of one kind. */
-const keysOf = (client: Redis, kind = '') => client.keys(`*automate:default*:run:*${kind}*`);
-
-/** Returns the counts of written and failed records from the coordinator of the only run. */
-async function countsOf(client: Redis): Promise<{ readonly written: number; readonly failed: number }> {
-  const key = (await keysOf(client)).find((name) => /:run:[^:]+$/.test(name)) as string;
-  return JSON.parse((await client.hget(key, 'counts')) as string);
-}
-
-/** Returns a value with one changed byte in the middle. */
-function flipped(text: Buffer): Buffer {
-  const copy = Buffer.from(text);
-  const middle = copy.length >> 1;
-  copy[middle] = (copy[middle] as number) ^ 1;
-  return copy;
-}
-
-/** Changes one byte in the value of a Redis key. */
-const flip = async (client: Redis, key: string) => client.set(key, flipped((await client.getBuffer(key)) as Buffer));
-
-/** Returns a function that returns everything that a process has printed to stderr so far. */
-function textOf({ stderr }: ChildProcess): () => string {
-  let text = '';
-  stderr?.on('data', (chunk) => (text += chunk));
-  return () => text;
-}
-
-/** Returns the names of the Redis keys that belong to runs. */
-const keysOfRuns = async (client: Redis) => (await client.keys('*')).filter((key) => key.includes(':run'));
 
 describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
@@ -580,15 +487,17 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
     await until(() => server.requests.length > 50);
     // The coordinator is suspended, so it receives no results in the meantime.
     child.kill('SIGSTOP');
-    await until(async () => (await keysOf(client, ':results')).length > 0);
+    await until(async () => (await client.llen((await keysOf(client, ':results'))[0] ?? '')) > 3);
     const [key] = (await keysOf(client, ':results')) as [string];
-    await client.lset(key, 0, flipped((await client.lindexBuffer(key, 0)) as Buffer));
+    for (const [at, message] of (await client.lrangeBuffer(key, 0, -1)).entries()) await client.lset(key, at, flipped(message));
     await client.rpush(key, 'foreign text');
     child.kill('SIGCONT');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(repeated(server)).toBeGreaterThan(0);
+    expect(stderr.match(/ contains messages to this run that cannot be read; they are ignored\n/g)).toHaveLength(1);
+    expect(stderr).toContain(' lacks records of this run, or has changed ones; the open records of this run are queued again\n');
     expect(await keysOfRuns(client)).toEqual([]);
   });
 
@@ -613,18 +522,17 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
     expect(said.match(/^joined run /gm)?.length, said).toBeGreaterThan(1);
   });
 
-  test('ends without a request if its description was changed, and its workers report this', async () => {
-    const { server, client, worker, run } = await queuedRun();
-    const { finished } = run(['--wait-for-workers', '15s'], env);
+  test('stores its description again if it was changed', async () => {
+    const { place, server, client, worker, run } = await queuedRun();
+    const { finished } = run([], env);
     await until(async () => (await keysOf(client, ':in:')).length > 0);
     for (const key of await keysOf(client, ':manifest')) await flip(client, key);
-    const one = worker([], env);
+    worker([], env);
     const { code, stderr } = await finished;
-    expect(code).toBe(5);
-    expect(stderr).toContain('its manifest cannot be read');
-    one.child.kill('SIGTERM');
-    expect((await one.finished).stderr).toContain('its manifest cannot be read');
-    expect(server.requests).toEqual([]);
+    expect(code, stderr).toBe(4);
+    expect(stderr).toContain(' has lost or changed the description of this run; it is stored again\n');
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(server.requests.length).toBe(records);
   });
 });
 

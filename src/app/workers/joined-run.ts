@@ -3,9 +3,11 @@ import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { Closing, StopReason } from '../../core/workers/closing.ts';
 import type { Gates } from '../../engine/gates.ts';
+import { ifForeign } from '../../io/queue/connection.ts';
 import { type RunKeys, startsField } from '../../io/queue/queue-keys.ts';
 import { QueueLink } from '../../io/queue/queue-link.ts';
 import type { QueueAnswer } from '../../io/queue/queue-message.ts';
+import { type FoundRun, manifestContext } from '../../io/queue/run-entry.ts';
 import { startScript } from '../../io/queue/run-scripts.ts';
 import type { UnitEnd, UnitPlace } from '../../io/queue/unit-jobs.ts';
 import type { RunProblem } from '../../io/queue/worker-signs.ts';
@@ -21,6 +23,15 @@ import { checkSpillFile, type PreparedRun, prepareRun, WorkerRun } from './worke
 
 /** If a worker cannot process a run, it checks once more after this time in ms. */
 const againMs = 10_000;
+
+/** If data of a run cannot be read, a worker checks once more after this time in ms. The coordinator repairs the data every second. */
+const repairMs = 2000;
+
+/** Maximum time in ms that a unit waits in a worker until the coordinator answers. */
+const answerMs = 2000;
+
+/** If the coordinator has not answered for this many ms, the worker reports this. */
+const unansweredMs = 10_000;
 
 /** If a worker receives no response from any server, or an unexpected error ends its work, it stays out of the run for this time in ms. */
 const unableMs = 60_000;
@@ -75,6 +86,16 @@ export class JoinedRun {
   #prepared: PreparedRun | undefined;
   #preparing: Promise<void> | undefined;
   #lookAgainMs = 0;
+  #found: FoundRun | undefined;
+  /** The coordinator's latest heartbeat that this worker knows of. */
+  #beat = 0;
+  /** True once the coordinator has answered this worker. Until then, all that Redis contains may have been recorded in an earlier run. */
+  #isWelcome = false;
+  #joiningMs: number | undefined;
+  #welcome: () => void = () => undefined;
+  readonly #welcomed = new Promise<void>((resolve) => {
+    this.#welcome = resolve;
+  });
   #worker: WorkerRun | undefined;
   #closing: Closing | undefined;
   #leaving: Leaving | undefined;
@@ -107,43 +128,67 @@ export class JoinedRun {
     return this.#problem;
   }
 
+  /** The coordinator's latest heartbeat that this worker knows of. */
+  get beat(): number {
+    return this.#beat;
+  }
+
+  /**
+   * Notes the heartbeat of a state in Redis. Returns true if the state is current: it is not older than the coordinator's answer to this
+   * worker, nor than a state that this worker has seen.
+   */
+  hears(beat: number | undefined): boolean {
+    if (beat === undefined || beat < this.#beat) return false;
+    this.#beat = beat;
+    return this.#isWelcome;
+  }
+
   /**
    * Prepares this worker for the run, unless it is already prepared. If the worker could not process the run, tries once more only after a
    * while.
    */
-  async prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
-    if (this.isReady || this.#queue.now() < this.#lookAgainMs) return;
-    this.#preparing ??= this.#prepare(facts).finally(() => {
+  async prepare(found: FoundRun): Promise<void> {
+    this.#found = found;
+    if (this.isReady || this.#hasEnded || this.#queue.now() < this.#lookAgainMs) return;
+    this.#preparing ??= this.#prepare(found).finally(() => {
       this.#preparing = undefined;
     });
     await this.#preparing;
   }
 
-  async #prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
+  async #prepare(facts: FoundRun): Promise<void> {
     const { redis, seal } = this.#queue;
     const { id, flow, say } = this.#options;
-    this.#lookAgainMs = this.#queue.now() + againMs;
-    if (facts.version !== version) return this.#cannot({ problem: `it needs automate ${facts.version}, but this worker has ${version}` });
+    if (facts.version !== version)
+      return this.#cannot({ code: 'version', problem: `it needs automate ${facts.version}, but this worker has ${version}` });
     if (!seal.fits(facts.fingerprint))
-      return this.#cannot({ problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere" });
-    const sealed = await redis.client.getBuffer(this.#keys.manifest);
-    const manifest = sealed && seal.unsealValue(sealed, `${id} manifest`);
-    if (!manifest) return this.#cannot({ problem: 'its manifest cannot be read' });
+      return this.#cannot({
+        code: 'key',
+        problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere",
+      });
+    if (!facts.state) return this.#cannot({ code: 'unreadable', problem: 'its state in Redis cannot be read' }, { waitMs: repairMs });
+    if (!this.#isWelcome) return this.#join();
+    const sealed = await redis.client.getBuffer(this.#keys.manifest).catch(ifForeign(null));
+    const manifest = sealed && seal.unsealValue(sealed, manifestContext(id, this.gen));
+    if (!manifest) return this.#cannot({ code: 'unreadable', problem: 'its manifest cannot be read' }, { waitMs: repairMs });
+    this.#lookAgainMs = this.#queue.now() + againMs;
     try {
       const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
       this.#prepared = await prepareRun(checkedManifest(manifest, id), { warn, needOf: queueNeed });
     } catch (error) {
       if (!(error instanceof AutomateError)) return this.#breakOff(error);
-      return this.#cannot({ problem: error.message, credentials: missingIn(error) });
+      const credentials = missingIn(error);
+      return this.#cannot({ code: credentials ? 'credential' : 'flow', problem: error.message, credentials });
     }
     this.#problem = undefined;
     this.isReady = true;
     say(`joined run ${shortId(id)} of ${flow}`);
   }
 
-  /** Notes why this worker does not process the run. `detail` is printed here, but not published in Redis. */
-  #cannot(problem: Omit<RunProblem, 'run'>, detail = ''): void {
+  /** Notes why this worker does not process the run until `waitMs` have passed. `detail` is printed here, but not published in Redis. */
+  #cannot(problem: Omit<RunProblem, 'run'>, { waitMs = againMs, detail = '' } = {}): void {
     const { id, flow, warn } = this.#options;
+    this.#lookAgainMs = this.#queue.now() + waitMs;
     if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}${detail}`);
     this.#problem = { run: id, ...problem };
   }
@@ -153,7 +198,6 @@ export class JoinedRun {
    * The error is not published, because it can contain values of records.
    */
   #breakOff(error: unknown): void {
-    this.#lookAgainMs = this.#queue.now() + unableMs;
     // This worker must not take the records again that it hands back.
     this.isReady = false;
     const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
@@ -164,8 +208,8 @@ export class JoinedRun {
     // If its disk was full, the run waits for another worker.
     const ending = isOfDisk ? undefined : 'no-workers';
     this.#cannot(
-      { problem: `${problem} (shown in the worker's output)`, ending },
-      this.#prepared?.messages.redactor.text(detail) ?? detail,
+      { code: isOfDisk ? 'disk' : 'error', problem: `${problem} (shown in the worker's output)`, ending },
+      { waitMs: unableMs, detail: this.#prepared?.messages.redactor.text(detail) ?? detail },
     );
     void this.leave('unable');
     this.#spent += this.#worker?.credits() ?? 0;
@@ -176,6 +220,26 @@ export class JoinedRun {
     void this.#link.say({ kind: 'broken' });
     // The rows of this run can have filled the disk. They are gone now.
     if (isOfDisk) checkSpillFile().catch(this.#options.failed);
+  }
+
+  /** Asks the coordinator for its welcome, which nobody can have recorded before. */
+  #join(): void {
+    const now = this.#queue.now();
+    this.#joiningMs ??= now;
+    if (now - this.#joiningMs >= unansweredMs) this.#cannot({ code: 'silent', problem: 'its coordinator does not answer' }, { waitMs: 0 });
+    else this.#problem = undefined;
+    this.#link.join(now);
+  }
+
+  #welcomedBy(beat: number): void {
+    if (this.#isWelcome) return;
+    this.#isWelcome = true;
+    this.#beat = Math.max(this.#beat, beat);
+    this.#lookAgainMs = 0;
+    if (this.#found)
+      void this.prepare(this.#found)
+        .catch(() => undefined)
+        .finally(this.#welcome);
   }
 
   /** Takes a unit from the queue and runs its records. Resolves when this worker no longer has the unit. */
@@ -191,7 +255,11 @@ export class JoinedRun {
   async #take(place: UnitPlace): Promise<UnitEnd> {
     // While the coordinator (the process that queues the run's records) is closing a run, each unit is finished before the next one begins.
     while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
-    if (!this.isReady || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
+    if (this.#hasEnded) return 'done';
+    if (!this.#isWelcome && !this.#problem) await Promise.race([this.#welcomed, new Promise((resolve) => setTimeout(resolve, answerMs))]);
+    const isOld = this.#isWelcome && !place.unit.startsWith(`${this.gen}-`);
+    if (this.#hasEnded || isOld) return 'done';
+    if (!this.isReady || this.#problem || this.#leaving) return 'later';
     const { redis, seal } = this.#queue;
     const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
@@ -203,14 +271,14 @@ export class JoinedRun {
           redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
         ]),
       )
-      .catch(noUnitIfForeign);
+      .catch(ifForeign<[sealed: null, done: string[], starts: number]>([null, [], 0]));
     // The unit has no more data, because a different worker has finished it in the meantime, or another program has replaced the data.
     if (!sealed) return this.#say('missing', number);
-    const text = seal.unseal(sealed, `${id} in ${place.unit}`);
-    if (text === undefined || !isUnit(text)) return this.#say('missing', number);
+    const all = itemsOf(seal.unseal(sealed, `${id} in ${place.unit}`));
+    if (!all) return this.#say('missing', number);
     if (starts > maxStarts) return this.#say('deadly', number);
     const marked = new Set(done.map(Number));
-    const items = unitItems(text).filter(({ index }) => !marked.has(index));
+    const items = all.filter(({ index }) => !marked.has(index));
     if (items.length === 0) return 'done';
     // Somebody else has put the same unit into the queue twice.
     if (this.#units.has(number)) return 'later';
@@ -262,15 +330,16 @@ export class JoinedRun {
   }
 
   /** Leaves the run for a minute, because no server responds to this worker, or because its first records all failed in the same way. */
-  #leaveAsUnable({ message, patienceMs }: StopReason, ending: RunProblem['ending']): void {
+  #leaveAsUnable({ message, patienceMs }: StopReason, ending: 'unreachable' | 'same-failure'): void {
     if (!this.isReady) return;
-    this.#lookAgainMs = this.#queue.now() + unableMs;
     this.isReady = false;
-    this.#cannot({ problem: message, ending });
+    this.#cannot({ code: ending, problem: message, ending }, { waitMs: unableMs });
     void this.leave('unable', patienceMs);
   }
 
   told(message: QueueAnswer): void {
+    if (!this.#link.accepts(message)) return;
+    if (message.kind === 'welcome') this.#welcomedBy(message.beat);
     if (message.kind === 'answer') this.#link.answered(message.id, message.value);
     if (message.kind === 'closing') this.close(message);
     if (message.kind === 'end') void this.finish();
@@ -379,17 +448,20 @@ export class JoinedRun {
   }
 }
 
-/** Returns the data of a missing unit if another program has stored a value of a different type in a key. Rethrows all other errors. */
-function noUnitIfForeign(error: Error): [sealed: null, done: string[], starts: number] {
-  if (!error.message.startsWith('WRONGTYPE')) throw error;
-  return [null, [], 0];
+/** Returns the records of a unit. Undefined if the text is not a unit. */
+function itemsOf(text: string | undefined): UnitItem[] | undefined {
+  try {
+    return text !== undefined && isUnit(text) ? unitItems(text) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
  * Returns the names of the credentials that an error reports as missing. Empty if the error reports only credentials that cannot be used, such
  * as expired ones; undefined if the error has a different cause.
  */
-function missingIn(error: AutomateError): string[] | undefined {
+function missingIn(error: Error): string[] | undefined {
   if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
   return error.problems.flatMap(({ details }) => {
     const { credential, remedy } = (details ?? {}) as Partial<ErrorDetails['credential']>;

@@ -53,7 +53,7 @@ export async function openQueue({ queue, queueName, cacert }: QueueOptions, { re
   const stopSaying = sayTroubles(redis, url, warn);
   const seal = createSeal(key, name);
   const keys = queueKeys(name);
-  const jobs = await openUnitQueue(redis, keys.prefix);
+  const jobs = await openUnitQueue(redis, keys);
   return {
     ...{ url, name, redis, keys, seal, jobs, gates: new RedisGates(redis, name, seal), now: () => performance.now() },
     async close() {

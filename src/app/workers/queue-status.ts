@@ -1,16 +1,26 @@
+import * as z from 'zod';
+import { ifForeign } from '../../io/queue/connection.ts';
 import { isRunId } from '../../io/queue/queue-keys.ts';
-import { deadMs } from '../../io/queue/queue-units.ts';
+import { readJsonAs } from '../../io/queue/queue-message.ts';
+import { deadMs, runIds } from '../../io/queue/run-entry.ts';
 import { type RunProblem, seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
 import type { QueuedRun, QueuedWorker, QueueStatus } from '../metrics/queued-run.ts';
 import type { OpenQueue } from './open-queue.ts';
 
-/** Reads the runs and workers of a queue from Redis. */
-export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promise<QueueStatus> {
-  const all = await seenWorkers(redis, keys);
+const count = z.number().nonnegative().catch(0);
+
+const countsShape = z.object({ credits: count, read: count, written: count, failed: count, open: count });
+
+const noCounts = { credits: 0, read: 0, written: 0, failed: 0, open: 0 };
+
+/** Reads the runs and workers of a queue from Redis. Calls `warn` for what cannot be read, and leaves it out. */
+export async function queueStatus(queue: OpenQueue, warn: (text: string) => void = () => undefined): Promise<QueueStatus> {
+  const { url, name, redis, keys, jobs } = queue;
+  const all = await seenWorkers(queue, (id) => warn(`${url} contains a status of the worker "${id}" that cannot be read; it is ignored`));
   const living = all.filter(({ ageMs, leaseMs }) => ageMs < leaseMs);
   const workers = living.map(queuedWorker);
   const units = await jobs.counts();
-  const ids = await redis.client.smembers(keys.runs);
+  const ids = await runIds(redis, keys);
   const time = await redis.client.time();
   const nowUs = Number(time[0]) * 1e6 + Number(time[1]);
   const runs = await Promise.all(
@@ -18,11 +28,13 @@ export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promi
       .filter(isRunId)
       .sort()
       .map(async (run) => {
-        const facts = await redis.client.hgetall(keys.run(run).run);
+        const facts: Record<string, string> = await redis.client.hgetall(keys.run(run).run).catch(ifForeign({}));
         if (facts.seen === undefined) return [];
+        const counts = readJsonAs(countsShape, facts.counts ?? '');
+        if (!counts) warn(`${url} contains counts of run ${shortId(run)} that cannot be read; they are shown as 0`);
         const alive = nowUs - Number(facts.seen) < deadMs * 1000;
         const isWaiting = workers.every((worker) => cannotDo(worker, run));
-        return [queuedRun(run, facts, { alive, isWaiting, units })];
+        return [queuedRun(run, facts, { alive, isWaiting, units, ...(counts ?? noCounts) })];
       }),
   );
   return { queue: name, runs: runs.flat(), workers };
@@ -49,12 +61,11 @@ function cannotDo({ problems }: QueuedWorker, run: string): boolean {
 
 function queuedRun(
   run: string,
-  facts: Record<string, string>,
-  { alive, isWaiting, units }: Pick<QueuedRun, 'units'> & { readonly alive: boolean; readonly isWaiting: boolean },
+  { flow = '', started = '', version = '', host = '', pid, closing = '' }: Readonly<Record<string, string>>,
+  found: z.output<typeof countsShape> & Pick<QueuedRun, 'units'> & { readonly alive: boolean; readonly isWaiting: boolean },
 ): QueuedRun {
-  const { flow = '', started = '', version = '', host = '', pid, closing, counts = '{}' } = facts;
-  const { credits = 0, read = 0, written = 0, failed = 0, open = 0 } = JSON.parse(counts) as Record<string, number>;
-  const state = !alive ? 'orphaned' : closing !== undefined ? 'stopping' : isWaiting ? 'waiting' : 'running';
-  const coordinator = { host, pid: Number(pid), alive };
-  return { run, flow, state, started, version, coordinator, records: { read, written, failed, open }, units, credits };
+  const { alive, isWaiting, units, credits, ...records } = found;
+  const state = !alive ? 'orphaned' : closing !== '' ? 'stopping' : isWaiting ? 'waiting' : 'running';
+  const coordinator = { host, pid: Number(pid) || 0, alive };
+  return { run, flow, state, started, version, coordinator, records, units, credits };
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Closing } from '../../core/workers/closing.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { isRunId } from '../../io/queue/queue-keys.ts';
-import type { QueueAnswer } from '../../io/queue/queue-message.ts';
-import { deadMs, unitsPerWorker } from '../../io/queue/queue-units.ts';
+import { readAnswer } from '../../io/queue/queue-message.ts';
+import { unitsPerWorker } from '../../io/queue/queue-units.ts';
+import { deadMs, type FoundRun, findRun, runIds } from '../../io/queue/run-entry.ts';
 import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from '../../io/queue/unit-jobs.ts';
 import { removeWorker, Silences, showWorker, type WorkerSign } from '../../io/queue/worker-signs.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -48,6 +48,8 @@ export class QueueWorker {
   readonly #runs = new Map<string, JoinedRun>();
   /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
   #saidForeign: ReadonlySet<string> = new Set();
+  /** Errors of Redis that were printed already. */
+  readonly #warned = new Set<string>();
   #taker: UnitTaker | undefined;
   #beat: NodeJS.Timeout | undefined;
   #isBeating = false;
@@ -79,14 +81,14 @@ export class QueueWorker {
     await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
     const subscriber = redis.duplicate();
     subscriber.on('messageBuffer', (_channel, message: Buffer) => {
-      const answer = seal.unsealValue(message, `to ${this.id}`) as QueueAnswer | undefined;
-      if (answer) this.#told(answer);
+      const answer = readAnswer(seal.unsealValue(message, `to ${this.id}`));
+      if (answer) this.#runs.get(answer.run)?.told(answer);
     });
     await redis.insist(() => subscriber.subscribe(keys.worker(this.id)));
     await this.#look();
     this.#beat = setInterval(() => void this.#look(), beatMs);
     const { leaseMs } = this.#options;
-    this.#taker = await takeUnits(redis, keys.prefix, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
+    this.#taker = await takeUnits(redis, keys, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
   }
 
   /**
@@ -146,12 +148,14 @@ export class QueueWorker {
     this.#isBeating = true;
     try {
       const sentMs = now();
-      await redis.heartbeat(() => showWorker(redis, this.#queue.keys, this.#sign()));
+      await redis.heartbeat(() => showWorker(this.#queue, this.#sign()));
       this.#shownMs = sentMs;
+      await this.#queue.jobs.putDue();
       await this.#lookAtRuns();
       this.#endIfIdle();
-    } catch {
-      // Redis cannot be reached or is full. The next heartbeat tries again.
+    } catch (error) {
+      // Redis cannot be reached or is full, or refuses something for good. The next heartbeat tries again.
+      if (!redis.isAway && redis.client.status === 'ready') this.#warnOnce((error as Error).message);
     } finally {
       this.#isBeating = false;
     }
@@ -164,13 +168,18 @@ export class QueueWorker {
     return { id: this.id, host: hostname(), pid: process.pid, version, leaseMs, units, records: this.#records, problems };
   }
 
+  #warnOnce(message: string): void {
+    if (this.#warned.has(message)) return;
+    this.#warned.add(message);
+    this.#options.warn(`${this.#queue.url} refuses a command: ${message}`);
+  }
+
   async #lookAtRuns(): Promise<void> {
     const { redis, keys } = this.#queue;
-    const runs = new Set(await redis.client.smembers(keys.runs));
-    for (const [id, run] of this.#runs) if (!runs.has(id)) this.#forget(id, run);
-    // A run whose keys cannot be read must not hide the runs after it.
-    for (const id of runs) if (isRunId(id)) await this.#lookAt(id).catch(() => undefined);
-    this.#sayForeign([...runs].filter((id) => !isRunId(id)));
+    const ids = await runIds(redis, keys);
+    // A known run may be missing from the set: its coordinator adds it again. A run whose keys cannot be read must not hide the runs after it.
+    for (const id of new Set([...ids, ...this.#runs.keys()])) if (isRunId(id)) await this.#lookAt(id).catch(() => undefined);
+    this.#sayForeign(ids.filter((id) => !isRunId(id)));
     const all = [...this.#runs.values()];
     this.#taker?.setTaking(all.length === 0 || all.some(({ problem }) => !problem));
   }
@@ -186,39 +195,35 @@ export class QueueWorker {
 
   async #lookAt(id: string): Promise<void> {
     const { redis, keys, seal } = this.#queue;
-    const names = ['gen', 'seen', 'closing', 'ended', 'version', 'fingerprint', 'flow'];
-    const [facts, time] = await Promise.all([redis.client.hmgetBuffer(keys.run(id).run, ...names), redis.client.time()]);
-    const [gen, seen, closing, ended, runVersion, fingerprint, flow] = facts;
+    const found = await findRun(redis, keys, seal, id);
     const known = this.#runs.get(id);
-    if (!gen || !seen) {
-      // The run no longer exists, because its keys in Redis have expired.
-      await redis.client.srem(keys.runs, id);
+    if (!found) {
       if (known) this.#forget(id, known);
       return;
     }
-    const ageMs = (Number(time[0]) * 1e6 + Number(time[1]) - Number(seen)) / 1000;
-    const silentMs = this.#silences.note(id, Number(seen), ageMs);
-    const run = known?.gen === String(gen) ? known : this.#join(id, String(gen), String(flow ?? ''));
+    const { state } = found;
+    const run = known && (!state || state.gen === known.gen) ? known : this.#join(id, found);
     if (known && known !== run) {
       this.#sayLeft(id, known, 'its coordinator is queuing its records again');
       known.abandon();
     }
-    const isOrphaned = silentMs >= deadMs;
+    const isCurrent = run.hears(state?.beat);
+    // An old state that somebody puts back does not count as a sign of life.
+    const isOrphaned = this.#silences.note(id, run.beat, found.ageMs) >= deadMs;
     if (isOrphaned) {
       this.#sayLeft(id, run, `its coordinator has not been seen for ${deadMs / 1000} s`);
       run.orphan();
     }
-    if (ended) return void run.finish();
-    const told = closing && (seal.unsealValue(closing, `${id} closing`) as Closing | undefined);
-    if (told) run.close(told);
-    if (!isOrphaned) await run.prepare({ version: String(runVersion), fingerprint: String(fingerprint) });
+    if (state && isCurrent && state.closing) run.close(state.closing);
+    if (state?.hasEnded) return isCurrent ? void run.finish() : undefined;
+    if (!isOrphaned) await run.prepare(found);
   }
 
-  #join(id: string, gen: string, flow: string): JoinedRun {
+  #join(id: string, { state, gen, flow }: FoundRun): JoinedRun {
     const run = new JoinedRun(this.#queue, this.id, {
       ...{
         id,
-        gen,
+        gen: state?.gen ?? gen,
         flow,
         clock: this.#clock,
         gates: this.#gates,
@@ -253,13 +258,8 @@ export class QueueWorker {
       return 'later';
     }
     const run = this.#runs.get(place.run);
-    if (!run || !place.unit.startsWith(`${run.gen}-`)) return 'done';
+    if (!run) return 'done';
     return run.take(place);
-  }
-
-  #told(message: QueueAnswer): void {
-    const run = this.#runs.get(message.run);
-    if (run?.gen === message.gen) run.told(message);
   }
 
   #endIfIdle(): void {

@@ -53,7 +53,8 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     takesOldResults: retried === undefined,
     newText: () => run.output.newText(),
     counts: () => recordCounts(run),
-    emptied: () => warn(`${queue.url} has lost its data; the open records of this run are queued again`),
+    warn,
+    troubled: (problem) => warn(`${queue.url} ${problem}`),
     looked: (workers) => watch.see(workers, units),
   });
   await units.begin();

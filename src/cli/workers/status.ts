@@ -13,7 +13,7 @@ import type { statusOptions } from './worker-options.ts';
 export async function statusCommand(options: ValuesOf<typeof statusOptions>, terminal: Terminal): Promise<number> {
   const queue = await queueOf(options, terminal);
   try {
-    const status = await queueStatus(queue);
+    const status = await queueStatus(queue, terminal.warn);
     if (options.json) await printJson(status as unknown as JsonObject, terminal);
     else await terminal.print(statusText(status));
     return exitCodes.success;

@@ -199,6 +199,17 @@ export class QueueRedis {
   }
 }
 
+/**
+ * Returns a handler for errors of a command that reads a key. It returns `nothing` if another program has stored a value of a different
+ * type in the key, and rethrows all other errors.
+ */
+export function ifForeign<Result>(nothing: Result): (error: Error) => Result {
+  return (error) => {
+    if (!error.message.startsWith('WRONGTYPE')) throw error;
+    return nothing;
+  };
+}
+
 /** Closes a connection to Redis immediately, even if Redis does not respond. */
 function endNow(client: Redis): void {
   client.disconnect();

@@ -11,6 +11,8 @@ export interface QueueKeys {
   readonly runs: string;
   /** Key of the hash that contains the last status of each worker, keyed by worker id. */
   readonly workers: string;
+  /** Key of the sorted set with the units that are put off, by the time of Redis' clock in ms until which they wait. */
+  readonly later: string;
   run(run: string): RunKeys;
   /** Returns the channel on which a worker receives messages from the coordinators of runs. */
   worker(id: string): string;
@@ -19,8 +21,8 @@ export interface QueueKeys {
 /** The names of a run's keys in Redis. A unit (a group of records for one worker) is identified by its generation and its number. */
 export interface RunKeys {
   /**
-   * Key of the hash with the run's version, flow, times, counts, generation and reason to stop. The hash also counts for each unit how many
-   * times the unit was started since it last had a result.
+   * Key of the hash with the run's version, flow, times, counts and sealed state. The hash also counts for each unit how many times the unit
+   * was started since it last had a result.
    */
   readonly run: string;
   readonly manifest: string;
@@ -50,6 +52,7 @@ export function queueKeys(queueName: string): QueueKeys {
     prefix,
     runs: `${prefix}:runs`,
     workers: `${prefix}:workers`,
+    later: `${prefix}:later`,
     worker: (id) => `${prefix}:worker:${id}`,
     run(run) {
       const key = `${prefix}:run:${run}`;

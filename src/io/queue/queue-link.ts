@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import type { HeldMoney, PaidCalls } from '../../core/workers/workers.ts';
 import type { Carrier, Results } from '../workers/run-reports.ts';
 import { isPiece, type Question, type ResultForm } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type RunKeys, startsField } from './queue-keys.ts';
-import type { QueueNews } from './queue-message.ts';
+import { type QueueAnswer, type QueueNews, readReply } from './queue-message.ts';
 import { sendScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
@@ -41,11 +42,14 @@ export interface QueueLinkOptions {
 
 /** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
 export class QueueLink implements Carrier {
+  /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
+  readonly #nonce = randomBytes(16).toString('base64url');
   readonly #options: QueueLinkOptions;
   readonly #questions = new Map<number, OpenQuestion>();
   #lastQuestion = 0;
   #seq = 0;
   #sending: Promise<void> = Promise.resolve();
+  #joinAgainMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(options: QueueLinkOptions) {
@@ -70,9 +74,24 @@ export class QueueLink implements Carrier {
     });
   }
 
+  /** Asks the coordinator for its welcome. Has no effect if it was asked a moment ago, so it may be called again until the welcome arrives. */
+  join(nowMs: number): void {
+    if (nowMs < this.#joinAgainMs) return;
+    this.#joinAgainMs = nowMs + askAgainMs;
+    void this.say({ kind: 'join' });
+  }
+
+  /** Returns true if a message is the coordinator's answer to this link. */
+  accepts({ gen, nonce }: QueueAnswer): boolean {
+    return gen === this.#options.gen && nonce === this.#nonce;
+  }
+
   /** Passes the coordinator's answer to the question with this id to the caller that asked it. */
   answered(id: number, value: unknown): void {
-    this.#questions.get(id)?.resolve(value);
+    const open = this.#questions.get(id);
+    const reply = open && readReply(open.question, value);
+    if (!open || (reply === undefined && value !== undefined)) return;
+    open.resolve(reply);
     this.#questions.delete(id);
   }
 
@@ -94,7 +113,7 @@ export class QueueLink implements Carrier {
 
   async #send(news: QueueNews, results: readonly ResultForm[]): Promise<void> {
     const { redis, keys, seal, run, gen, worker, sent } = this.#options;
-    const text = JSON.stringify({ ...news, worker, gen, seq: ++this.#seq });
+    const text = JSON.stringify({ ...news, worker, gen, nonce: this.#nonce, seq: ++this.#seq });
     const message = seal.seal(text, `${run} results`);
     const places = placesOf(results);
     const marks = [...places.keys()].map((unit) => keys.done(`${gen}-${unit}`));

@@ -1,28 +1,20 @@
-import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { AutomateError } from '../../core/failure.ts';
 import type { Closing } from '../../core/workers/closing.ts';
 import type { Unit, UnitListener, Units } from '../../core/workers/workers.ts';
 import type { SpilledText } from '../output/spill.ts';
 import { Arrivals, type ArrivedResult, discard } from '../workers/arrivals.ts';
 import { lossText, type WorkerDesk } from '../workers/pool.ts';
-import { errorOfForm, unitText } from '../workers/wire-form.ts';
+import { errorOfForm, type Report, unitText } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys, startsField } from './queue-keys.ts';
-import type { QueueMessage, RunNews } from './queue-message.ts';
-import { claimScript, seenScript } from './run-scripts.ts';
+import { type QueueMessage, type RunNews, readMessage } from './queue-message.ts';
+import { type BeatResult, beatMs, RunEntry, type RunEntryOptions } from './run-entry.ts';
 import type { Seal } from './seal.ts';
 import type { UnitQueue } from './unit-jobs.ts';
 import { type SeenWorker, Silences, seenWorkers } from './worker-signs.ts';
 
 /** Maximum number of units (groups of records) that one worker processes at a time. */
 export const unitsPerWorker = 4;
-
-/** Interval in ms at which a run's coordinator updates its status in Redis and checks the workers. */
-const beatMs = 1000;
-
-/** A coordinator counts as dead if it has not updated its status for this many ms. */
-export const deadMs = 15_000;
 
 /** Maximum number of messages from workers that are read from Redis at once. */
 const takenAtOnce = 64;
@@ -32,6 +24,18 @@ const takenAtOnce = 64;
  * workers busy forever.
  */
 const againMs = 5000;
+
+/** A unit without a result for this many ms is looked for in the queue. */
+const quietMs = 5000;
+
+/**
+ * Number of checks in a row in which a unit has to be missing. In one check alone, it may be missing because it was just moved, or because
+ * its last results have not been read yet.
+ */
+const maxMisses = 2;
+
+/** Interval in ms at which the run reports that no record has finished. */
+const standingMs = 30_000;
 
 /** At the end of a run, a worker that has not updated its status for this many ms is not waited for. */
 const silentMs = 3000;
@@ -55,11 +59,7 @@ export interface QueueParts {
 }
 
 /** Settings of one run in a queue. */
-export interface QueueRunOptions {
-  readonly run: string;
-  readonly manifest: object;
-  /** Facts about the run that Redis stores unencrypted: flow, version, host, pid and start time. */
-  readonly facts: Readonly<Record<string, string>>;
+export interface QueueRunOptions extends RunEntryOptions {
   readonly isTable: boolean;
   /**
    * True if this run may use results that workers have computed for an earlier coordinator of the run. Every record must then have a unique
@@ -69,10 +69,9 @@ export interface QueueRunOptions {
   readonly desk: WorkerDesk;
   /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
-  /** Returns the counts that the `status` command shows. They are stored in Redis as JSON. */
-  counts(): object;
-  /** Called when Redis has lost the run, before the unfinished records are put into the queue again. */
-  emptied(): void;
+  warn(text: string): void;
+  /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */
+  troubled(problem: string): void;
   /** Called at every check with all living workers of the queue. */
   looked(workers: readonly SeenWorker[]): void;
 }
@@ -82,15 +81,34 @@ interface OpenUnit {
   readonly unit: Unit;
   /** The unit's unfinished records, as positions within the unit. */
   readonly left: Set<number>;
+  /** The time in monotonic ms of the unit's last result, or at which it was put into the queue; undefined until then. */
+  quietSinceMs: number | undefined;
+  /** Number of checks in a row that have not found the unit in the queue. */
+  misses: number;
 }
 
 /** A worker that has sent messages about this run. */
 interface KnownWorker {
+  readonly id: string;
   readonly number: number;
-  readonly gen: string;
-  lastSeq: number;
   hasEnded: boolean;
   readonly answers: Map<number, unknown>;
+}
+
+/** The reason for putting all open units into the queue again. */
+type Loss = Exclude<BeatResult, 'ours' | 'mended'> | 'units';
+
+const lossTexts: Readonly<Record<Loss, string>> = {
+  lost: 'has lost its data',
+  older: 'has lost its newest data',
+  taken: 'contains this run as it was under an earlier process',
+  units: 'lacks records of this run, or has changed ones',
+};
+
+/** A result of an earlier coordinator's worker, and the worker's nonce. */
+interface EarlyResult {
+  readonly nonce: string;
+  readonly result: ArrivedResult;
 }
 
 /**
@@ -103,32 +121,38 @@ export class QueueUnits implements Units {
   readonly #parts: QueueParts;
   readonly #options: QueueRunOptions;
   readonly #keys: RunKeys;
-  readonly #token = randomUUID();
+  readonly #entry: RunEntry;
   readonly #silences: Silences;
   readonly #units = new Map<number, OpenUnit>();
   /** The unit of each unfinished record and the record's position in that unit, keyed by the record's number. */
   readonly #unitOf = new Map<number, readonly [unit: number, index: number]>();
   /** Results that workers have computed for an earlier coordinator of this run, keyed by the record's number. */
-  readonly #early = new Map<number, ArrivedResult>();
+  readonly #early = new Map<number, EarlyResult>();
+  /** Reports of earlier workers, keyed by nonce. They count once a result of the same worker is used. */
+  readonly #earlyReports = new Map<string, Report[]>();
   readonly #arrivals: Arrivals;
+  /** The workers that have joined this generation, keyed by nonce. */
   readonly #workers = new Map<string, KnownWorker>();
+  /** The number of the last message with each nonce. Never shortened, so that no message is ever processed twice. */
+  readonly #lastSeqs = new Map<string, number>();
+  /** Texts about Redis that were printed already. */
+  readonly #said = new Set<string>();
   #living: readonly SeenWorker[] = [];
   /** For how many ms each worker has been silent, keyed by its id. */
   #silent: ReadonlyMap<string, number> = new Map();
-  #gen = newGen();
   /** All generations that this coordinator has used. Each time all units are put into the queue again, a new generation begins. */
-  readonly #gens = new Set([this.#gen]);
+  readonly #gens = new Set<string>();
   #lastWorker = 0;
   #listener: UnitListener | undefined;
-  #closing: Closing | undefined;
   #beat: NodeJS.Timeout | undefined;
   #subscriber: Redis | undefined;
   #isTaking = false;
   #isClosed = false;
   #isEnding = false;
-  /** True if Redis may contain units of an earlier generation, which have to be removed. */
-  #hasOldUnits = false;
+  #isPuttingAgain = false;
   #putAgainMs = Number.NEGATIVE_INFINITY;
+  /** The time in monotonic ms at which the last record finished, or the run last reported that none finishes. */
+  #finishedMs: number;
   /** The removals of units that were left unfinished. The units may still wait in the queue, if no worker has taken them. */
   readonly #removals: Promise<void>[] = [];
 
@@ -137,7 +161,9 @@ export class QueueUnits implements Units {
     this.#options = options;
     this.#arrivals = new Arrivals(() => options.newText());
     this.#keys = parts.keys.run(options.run);
+    this.#entry = new RunEntry(parts, options);
     this.#silences = new Silences(parts.now);
+    this.#finishedMs = parts.now();
   }
 
   get capacity(): number {
@@ -175,23 +201,27 @@ export class QueueUnits implements Units {
   }
 
   put(unit: Unit): void {
-    const open = { unit, left: new Set(unit.items.keys()) };
+    const open: OpenUnit = { unit, left: new Set(unit.items.keys()), quietSinceMs: undefined, misses: 0 };
+    if (this.#units.size === 0) this.#finishedMs = this.#parts.now();
     this.#units.set(unit.id, open);
-    const early: (readonly [number, ArrivedResult])[] = [];
+    const early: (readonly [number, EarlyResult])[] = [];
     for (const [index, { number }] of unit.items.entries()) {
       this.#unitOf.set(number, [unit.id, index]);
       const result = this.#early.get(number);
       if (result) early.push([index, result]);
       this.#early.delete(number);
     }
-    for (const [index, result] of early) this.#finish(open, index, result);
-    if (open.left.size > 0) void this.#send(open);
+    for (const [index, { nonce, result }] of early) {
+      this.#countEarlier(nonce);
+      this.#finish(open, index, result);
+    }
+    if (open.left.size > 0) void this.#send(open).catch(this.#fail);
   }
 
   tell(closing: Closing): void {
-    this.#closing = closing;
+    this.#entry.closing = closing;
     this.#tellAll({ kind: 'closing', ...closing });
-    void this.#note({ closing: this.#sealed(closing, 'closing') });
+    void this.#show().catch(this.#fail);
     if (closing.phase === 'stopped') this.#leaveAll();
     else if (!this.#hasWorker()) void this.#leaveWithoutWorker();
   }
@@ -208,7 +238,7 @@ export class QueueUnits implements Units {
     clearInterval(this.#beat);
     for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
     this.#arrivals.clear();
-    for (const result of this.#early.values()) discard(result);
+    for (const { result } of this.#early.values()) discard(result);
     await this.#removeKeys();
     this.#subscriber?.disconnect();
   }
@@ -226,84 +256,93 @@ export class QueueUnits implements Units {
   }
 
   async #claim(): Promise<void> {
-    const { redis, keys, seal, now } = this.#parts;
-    const { run, facts, manifest } = this.#options;
-    const started = now();
-    let [dead, deadSeen] = ['', ''];
-    for (;;) {
-      const about = ['gen', this.#gen, 'fingerprint', seal.fingerprint, ...Object.entries(facts).flat()];
-      const args = [this.#token, dead, String(keptSeconds), run, ...about];
-      const found = (await redis.insist(() => redis.client.eval(claimScript, 2, this.#keys.run, keys.runs, ...args))) as string[];
-      if (found[0] === 'ours') {
-        this.#hasOldUnits ||= found[1] !== '';
-        break;
-      }
-      const [token = '', seen = ''] = found;
-      if (seen !== deadSeen && deadSeen !== '') throw new AutomateError('output-exists', 'another process is the coordinator of this run');
-      deadSeen = seen;
-      if ((await this.#isDeadHere()) || now() - started > deadMs) dead = token;
-      else await new Promise((resolve) => setTimeout(resolve, 2 * beatMs));
-    }
-    const text = this.#sealed(manifest, 'manifest');
-    await redis.insist(() => redis.client.set(this.#keys.manifest, text, 'EX', keptSeconds));
+    await this.#entry.claim();
+    this.#gens.add(this.#entry.gen);
   }
 
-  /** Returns true if the coordinator that Redis lists for the run was a process on this machine that no longer exists. */
-  async #isDeadHere(): Promise<boolean> {
-    const { redis } = this.#parts;
-    const [host, pid] = await redis.insist(() => redis.client.hmget(this.#keys.run, 'host', 'pid'));
-    return host === this.#options.facts.host && Number(pid) > 0 && Number(pid) !== process.pid && !isAlive(Number(pid));
-  }
-
-  async #send({ unit, left }: OpenUnit): Promise<void> {
-    const { redis, jobs } = this.#parts;
+  async #send(open: OpenUnit): Promise<void> {
+    const { redis, jobs, now } = this.#parts;
     const { run, isTable } = this.#options;
+    const { unit, left } = open;
     const name = this.#nameOf(unit);
     const items = unit.items.filter((_, index) => left.has(index));
     const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], isTable), `${run} in ${name}`);
     await redis.insist(() => redis.client.set(this.#keys.records(name), text, 'EX', keptSeconds));
-    if (this.#units.has(unit.id)) await jobs.put({ run, unit: name });
+    if (!this.#units.has(unit.id)) return;
+    await jobs.put({ run, unit: name });
+    if (name === this.#nameOf(unit)) open.quietSinceMs = now();
   }
 
-  /**
-   * Puts all open units into the queue again. This is necessary if Redis has lost the run, or if a unit or message cannot be read.
-   * `isEmpty` is true if Redis has lost the whole run.
-   */
-  async #putAgain(isEmpty = false): Promise<void> {
+  /** Puts all open units into the queue again, in a new generation, because Redis has lost or changed something that the run needs. */
+  async #putAgain(why: Loss): Promise<void> {
     const now = this.#parts.now();
-    if (this.#isClosed || now - this.#putAgainMs < againMs) return;
+    if (this.#isClosed || this.#isEnding || this.#isPuttingAgain || now - this.#putAgainMs < againMs) return;
     this.#putAgainMs = now;
-    if (isEmpty) this.#options.emptied();
-    this.#hasOldUnits = true;
-    this.#gen = newGen();
-    this.#gens.add(this.#gen);
-    for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
-    this.#workers.clear();
-    await this.#claim();
-    if (this.#closing) await this.#note({ closing: this.#sealed(this.#closing, 'closing') });
-    for (const open of this.#units.values()) void this.#send(open);
+    this.#isPuttingAgain = true;
+    try {
+      this.#options.troubled(`${lossTexts[why]}; the open records of this run are queued again`);
+      this.#entry.hasOldUnits = true;
+      for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
+      this.#workers.clear();
+      for (const open of this.#units.values()) Object.assign(open, { quietSinceMs: undefined, misses: 0 });
+      await this.#claim();
+      await Promise.all([...this.#units.values()].map((open) => this.#send(open)));
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#isPuttingAgain = false;
+    }
   }
 
   async #look(): Promise<void> {
-    const { redis, keys } = this.#parts;
+    const { redis, jobs } = this.#parts;
     if (this.#isClosed || redis.isAway) return;
     try {
-      const counts = JSON.stringify(this.#options.counts());
-      const isOurs = await redis.heartbeat(() =>
-        redis.client.eval(seenScript, 2, this.#keys.run, this.#keys.results, this.#token, 'counts', counts),
-      );
+      const found = await redis.heartbeat(() => this.#entry.show());
       if (this.#isClosed) return;
-      if (isOurs === 0) {
-        const token = await redis.client.hget(this.#keys.run, 'token');
-        if (token === null) return void (await this.#putAgain(true));
-        if (token !== this.#token)
-          return this.#fail(new AutomateError('output-exists', 'another process has become the coordinator of this run'));
-      }
-      this.#see(await seenWorkers(redis, keys));
+      if (found === 'mended') this.#options.troubled('has lost or changed the description of this run; it is stored again');
+      else if (found !== 'ours') return void this.#putAgain(found);
+      this.#see(await this.#seen());
       await this.#takeAll();
-    } catch {
-      // Redis is unreachable or full. The next check will try again.
+      await jobs.putDue();
+      await this.#checkUnits();
+    } catch (error) {
+      // Redis is unreachable or full, or refuses something for good. The next check tries again.
+      if (!redis.isAway && redis.client.status === 'ready') this.#say(`refuses a command: ${(error as Error).message}`);
     }
+  }
+
+  #seen(): Promise<SeenWorker[]> {
+    return seenWorkers(this.#parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
+  }
+
+  /** Reports a problem of Redis once. */
+  #say(text: string): void {
+    if (this.#said.has(text)) return;
+    this.#said.add(text);
+    this.#options.troubled(text);
+  }
+
+  /** Puts the open units into the queue again if the queue lacks one of them. Reports if no record finishes. */
+  async #checkUnits(): Promise<void> {
+    const { jobs, now } = this.#parts;
+    const { run } = this.#options;
+    const nowMs = now();
+    // Without a worker, the run reports what it waits for anyway.
+    if (this.#able().length === 0) this.#finishedMs = nowMs;
+    const isStanding = this.#units.size > 0 && nowMs - this.#finishedMs >= standingMs;
+    const isQuiet = ({ quietSinceMs = nowMs }: OpenUnit) => nowMs - quietSinceMs >= quietMs;
+    const units = [...this.#units.values()].filter((open) => isStanding || isQuiet(open));
+    if (units.length === 0) return;
+    const names = units.map(({ unit }) => this.#nameOf(unit));
+    const states = await jobs.statesOf(names.map((unit) => ({ run, unit, records: this.#keys.records(unit) })));
+    for (const [at, open] of units.entries()) open.misses = states[at] === 'missing' && isQuiet(open) ? open.misses + 1 : 0;
+    if (units.some(({ unit, misses }) => misses >= maxMisses && this.#units.has(unit.id))) return void this.#putAgain('units');
+    if (!isStanding) return;
+    this.#finishedMs = nowMs;
+    const count = (wanted: string) => states.filter((state) => state === wanted).length;
+    const where = `${count('active')} of its units are with workers, and ${count('waiting')} wait for one`;
+    this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
   }
 
   #see(seen: readonly SeenWorker[]): void {
@@ -312,12 +351,12 @@ export class QueueUnits implements Units {
     this.#living = seen.filter(({ id, leaseMs }) => (silent.get(id) ?? 0) < leaseMs);
     this.#most();
     const living = new Set(this.#living.map(({ id }) => id));
-    for (const [id, { number, hasEnded }] of this.#workers) {
+    for (const [nonce, { id, number, hasEnded }] of this.#workers) {
       if (living.has(id)) continue;
       // A worker that exits normally removes its status from Redis. If the status is still there, the worker was lost.
       if (silent.has(id) && !hasEnded) this.lost++;
       this.#options.desk.lost(number);
-      this.#workers.delete(id);
+      this.#workers.delete(nonce);
     }
     if (!this.#isEnding) this.#options.looked(this.#living);
   }
@@ -353,7 +392,7 @@ export class QueueUnits implements Units {
       for (;;) {
         const messages = await client.lrangeBuffer(this.#keys.results, 0, takenAtOnce - 1);
         if (messages.length === 0 || this.#isClosed) break;
-        for (const message of messages) this.#take(message);
+        for (const message of messages) this.#takeOrFail(message);
         await client.ltrim(this.#keys.results, messages.length, -1);
       }
     } catch {
@@ -363,48 +402,75 @@ export class QueueUnits implements Units {
     }
   }
 
+  /** Processes a message. An error in it is a bug and ends the run, unlike the errors of Redis. */
+  #takeOrFail(bytes: Buffer): void {
+    try {
+      this.#take(bytes);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
   #take(bytes: Buffer): void {
-    const message = this.#parts.seal.unsealValue(bytes, `${this.#options.run} results`) as QueueMessage | undefined;
-    if (!message) return void this.#putAgain();
-    if (message.gen !== this.#gen) {
+    const message = readMessage(this.#parts.seal.unsealValue(bytes, `${this.#options.run} results`));
+    // If it was a worker's message, its records are missed later and put into the queue again.
+    if (!message) return void this.#say('contains messages to this run that cannot be read; they are ignored');
+    const { nonce, seq } = message;
+    if (seq <= (this.#lastSeqs.get(nonce) ?? 0)) return;
+    this.#lastSeqs.set(nonce, seq);
+    if (message.gen !== this.#entry.gen) {
       if (message.kind === 'results') this.#takeOld(message);
       return;
     }
+    if (message.kind === 'join' && this.#isEnding) return;
     const worker = this.#workerOf(message);
-    if (message.seq <= worker.lastSeq) return;
-    worker.lastSeq = message.seq;
-    if (message.kind === 'results') this.#takeResults(worker, message);
-    else if (message.kind === 'question') this.#answer(message.worker, worker, message);
+    if (message.kind === 'join') this.#welcome(nonce);
+    else if (message.kind === 'results') this.#takeResults(worker, message);
+    else if (message.kind === 'question') this.#answer(nonce, worker, message);
     else if (message.kind === 'ended') worker.hasEnded = true;
     else if (message.kind === 'broken') this.#options.desk.lost(worker.number);
     else this.#takeUnitNews(message);
   }
 
+  #welcome(nonce: string): void {
+    const { beat, closing } = this.#entry;
+    this.#tell(nonce, { kind: 'welcome', beat });
+    if (closing) this.#tell(nonce, { kind: 'closing', ...closing });
+  }
+
   /** Processes results for units of an earlier generation. For each record, the first result is used, whatever its generation. */
-  #takeOld({ worker, gen, reports, results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
-    const isOfEarlier = this.#options.takesOldResults && !this.#gens.has(gen);
-    for (const report of isOfEarlier ? reports : [])
-      if (report.kind !== 'closing' && report.kind !== 'error') this.#options.desk.takeEarlier(report);
+  #takeOld({ nonce, gen, reports, results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
+    if (this.#options.takesOldResults && !this.#gens.has(gen))
+      this.#earlyReports.set(nonce, [...(this.#earlyReports.get(nonce) ?? []), ...reports]);
     for (const [at, form] of results.entries()) {
-      const result = this.#arrivals.take(`${gen} ${worker}`, form);
+      const result = this.#arrivals.take(nonce, form);
       if (!result) continue;
       const number = numbers[at] as number;
       const place = this.#unitOf.get(number);
       const open = place && this.#units.get(place[0]);
-      if (open && place) this.#finish(open, place[1], result);
-      else if (this.#options.takesOldResults && !this.#listener) this.#early.set(number, result);
+      if (open && place) {
+        this.#countEarlier(nonce);
+        this.#finish(open, place[1], result);
+      } else if (this.#options.takesOldResults && !this.#listener && !this.#early.has(number)) this.#early.set(number, { nonce, result });
       else discard(result);
     }
   }
 
-  #takeResults({ number }: KnownWorker, { worker, gen, reports, results }: Extract<QueueMessage, { kind: 'results' }>): void {
+  /** Counts what a worker of an earlier coordinator has reported, because one of its results is used now. */
+  #countEarlier(nonce: string): void {
+    for (const report of this.#earlyReports.get(nonce) ?? [])
+      if (report.kind !== 'closing' && report.kind !== 'error') this.#options.desk.takeEarlier(report);
+    this.#earlyReports.delete(nonce);
+  }
+
+  #takeResults({ number }: KnownWorker, { nonce, reports, results }: Extract<QueueMessage, { kind: 'results' }>): void {
     for (const report of reports) {
       if (report.kind === 'closing') this.#listener?.closing(report);
       else if (report.kind === 'error') this.#fail(errorOfForm(report.error));
       else this.#options.desk.take(number, report);
     }
     for (const form of results) {
-      const result = this.#arrivals.take(`${gen} ${worker}`, form);
+      const result = this.#arrivals.take(nonce, form);
       const open = this.#units.get(form[0]);
       if (open && result) this.#finish(open, form[1], result);
       else discard(result);
@@ -415,33 +481,39 @@ export class QueueUnits implements Units {
     const open = this.#units.get(unit);
     if (!open) return;
     if (kind === 'left') this.#leave(open);
-    else if (kind === 'missing') void this.#putAgain();
+    else if (kind === 'missing') void this.#putAgain('units');
     else {
       const reason = { ending: 'workers-lost', message: lossText(open) } as const;
       this.#listener?.closing({ phase: 'stopped', reason });
     }
   }
 
-  #answer(id: string, worker: KnownWorker, { id: question, question: asked }: Extract<QueueMessage, { kind: 'question' }>): void {
+  #answer(nonce: string, worker: KnownWorker, { id: question, question: asked }: Extract<QueueMessage, { kind: 'question' }>): void {
     const { answers } = worker;
     if (answers.has(question)) {
       const value = answers.get(question);
-      if (value !== undefined) this.#tell(id, { kind: 'answer', id: question, value });
+      if (value !== undefined) this.#tell(nonce, { kind: 'answer', id: question, value });
       return;
     }
     answers.set(question, undefined);
     if (answers.size > keptAnswers) answers.delete(answers.keys().next().value as number);
     void this.#options.desk.answer(worker.number, asked).then((value) => {
       answers.set(question, value);
-      this.#tell(id, { kind: 'answer', id: question, value });
+      this.#tell(nonce, { kind: 'answer', id: question, value });
     }, this.#fail);
   }
 
-  #workerOf({ worker, gen }: QueueMessage): KnownWorker {
-    const found = this.#workers.get(worker);
-    if (found?.gen === gen) return found;
-    const known = { number: ++this.#lastWorker, gen, lastSeq: 0, hasEnded: false, answers: new Map<number, unknown>() };
-    this.#workers.set(worker, known);
+  #workerOf({ worker: id, nonce }: QueueMessage): KnownWorker {
+    const found = this.#workers.get(nonce);
+    if (found) return found;
+    for (const earlier of this.#workers.values()) {
+      if (earlier.id !== id) continue;
+      // A worker that joins once more hands back nothing of what it had before.
+      earlier.hasEnded = true;
+      this.#options.desk.lost(earlier.number);
+    }
+    const known = { id, number: ++this.#lastWorker, hasEnded: false, answers: new Map<number, unknown>() };
+    this.#workers.set(nonce, known);
     return known;
   }
 
@@ -450,6 +522,9 @@ export class QueueUnits implements Units {
       discard(result);
       return;
     }
+    const now = this.#parts.now();
+    this.#finishedMs = now;
+    if (open.quietSinceMs !== undefined) open.quietSinceMs = now;
     this.#unitOf.delete(open.unit.items[index]?.number as number);
     if (open.left.size === 0) this.#drop(open);
     this.#listener?.finished(open.unit.id, index, result);
@@ -463,7 +538,7 @@ export class QueueUnits implements Units {
 
   /** Returns the name of a unit in Redis. */
   #nameOf({ id }: Unit): string {
-    return `${this.#gen}-${id}`;
+    return `${this.#entry.gen}-${id}`;
   }
 
   #leaveAll(): void {
@@ -479,24 +554,20 @@ export class QueueUnits implements Units {
   }
 
   #tellAll(message: RunNews): void {
-    for (const { id } of this.#living) this.#tell(id, message);
+    for (const nonce of this.#workers.keys()) this.#tell(nonce, message);
   }
 
-  #tell(worker: string, message: RunNews): void {
+  #tell(nonce: string, message: RunNews): void {
+    const worker = this.#workers.get(nonce);
+    if (!worker) return;
     const { redis, keys, seal } = this.#parts;
     const { run } = this.#options;
-    const text = JSON.stringify({ ...message, run, gen: this.#gen });
-    redis.client.publish(keys.worker(worker), seal.seal(text, `to ${worker}`)).catch(() => undefined);
+    const text = JSON.stringify({ ...message, run, gen: this.#entry.gen, nonce });
+    redis.client.publish(keys.worker(worker.id), seal.seal(text, `to ${worker.id}`)).catch(() => undefined);
   }
 
-  async #note(values: Readonly<Record<string, string | Buffer>>): Promise<void> {
-    const { redis } = this.#parts;
-    const args = Object.entries(values).flat();
-    await redis.insist(() => redis.client.eval(seenScript, 2, this.#keys.run, this.#keys.results, this.#token, ...args));
-  }
-
-  #sealed(value: object, about: string): Buffer {
-    return this.#parts.seal.seal(JSON.stringify(value), `${this.#options.run} ${about}`);
+  #show(): Promise<BeatResult> {
+    return this.#parts.redis.insist(() => this.#entry.show());
   }
 
   /**
@@ -509,11 +580,12 @@ export class QueueUnits implements Units {
     const untilMs = now() + endMs;
     const late = new Promise((resolve) => setTimeout(resolve, endMs));
     // The workers are read once more, because a worker that has joined since the last check may have credits to hand back.
-    const seen = async () => this.#see(await seenWorkers(redis, this.#parts.keys));
-    await Promise.race([Promise.all([this.#note({ ended: '1' }), seen().catch(() => undefined)]), late]);
+    const seen = async () => this.#see(await this.#seen());
+    this.#entry.hasEnded = true;
+    await Promise.race([Promise.all([this.#show(), seen()]).catch(() => undefined), late]);
     this.#tellAll({ kind: 'end' });
     const isSilent = (id: string) => (this.#silent.get(id) ?? 0) > silentMs;
-    const isOpen = () => this.#living.some(({ id }) => this.#workers.get(id)?.hasEnded === false && !isSilent(id));
+    const isOpen = () => [...this.#workers.values()].some(({ id, hasEnded }) => !hasEnded && !isSilent(id));
     while (isOpen() && now() < untilMs && !redis.isAway) {
       await this.#takeAll();
       if (isOpen()) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -521,14 +593,10 @@ export class QueueUnits implements Units {
   }
 
   async #removeKeys(): Promise<void> {
-    const { redis, keys } = this.#parts;
-    if (redis.isAway) return;
-    const { run, manifest, results } = this.#keys;
-    const { client } = redis;
+    if (this.#parts.redis.isAway) return;
     const removed = async () => {
-      await client.del(run, manifest, results);
-      await client.srem(keys.runs, this.#options.run);
-      if (this.#hasOldUnits) await this.#removeOldUnits();
+      await this.#entry.remove();
+      if (this.#entry.hasOldUnits) await this.#removeOldUnits();
       await Promise.all(this.#removals);
     };
     await Promise.race([removed().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, endMs))]);
@@ -551,17 +619,4 @@ export class QueueUnits implements Units {
     this.drop();
     this.#listener?.failed(error);
   };
-}
-
-function newGen(): string {
-  return randomUUID().slice(0, 8);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

@@ -1,5 +1,5 @@
-// Lua scripts about gates (the rate limiters of APIs) and daily limits. Redis executes each of them atomically. Times are whole
-// microseconds of Redis' clock, written without an exponent.
+// Lua scripts about gates (the rate limiters of APIs). Redis executes each of them atomically. Times are whole microseconds of Redis' clock,
+// written without an exponent.
 
 /**
  * Reads the clock and a gate. A gate is a hash with the fields `next` (the next start), `interval` (the interval before that start) and
@@ -74,17 +74,4 @@ local time = redis.call('TIME')
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return 0 end
 local untilUs = tonumber(redis.call('HGET', KEYS[1], 'pausedUntil')) or 0
 return math.max(0, math.ceil((untilUs - (time[1] * 1000000 + time[2])) / 1000))
-`;
-
-/**
- * Counts one request toward a daily limit, unless the limit has been reached. The count is kept for two days.
- * KEYS: count of the day.
- * ARGV: limit.
- * Returns 1 if the request was counted, or 0 if the limit has been reached.
- */
-export const countScript = `
-local count = tonumber(redis.call('GET', KEYS[1])) or 0
-if count >= tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], string.format('%.0f', count + 1), 'EX', 172800)
-return 1
 `;

@@ -1,6 +1,10 @@
 import type { Job, Worker } from 'bullmq';
-import type { QueueRedis } from './connection.ts';
-import { isRunId } from './queue-keys.ts';
+import * as z from 'zod';
+import { AutomateError } from '../../core/failure.ts';
+import { ifForeign, type QueueRedis } from './connection.ts';
+import { isRunId, type QueueKeys } from './queue-keys.ts';
+import { readAs, readJsonAs } from './queue-message.ts';
+import { dueScript, putOffScript, unitStatesScript } from './run-scripts.ts';
 
 /** Identifies a unit (a group of records for one worker) in the queue, by its run and its name within that run. */
 export interface UnitPlace {
@@ -8,11 +12,7 @@ export interface UnitPlace {
   readonly unit: string;
 }
 
-/** True if the data of a job names a unit. Other programs might put different jobs into the queue. */
-function isUnitPlace(found: unknown): found is UnitPlace {
-  const { run, unit } = (found ?? {}) as Partial<UnitPlace>;
-  return typeof run === 'string' && isRunId(run) && typeof unit === 'string' && /^[0-9a-f]{8}-\d+$/.test(unit);
-}
+const placeShape = z.object({ run: z.string().refine(isRunId), unit: z.string().regex(/^[\da-f]+-\d+$/) });
 
 /**
  * The fate of a unit after a worker has processed it. The unit is done, goes to another worker at once (`back`), or is tried again
@@ -22,7 +22,7 @@ export type UnitEnd = 'done' | 'back' | 'later';
 
 const queueName = 'units';
 
-/** Delay in ms before a unit that this worker cannot process at present is tried again. */
+/** Delay in ms before a unit that a worker cannot process at present is tried again. */
 const laterMs = 2000;
 
 /** Maximum number of attempts at a unit. It is practically unlimited, because the run stops anyway if a unit crashes its workers. */
@@ -31,37 +31,83 @@ const often = 1_000_000;
 /** Maximum wait in ms for the units of a closed worker to be back in the queue. */
 const backMs = 2000;
 
+/** The state of a unit in the queue. It is `missing` if no worker can ever get it. */
+export type UnitState = 'missing' | 'waiting' | 'active';
+
+/** BullMQ's keys and their types. A key of a different type would keep all units in the queue. */
+const bullKeys = {
+  ...{ wait: 'list', active: 'list', meta: 'hash', id: 'string', 'stalled-check': 'string', stalled: 'set', marker: 'zset' },
+  ...{ events: 'stream', delayed: 'zset', prioritized: 'zset', paused: 'list', pc: 'string', completed: 'zset', failed: 'zset' },
+};
+
 /** The queue of units, as used by the coordinators of runs. */
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
   remove(place: UnitPlace): Promise<void>;
+  /** Puts a unit back into the queue after a while, which Redis measures. */
+  putOff(place: UnitPlace): Promise<void>;
+  /** Puts those units back into the queue that were put off until now. */
+  putDue(): Promise<void>;
+  /** Returns the states of units. `records` is the key of the unit's records. Repairs the queue if another program has changed its keys. */
+  statesOf(units: readonly (UnitPlace & { readonly records: string })[]): Promise<UnitState[]>;
   counts(): Promise<{ readonly waiting: number; readonly active: number }>;
   close(): Promise<void>;
 }
 
 /** Opens the queue for a coordinator, which puts units into it. */
-export async function openUnitQueue(redis: QueueRedis, prefix: string): Promise<UnitQueue> {
+export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueKeys): Promise<UnitQueue> {
   const { Queue } = await import('bullmq');
   const connection = redis.duplicate();
   const queue = new Queue<UnitPlace>(queueName, { connection, prefix, streams: { events: { maxLen: 100 } } });
   queue.on('error', () => undefined);
   const options = { removeOnComplete: true, removeOnFail: true, attempts: often };
-  return {
-    async put(place) {
-      await redis.insist(() => queue.add('unit', place, { ...options, jobId: jobId(place) }));
+  const { client } = redis;
+  const keyOf = (name: string) => `${prefix}:${queueName}:${name}`;
+  const jobs: UnitQueue = {
+    async put({ run, unit }) {
+      const add = () => redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
+      try {
+        await add().catch(() => jobs.statesOf([]).then(add));
+      } catch (error) {
+        throw new AutomateError('credential', `Redis does not accept the records of the run: ${(error as Error).message}`);
+      }
     },
     async remove(place) {
       await queue.remove(jobId(place)).catch(() => undefined);
     },
+    async putOff(place) {
+      await redis.insist(() => client.eval(putOffScript, 1, later, dataOf(place), laterMs));
+    },
+    async putDue() {
+      const due = (await client.eval(dueScript, 1, later)) as string[];
+      for (const text of due) {
+        const place = readJsonAs(placeShape, text);
+        if (place) await jobs.put(place);
+      }
+    },
+    async statesOf(units) {
+      const keys = [later, ...Object.keys(bullKeys).map(keyOf)];
+      const types = ['zset', ...Object.values(bullKeys)].join(' ');
+      const places = units.flatMap((unit) => [jobId(unit), dataOf(unit), unit.records]);
+      return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, keyOf(''), types, ...places))) as UnitState[];
+    },
     async counts() {
-      const { waiting = 0, delayed = 0, active = 0 } = await queue.getJobCounts('waiting', 'delayed', 'active');
-      return { waiting: waiting + delayed, active };
+      const sizes = [client.llen(keyOf('wait')), client.llen(keyOf('active')), client.zcard(later)];
+      // A key of a different type counts as empty. The coordinator of a run removes it.
+      const [waiting = 0, active = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
+      return { waiting: waiting + off, active };
     },
     async close() {
       connection.disconnect();
       await queue.close().catch(() => undefined);
     },
   };
+  return jobs;
+}
+
+/** Returns the data of a unit's BullMQ job, exactly as BullMQ stores it. */
+function dataOf({ run, unit }: UnitPlace): string {
+  return JSON.stringify({ run, unit });
 }
 
 /** Returns the id of a unit's BullMQ job. BullMQ does not allow integers or colons in ids. */
@@ -96,11 +142,11 @@ const deafMs = 30_000;
 /** Starts taking units from the queue. `take` processes a unit and resolves to what happens to the unit next. */
 export async function takeUnits(
   redis: QueueRedis,
-  prefix: string,
+  keys: QueueKeys,
   options: UnitTakerOptions,
   take: (place: UnitPlace) => Promise<UnitEnd>,
 ): Promise<UnitTaker> {
-  return new Taker(redis, await import('bullmq'), await openUnitQueue(redis, prefix), { ...options, prefix, take });
+  return new Taker(redis, await import('bullmq'), await openUnitQueue(redis, keys), { ...options, prefix: keys.prefix, take });
 }
 
 type BullMq = typeof import('bullmq');
@@ -159,23 +205,31 @@ class Taker implements UnitTaker {
     const worker = new this.#bullmq.Worker<UnitPlace>(queueName, (job, token) => this.#hold(job, token), {
       ...{ connection: this.#redis.duplicate(), prefix, concurrency: units },
       ...{ lockDuration: leaseMs, stalledInterval: Math.round(leaseMs / 3), maxStalledCount: often, drainDelay: 2 },
+      // BullMQ would renew locks by the wall clock, which may be set back by hours while a worker runs.
+      skipLockRenewal: true,
       ...{ removeOnComplete: { count: 0 }, removeOnFail: { count: 0 } },
     });
     worker.on('error', () => undefined);
     return worker;
   }
 
-  async #hold(job: Job<UnitPlace>, token: string | undefined): Promise<void> {
-    if (!isUnitPlace(job.data)) return;
+  async #hold(job: Job<UnitPlace>, token = ''): Promise<void> {
     this.held++;
     this.#takenMs = performance.now();
+    const { leaseMs, take } = this.#options;
+    const extend = () => (this.#redis.isAway ? undefined : job.extendLock(token, leaseMs).catch(() => undefined));
+    const renewal = setInterval(extend, leaseMs / 4);
     try {
-      const end = await this.#options.take(job.data);
-      if (end === 'done') return;
-      if (end === 'back') await job.moveToWait(token);
-      else await job.moveToDelayed(Date.now() + laterMs, token);
-      throw end === 'back' ? new this.#bullmq.WaitingError() : new this.#bullmq.DelayedError();
+      const place = readAs(placeShape, job.data);
+      // Another program has put the job into the queue, or has changed it. The coordinator puts the unit into the queue again.
+      if (!place) return;
+      const end = await take(place);
+      if (end === 'later') await this.#queue.putOff(place);
+      if (end !== 'back') return;
+      await job.moveToWait(token);
+      throw new this.#bullmq.WaitingError();
     } finally {
+      clearInterval(renewal);
       this.held--;
     }
   }

@@ -1,9 +1,31 @@
-import type { QueueRedis } from './connection.ts';
+import * as z from 'zod';
+import { ifForeign, type QueueRedis } from './connection.ts';
 import type { QueueKeys } from './queue-keys.ts';
+import { readAs, readJsonAs } from './queue-message.ts';
+import { isForeign } from './run-scripts.ts';
+import type { Seal } from './seal.ts';
+
+/** The kinds of reasons for which a worker cannot process a run, with a text for readers that cannot unseal the reason itself. */
+const problemTexts = {
+  version: 'it needs a different version of automate',
+  key: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere",
+  unreadable: 'its data in Redis cannot be read',
+  silent: 'its coordinator does not answer',
+  flow: 'its flow cannot be used',
+  credential: 'a credential cannot be used',
+  unreachable: 'no server responds',
+  'same-failure': 'the first records all failed in the same way',
+  disk: "temporary files cannot be written (shown in the worker's output)",
+  error: "an unexpected error (shown in the worker's output)",
+};
+
+/** The kind of a reason for which a worker cannot process a run. */
+export type ProblemCode = keyof typeof problemTexts;
 
 /** The reason why a worker cannot process the records of a run. */
 export interface RunProblem {
   readonly run: string;
+  readonly code: ProblemCode;
   readonly problem: string;
   /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
   readonly credentials?: readonly string[] | undefined;
@@ -14,7 +36,7 @@ export interface RunProblem {
   readonly ending?: 'unreachable' | 'same-failure' | 'no-workers' | undefined;
 }
 
-/** The status that a worker publishes in Redis. It contains no data from records. */
+/** The status that a worker publishes in Redis. */
 export interface WorkerSign {
   readonly id: string;
   readonly host: string;
@@ -35,15 +57,48 @@ export interface SeenWorker extends WorkerSign {
   readonly ageMs: number;
 }
 
-const signScript = `
+const whole = z.int().nonnegative();
+
+/** A status in Redis. It is not encrypted, so it has only the code of a problem: the problem's text may contain a value of a record. */
+const signShape = z.object({
+  id: z.string(),
+  host: z.string(),
+  pid: whole,
+  version: z.string(),
+  leaseMs: z.number().positive(),
+  units: whole,
+  records: whole,
+  problems: z.array(z.object({ run: z.string(), code: z.enum(Object.keys(problemTexts) as ProblemCode[]), sealed: z.base64() })),
+});
+
+/** The sealed part of a problem. */
+const detailShape = z.object({
+  problem: z.string(),
+  credentials: z.array(z.string()).optional(),
+  ending: z.enum(['unreachable', 'same-failure', 'no-workers']).optional(),
+});
+
+const signScript = `${isForeign}
+if isForeign(KEYS[1], 'hash') then redis.call('DEL', KEYS[1]) end
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000000 + time[2]) .. ' ' .. ARGV[2])
 return 1
 `;
 
+/** The parts of a queue that are needed for the status of workers. */
+interface SignParts {
+  readonly redis: QueueRedis;
+  readonly keys: QueueKeys;
+  readonly seal: Seal;
+}
+
 /** Publishes the status of a worker in Redis. Coordinators of runs and the `status` command read it. */
-export async function showWorker({ client }: QueueRedis, { workers }: QueueKeys, sign: WorkerSign): Promise<void> {
-  await client.eval(signScript, 1, workers, sign.id, JSON.stringify(sign));
+export async function showWorker({ redis, keys, seal }: SignParts, sign: WorkerSign): Promise<void> {
+  const problems = sign.problems.map(({ run, code, ...detail }) => ({
+    ...{ run, code },
+    sealed: seal.seal(JSON.stringify(detail), problemContext(sign.id, run)).toString('base64'),
+  }));
+  await redis.client.eval(signScript, 1, keys.workers, sign.id, JSON.stringify({ ...sign, problems }));
 }
 
 /** Removes from Redis the status of a worker that has ended. */
@@ -51,25 +106,31 @@ export async function removeWorker({ client }: QueueRedis, { workers }: QueueKey
   await client.hdel(workers, id);
 }
 
-/** Returns the last status of each worker of a queue, including workers that have died. */
-export async function seenWorkers({ client }: QueueRedis, { workers }: QueueKeys): Promise<SeenWorker[]> {
-  const [all, time] = await Promise.all([client.hgetall(workers), client.time()]);
+/**
+ * Returns the last status of each worker of a queue, including workers that have died. Leaves out what is not a worker's status, and calls
+ * `unreadable` with its name.
+ */
+export async function seenWorkers({ redis, keys, seal }: SignParts, unreadable: (id: string) => void): Promise<SeenWorker[]> {
+  const { client } = redis;
+  const [all, time] = await Promise.all([client.hgetall(keys.workers).catch(ifForeign<Record<string, string>>({})), client.time()]);
   const nowUs = Number(time[0]) * 1e6 + Number(time[1]);
-  return Object.values(all).flatMap((text) => {
+  return Object.entries(all).flatMap(([id, text]) => {
     const atUs = Number.parseInt(text, 10);
-    const sign = signOf(text.slice(text.indexOf(' ') + 1));
-    return sign ? [{ ...sign, atUs, ageMs: Math.max(0, (nowUs - atUs) / 1000) }] : [];
+    const sign = readJsonAs(signShape, text.slice(text.indexOf(' ') + 1));
+    if (!sign || sign.id !== id || !Number.isFinite(atUs)) {
+      unreadable(id);
+      return [];
+    }
+    const problems = sign.problems.map(({ run, code, sealed }): RunProblem => {
+      const detail = readAs(detailShape, seal.unsealValue(Buffer.from(sealed, 'base64'), problemContext(id, run)));
+      return { run, code, problem: problemTexts[code], ...detail };
+    });
+    return [{ ...sign, problems, atUs, ageMs: Math.max(0, (nowUs - atUs) / 1000) }];
   });
 }
 
-/** Parses the status that a worker has published. Returns undefined if the text is not a status. */
-function signOf(text: string): WorkerSign | undefined {
-  try {
-    const sign = JSON.parse(text) as WorkerSign;
-    return typeof sign.id === 'string' && typeof sign.leaseMs === 'number' && Array.isArray(sign.problems) ? sign : undefined;
-  } catch {
-    return undefined;
-  }
+function problemContext(worker: string, run: string): string {
+  return `${run} problem of ${worker}`;
 }
 
 /**

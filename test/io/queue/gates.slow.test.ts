@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DayLimit } from '../../../src/core/ports.ts';
 import { Gates } from '../../../src/engine/gates.ts';
 import { createClock } from '../../../src/io/clock/clock.ts';
 import { openRedis, type QueueRedis } from '../../../src/io/queue/connection.ts';
-import { redisDayCounts } from '../../../src/io/queue/day-counts.ts';
 import { RedisGates } from '../../../src/io/queue/gates.ts';
 import { parseQueueUrl } from '../../../src/io/queue/queue-url.ts';
 import { createSeal } from '../../../src/io/queue/seal.ts';
@@ -208,19 +206,5 @@ describe.skipIf(!hasRedis)(`the rate limits (gates) that the workers of a queue 
     const passed: number[] = [];
     await Promise.all([1, 2, 3, 4].map((number) => shared.pass(call, async () => void passed.push(number))));
     expect(passed.sort()).toEqual([1, 2, 3, 4]);
-  });
-});
-
-describe.skipIf(!hasRedis)(`the number of requests per day to a public server${unlessRedis}`, () => {
-  test('is shared by all workers of a queue', async () => {
-    const server = await redisServer();
-    const [one, other] = await Promise.all([workerAt(server), workerAt(server)]);
-    const limit: DayLimit = { server: 'Overpass', max: 3 };
-    const counts = [one, other, one, other].map(({ redis }) => redisDayCounts(redis, 'team').add(limit));
-    expect((await Promise.all(counts)).sort()).toEqual([false, true, true, true]);
-    expect(await redisDayCounts(one.redis, 'other').add(limit)).toBe(true);
-    const [found = ''] = await one.redis.client.keys('{automate:team}:*');
-    expect(found).toMatch(/^\{automate:team\}:day:Overpass:\d{4}-\d\d-\d\d$/);
-    expect(await one.redis.client.ttl(found)).toBeGreaterThan(86_400);
   });
 });

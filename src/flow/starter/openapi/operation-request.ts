@@ -1,5 +1,5 @@
 import { AutomateError } from '../../../core/failure.ts';
-import { referableNames } from '../../referable-names.ts';
+import { referableNames } from '../../../core/template/template.ts';
 import type { ValuePath } from '../example-marks.ts';
 import type { Example } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
