@@ -10,10 +10,12 @@ import { savedNamesPath } from '../io/transfers/saved-names.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
 import { inputLabel, inputPaths } from './input/input.ts';
+import { reservedFiles, reservedPaths } from './input/reserved-paths.ts';
 import { selectRecords } from './input/selected-records.ts';
 import type { Messages } from './messages.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
+import { inputsIn } from './output/run-identity.ts';
 import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
@@ -72,13 +74,17 @@ function vaultMessages({ workers }: RunRequest['options'], messages: Messages): 
  * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
  * to the output.
  */
-export function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
+export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
+  const { plan, flow, options, files, retried, reserved = [] } = request;
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
-  const { events, summary, report } = options;
-  const own = [...inputPaths(options), files.out, files.errors, events, summary, report];
-  const ownFiles = usesFiles(plan) ? own.flatMap((path) => (path === undefined || path === '-' ? [] : fullPath(path))) : [];
-  return { folder: filesFolder(options), list, ownFiles };
+  const { events, summary, report, cacert } = options;
+  const inputs = [...inputPaths(options), ...(retried ? inputsIn(retried.identity) : [])];
+  const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
+    path === undefined || path === '-' ? [] : fullPath(path),
+  );
+  const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];
+  return { folder: filesFolder(options), list, reserved: reservedPaths(plan, { flow, cacert, reserved: all }) };
 }
 
 /** Opens the output, and selects the records that no earlier part of the run has finished. */

@@ -9,6 +9,7 @@ import type { Checkpoint } from '../io/journal/journal.ts';
 import type { FileOutput } from '../io/output/output.ts';
 import type { RunProblem } from '../io/queue/worker-signs.ts';
 import type { Source } from '../io/records/readers/source.ts';
+import type { ReservedPath } from '../io/transfers/reserved-paths.ts';
 import type { Children } from '../io/workers/children.ts';
 import type { Messages } from './messages.ts';
 import type { Claim } from './output/output-claim.ts';
@@ -29,6 +30,8 @@ export interface RunRequest {
   readonly plan: Plan;
   readonly options: RunOptions;
   readonly files: OutputPlan;
+  /** Files and folders of this process that the records can neither send nor save to, such as the flows of a server. */
+  readonly reserved?: readonly ReservedPath[] | undefined;
   /** Opens the input. Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
   open(from: Checkpoint): Promise<Source>;
   /** The failed records that a retry runs; undefined for a run that is not a retry. */

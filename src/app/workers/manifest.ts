@@ -23,7 +23,7 @@ export interface Manifest {
   readonly format: Format;
   readonly columns: readonly string[];
   /** The files that records may send and save; none in a run with a queue. */
-  readonly files: Pick<RunFilesOptions, 'folder' | 'ownFiles'>;
+  readonly files: Pick<RunFilesOptions, 'folder' | 'reserved'>;
   readonly csvSafe: boolean;
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
   readonly hasTextCells: boolean;

@@ -3,6 +3,7 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import type { FormPart, Save, SaveNames } from '../../core/files/transfer.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';
+import type { ReservedPath } from './reserved-paths.ts';
 import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from './saved-body.ts';
 import { SavedNames, type SavedNamesFile } from './saved-names.ts';
 
@@ -14,11 +15,8 @@ export interface RunFilesOptions {
   readonly list?: SavedNamesFile | undefined;
   /** Lets another process keep track of the saved files; undefined if this process does so itself. */
   readonly names?: SaveNames | undefined;
-  /**
-   * Real paths of the run's own files, such as the output. Records cannot save to these paths or to the paths of the run's temporary files
-   * (`<path>.automate-*`).
-   */
-  readonly ownFiles?: readonly string[] | undefined;
+  /** The files and folders that records can neither send nor save to, such as the flow and the output. */
+  readonly reserved?: readonly ReservedPath[] | undefined;
   /** True for a trial run, which saves no files. */
   readonly isTrial?: boolean | undefined;
 }
@@ -38,11 +36,9 @@ export class RunFiles {
   readonly names: SaveNames;
   readonly #list: SavedNames;
   readonly #isTrial: boolean;
-  readonly #ownFiles: readonly string[];
 
-  constructor({ folder, list, names, ownFiles = [], isTrial = false }: RunFilesOptions) {
-    this.#ownFiles = ownFiles;
-    this.#folder = folder === undefined ? undefined : new FilesFolder(folder);
+  constructor({ folder, list, names, reserved = [], isTrial = false }: RunFilesOptions) {
+    this.#folder = folder === undefined ? undefined : new FilesFolder(folder, reserved);
     this.#list = new SavedNames(isTrial ? undefined : list);
     this.names = names ?? this.#list;
     this.#isTrial = isTrial;
@@ -54,16 +50,14 @@ export class RunFiles {
   }
 
   /**
-   * Reserves the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder, if another
-   * record of the run saves to it, or if the file exists and may not be replaced.
+   * Claims the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder or is reserved,
+   * if another record of the run saves to it, or if the file exists and may not be replaced.
    */
   async claim({ to: shown, replace, owner = '' }: Save): Promise<ClaimedSave> {
     const folder = this.#within();
     const { names } = this;
     try {
       const path = await folder.place(shown, !this.#isTrial);
-      if (this.#ownFiles.some((own) => path === own || path.startsWith(`${own}.automate-`)))
-        throw new Failure('output', `cannot save to "${shown}": it is one of the run's own files`, { sent: false });
       const claimed = await names.claim(path, owner);
       if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
       const replaces = replace || claimed === 'own';
@@ -77,6 +71,7 @@ export class RunFiles {
       });
       const place: SavePlace = {
         ...{ shown, path, replaces, isTrial: this.#isTrial },
+        refuseOpen: (handle, at) => folder.refuseOpen(handle, at, shown),
         async note() {
           await names.note(path, owner);
           isSaved = true;

@@ -133,7 +133,7 @@ export class RunPart {
   /** Returns the request to run the stored flow over the stored input. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
-    const { allowHttp, cacert, env, files, workers } = this.#shared;
+    const { allowHttp, cacert, env, files, reserved, workers } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
     const plan = await storedPlan(this.#stored, folder, this.#shared);
@@ -159,6 +159,7 @@ export class RunPart {
       plan,
       options,
       files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
+      reserved,
       open: (from) => openInput({ ...options, maxRecordBytes }, from),
       notes: () => (this.#run ? this.totals() : noTotals),
     };
