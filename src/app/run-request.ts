@@ -7,6 +7,7 @@ import type { Gates } from '../engine/gates.ts';
 import type { FoundFailures } from '../io/journal/failed-list.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { FileOutput } from '../io/output/output.ts';
+import type { OutputSpace } from '../io/output/output-space.ts';
 import type { RunProblem } from '../io/queue/worker-signs.ts';
 import type { Source } from '../io/records/readers/source.ts';
 import type { ReservedPath } from '../io/transfers/reserved-paths.ts';
@@ -93,6 +94,8 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly children?: Children | undefined;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
+  /** The disk space that the run may use; undefined if it is not limited. */
+  readonly space?: OutputSpace | undefined;
   /** Receives every attempt to send a request. */
   readonly attempt?: Trace | undefined;
   event?(event: Event): void;

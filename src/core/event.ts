@@ -9,6 +9,7 @@ export type Ending =
   | 'interrupted'
   | 'max-errors'
   | 'max-credits'
+  | 'disk-full'
   | 'on-error-stop'
   | 'unreachable'
   | 'same-failure'

@@ -6,15 +6,16 @@ import { isNoFile } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
 import { type OldOutput, OldRows } from '../../io/output/old-rows.ts';
 import { type EndedOutput, FileOutput, type FileOutputParts, type OutputMemory } from '../../io/output/output.ts';
+import type { OutputSpace } from '../../io/output/output-space.ts';
 import {
   createClosedSink,
   createStreamSink,
+  type FileSinkOptions,
   isRegularFile,
   openFileDevice,
   openFileSink,
   type Sink,
   streamDevice,
-  type Written,
 } from '../../io/output/sink.ts';
 import { SpillFiles } from '../../io/output/spill.ts';
 import { errorColumns, otherFields } from '../../io/records/errors.ts';
@@ -32,6 +33,7 @@ export interface OutputRun {
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
   readonly journal: Journal | undefined;
+  readonly space?: OutputSpace | undefined;
   readonly from: Checkpoint;
   credits(): number;
   spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
@@ -51,18 +53,18 @@ export interface OutputRun {
  * the checkpoint. The first failure then creates a new one.
  */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
-  const { from, csvSafe } = run;
+  const { from, csvSafe, space } = run;
   const writers = {
     records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
     // csvSafe is not applied to the errors file, because a retry reads it as input.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
-  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from);
+  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, space);
   return new FileOutput({
     records: { sink: records, writer: writers.records },
     errors: { ...errors, writer: writers.errors },
     redactor: run.redactor,
-    spillFiles: new SpillFiles(() => spillPath(plan.out)),
+    spillFiles: new SpillFiles(() => spillPath(plan.out), space),
     journal: run.journal,
     from,
     credits: run.credits,
@@ -85,25 +87,25 @@ function closedSinks({ out }: Checkpoint): Sinks {
   return { records: sink, errors: { isBegun: false, open: async () => sink } };
 }
 
-async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
+async function openSinks(plan: OutputPlan, from: Checkpoint, space: OutputSpace | undefined): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
-  const records = await openRecords(plan, isBegun ? from.out : undefined);
+  const records = await openRecords(plan, { keep: isBegun ? from.out : undefined, space });
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
   if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
   const open = async () =>
     errors === '-'
       ? createStreamSink(process.stdout, 'stdout', errorsFormat)
-      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors });
+      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors, space });
   return { records, errors: { isBegun: writtenErrors !== undefined, open } };
 }
 
-async function openRecords({ out, format }: OutputPlan, keep: Written | undefined): Promise<Sink> {
+async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<FileSinkOptions, 'keep' | 'space'>): Promise<Sink> {
   if (format.kind === 'xlsx') {
     const { createXlsxSink } = await import('../../io/output/xlsx-sink.ts');
-    return out === '-' ? createXlsxSink('stdout', streamDevice(process.stdout)) : createXlsxSink(out, await openFileDevice(out));
+    return out === '-' ? createXlsxSink('stdout', streamDevice(process.stdout)) : createXlsxSink(out, await openFileDevice(out, { space }));
   }
-  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep });
+  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep, space });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { FormPart, Save, SaveNames } from '../../core/files/transfer.ts';
+import type { OutputSpace } from '../output/output-space.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';
 import type { ReservedPath } from './reserved-paths.ts';
@@ -13,6 +14,8 @@ export interface RunFilesOptions {
   readonly folder: string | undefined;
   /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
   readonly list?: SavedNamesFile | undefined;
+  /** The disk space that the saved files may use; undefined if it is not limited. */
+  readonly space?: OutputSpace | undefined;
   /** Lets another process keep track of the saved files; undefined if this process does so itself. */
   readonly names?: SaveNames | undefined;
   /** The files and folders that records can neither send nor save to, such as the flow and the output. */
@@ -37,9 +40,9 @@ export class RunFiles {
   readonly #list: SavedNames;
   readonly #isTrial: boolean;
 
-  constructor({ folder, list, names, reserved = [], isTrial = false }: RunFilesOptions) {
+  constructor({ folder, list, space, names, reserved = [], isTrial = false }: RunFilesOptions) {
     this.#folder = folder === undefined ? undefined : new FilesFolder(folder, reserved);
-    this.#list = new SavedNames(isTrial ? undefined : list);
+    this.#list = new SavedNames(isTrial ? undefined : list, space);
     this.names = names ?? this.#list;
     this.#isTrial = isTrial;
   }
@@ -72,8 +75,8 @@ export class RunFiles {
       const place: SavePlace = {
         ...{ shown, path, replaces, isTrial: this.#isTrial },
         refuseOpen: (handle, at) => folder.refuseOpen(handle, at, shown),
-        async note() {
-          await names.note(path, owner);
+        async note(bytes) {
+          await names.note(path, owner, bytes);
           isSaved = true;
         },
         async takeBack() {

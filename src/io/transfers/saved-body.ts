@@ -21,8 +21,8 @@ export interface SavePlace {
   readonly isTrial: boolean;
   /** Throws a PathRefused if records may not save where the open temporary file is. `at` is its real path. */
   refuseOpen(handle: FileHandle, at: string): Promise<void>;
-  /** Called just before the complete file is moved to its path. */
-  note(): Promise<void>;
+  /** Called just before the complete file is moved to its path, with the size of the file. */
+  note(bytes: number): Promise<void>;
   /** Undoes `note`, because the file could not be moved to its path. */
   takeBack(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export class SavedBody {
         await this.#place.refuseOpen(part.handle, part.path);
         const bytes = await this.#copyTo(streamInto(part.handle));
         await part.handle.datasync();
-        await this.#publish(part);
+        await this.#publish(part, bytes);
         return { path: shown, bytes };
       } finally {
         await part.remove();
@@ -118,10 +118,10 @@ export class SavedBody {
     return bytes;
   }
 
-  async #publish(part: Part): Promise<void> {
+  async #publish(part: Part, bytes: number): Promise<void> {
     const { path, shown, replaces, note, takeBack } = this.#place;
     if (!(await part.isOurs())) throw new Failure('output', `another process is saving "${shown}"`);
-    await note();
+    await note(bytes);
     try {
       await (replaces ? rename(part.path, path) : linkTo(part.path, path));
     } catch (error) {
