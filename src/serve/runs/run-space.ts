@@ -13,6 +13,7 @@ export class RunSpace implements OutputSpace {
   readonly #full: () => void;
   readonly #used: Record<SpaceUse, number> = { output: 0, temporary: 0, saved: 0 };
   #isFull = false;
+  #refused = 0;
 
   /** `full` is called once, when there is no space left. */
   constructor(disk: DiskSpace, full: () => void) {
@@ -23,6 +24,11 @@ export class RunSpace implements OutputSpace {
   /** True if there was no space left for something that this part of the run wrote. */
   get isFull(): boolean {
     return this.#isFull;
+  }
+
+  /** Number of bytes for which there was no space. The ended run counts them, so that no new upload takes the space that it needs. */
+  get refused(): number {
+    return this.#refused;
   }
 
   /** Size in bytes of the files that this part of the run has saved, in the folder for files. */
@@ -37,13 +43,16 @@ export class RunSpace implements OutputSpace {
 
   async take(bytes: number, use: SpaceUse): Promise<void> {
     const room = await this.#disk.take(bytes, !this.#isFull);
-    this.#used[use] += bytes;
+    // A temporary file frees all bytes that it has asked for.
+    if (room !== 'over' || use === 'temporary') this.#used[use] += bytes;
     if (room === 'fits') return;
     if (!this.#isFull) {
       this.#isFull = true;
       this.#full();
     }
-    if (room === 'over') throw new AutomateError('output', diskFullReason);
+    if (room !== 'over') return;
+    this.#refused += bytes;
+    throw new AutomateError('output', diskFullReason);
   }
 
   free(bytes: number): void {
