@@ -119,16 +119,14 @@ export async function runCommand(
  */
 async function readRest(stdout: Readable): Promise<void> {
   let isReading = true;
-  const read = () => {
+  stdout.on('data', () => {
     isReading = true;
-  };
-  stdout.on('data', read);
+  });
   while (isReading && !stdout.destroyed) {
     isReading = false;
     await setImmediate();
     await setImmediate();
   }
-  stdout.off('data', read);
 }
 
 /** Returns the reason why a program could not be started. Leaves out the program's name if it looks like a secret. */

@@ -55,7 +55,7 @@ export async function readOpenApi(text: string, file: string): Promise<OpenApi> 
   const merged = new Map<Part, Part>();
   let expanded = 0;
   const schema = (value: unknown): Part => {
-    if (++expanded > maxExpanded) throw tooLarge(file);
+    if (++expanded > maxExpanded) throw tooManyParts(file);
     return mergedSchema(value, at, merged);
   };
   return { root, file, at, schema };
@@ -106,7 +106,7 @@ function parsedDocument(text: string, file: string): unknown {
 /** Maximum number of schemas that are used for one operation. References to references can multiply without end. */
 const maxExpanded = 100_000;
 
-function tooLarge(file: string): AutomateError {
+function tooManyParts(file: string): AutomateError {
   const message = `${file}: the schemas of the operation have more than 100,000 parts once their references are expanded`;
   return new AutomateError('input', `${message}\nremove parts of its request or its answer that you do not need from the file`);
 }
