@@ -33,6 +33,7 @@ export function signalExitCode(signal: NodeJS.Signals): number {
 /** Returns the exit code for a run that ended without an error, even if it ended early or some records failed. */
 export function exitCodeOfRun(ending: Ending, failed: number): number {
   if (ending === 'refused-credential') return exitCodes.credential;
+  if (ending === 'disk-full') return exitCodes.output;
   if (ending !== 'complete') return exitCodes.stoppedEarly;
   return failed > 0 ? exitCodes.someFailed : exitCodes.success;
 }

@@ -14,6 +14,8 @@ import type { Routes } from '../io/http/routes.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
+import type { ReservedPath } from '../io/transfers/reserved-paths.ts';
+import { reservedPaths } from './input/reserved-paths.ts';
 import { createMessages } from './messages.ts';
 import type { FollowedFlow, Metrics } from './metrics/metrics.ts';
 import { MemoryOutput } from './output/memory-output.ts';
@@ -41,6 +43,8 @@ export interface SharedParts {
   quotaOf?(key: PayingKey): number | undefined;
   /** The folder for the files that flows send and save; undefined for a server without such a folder. */
   readonly files: string | undefined;
+  /** Files and folders that the records of all flows can neither send nor save to. */
+  readonly reserved: readonly ReservedPath[];
   /** True if flows cannot send or save files, because there is no folder for them. */
   readonly withoutFiles: boolean;
   /** Counts the work of runs and calls. It is undefined if the process serves no metrics. */
@@ -100,10 +104,11 @@ export class FlowRuntime {
    * web page. Throws a FlowError (`credential`) if a secret is missing.
    */
   static async open(flow: OpenedFlow, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
-    const { env, routes, say } = shared;
-    const use = useOf(flow.plan, flow.file, env);
-    const session = await openSession(use, shared, createMessages(say), { routes, key: payingNow(key, shared) });
-    return new FlowRuntime(flow, shared, session);
+    const { env, routes, say, cacert, reserved } = shared;
+    const { plan, file } = flow;
+    const files = { folder: shared.files, reserved: reservedPaths(plan, { flow: file, cacert, reserved }) };
+    const parts = { routes, files, key: payingNow(key, shared) };
+    return new FlowRuntime(flow, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), parts));
   }
 
   get redactor(): Redactor {

@@ -5,15 +5,18 @@ import { createClock } from '../io/clock/clock.ts';
 import { fullPath, realFile } from '../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
+import type { OutputSpace } from '../io/output/output-space.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { savedNamesPath } from '../io/transfers/saved-names.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
 import { inputLabel, inputPaths } from './input/input.ts';
+import { reservedFiles, reservedPaths } from './input/reserved-paths.ts';
 import { selectRecords } from './input/selected-records.ts';
 import type { Messages } from './messages.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
+import { inputsIn } from './output/run-identity.ts';
 import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
@@ -29,7 +32,7 @@ import { openRecordMemory, type RecordMemory } from './update/record-memory.ts';
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
-  const { messages, routes, key, warn = messages.warn } = surroundings;
+  const { messages, routes, key, space, warn = messages.warn } = surroundings;
   // In a run with a queue, only the workers send requests. This process needs no secrets, but masks the secrets that it can read.
   if (options.queue !== undefined) await hideReadableSecrets(plan, options.env, messages);
   const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
@@ -45,12 +48,12 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   };
   const { credits, costs } = claim.from;
   const run = { id: claim.run, credits, costs, isFree };
-  const parts = { credentials, routes, key, run, report, files: filesOf(claimed) };
+  const parts = { credentials, routes, key, run, report, files: { ...filesOf(claimed), space } };
   let session: Session | undefined;
   try {
     const use = useOf(plan, flow, options.env);
     session = await openSession(use, options, { ...messages, warn }, parts);
-    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, warn)) };
+    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, { warn, space })) };
   } catch (error) {
     await session?.close().catch(() => undefined);
     await events?.close().catch(() => undefined);
@@ -72,13 +75,17 @@ function vaultMessages({ workers }: RunRequest['options'], messages: Messages): 
  * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
  * to the output.
  */
-export function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
+export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
+  const { plan, flow, options, files, retried, reserved = [] } = request;
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
-  const { events, summary, report } = options;
-  const own = [...inputPaths(options), files.out, files.errors, events, summary, report];
-  const ownFiles = usesFiles(plan) ? own.flatMap((path) => (path === undefined || path === '-' ? [] : fullPath(path))) : [];
-  return { folder: filesFolder(options), list, ownFiles };
+  const { events, summary, report, cacert } = options;
+  const inputs = [...inputPaths(options), ...(retried ? inputsIn(retried.identity) : [])];
+  const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
+    path === undefined || path === '-' ? [] : fullPath(path),
+  );
+  const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];
+  return { folder: filesFolder(options), list, reserved: reservedPaths(plan, { flow, cacert, reserved: all }) };
 }
 
 /** Opens the output, and selects the records that no earlier part of the run has finished. */
@@ -86,14 +93,14 @@ async function openRecords(
   claimed: ClaimedRun,
   session: Session,
   { reading, tally }: RunProgress,
-  warn: (message: string) => void,
+  { warn, space }: { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
   const { plan, options, files } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
-  const journal = await claim.begin();
+  const journal = await claim.begin(space);
   const memory = await openMemory(claimed, session, tally);
-  const output = await openFiles(claimed, done, session, { tally, journal, memory });
+  const output = await openFiles(claimed, done, session, { tally, journal, memory, space });
   session.ports.report({
     type: 'run-started',
     flow: plan.name,
@@ -117,6 +124,7 @@ async function openRecords(
 interface FileParts {
   readonly tally: Tally;
   readonly journal: Journal | undefined;
+  readonly space: OutputSpace | undefined;
   readonly memory: RecordMemory | undefined;
 }
 
@@ -137,7 +145,7 @@ async function openFiles(
   { request, source, claim }: ClaimedRun,
   done: Checkpoint,
   session: Session,
-  { tally, journal, memory }: FileParts,
+  { tally, journal, memory, space }: FileParts,
 ): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
@@ -150,6 +158,7 @@ async function openFiles(
     redactor,
     csvSafe: options.csvSafe ?? false,
     journal,
+    space,
     from: done,
     credits: () => done.credits + ports.credits(),
     spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),

@@ -8,7 +8,9 @@ import type { Passage, PassageTools } from '../engine/passage/passage.ts';
 import type { FoundFailures } from '../io/journal/failed-list.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { FileOutput } from '../io/output/output.ts';
+import type { OutputSpace } from '../io/output/output-space.ts';
 import type { Source } from '../io/records/readers/source.ts';
+import type { ReservedPath } from '../io/transfers/reserved-paths.ts';
 import type { Messages } from './messages.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
@@ -26,6 +28,8 @@ export interface RunRequest {
   readonly plan: Plan;
   readonly options: RunOptions;
   readonly files: OutputPlan;
+  /** Files and folders of this process that the records can neither send nor save to, such as the flows of a server. */
+  readonly reserved?: readonly ReservedPath[] | undefined;
   /** Opens the input. Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
   open(from: Checkpoint): Promise<Source>;
   /** The failed records that a retry runs; undefined for a run that is not a retry. */
@@ -111,6 +115,8 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly workers?: WorkerOpener | undefined;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
+  /** The disk space that the run may use; undefined if it is not limited. */
+  readonly space?: OutputSpace | undefined;
   /** Receives every attempt to send a request. */
   readonly attempt?: Trace | undefined;
   event?(event: Event): void;

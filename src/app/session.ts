@@ -38,7 +38,7 @@ export interface SessionParts {
   readonly key?: PayingKey | undefined;
   /** The run for which the session is opened; undefined if the session is not for a run. */
   readonly run?: RunSpendings;
-  /** The files that the session may use; undefined to use only the folder in the options. */
+  /** The files that the session may use; undefined if it uses none. */
   readonly files?: RunFilesOptions | undefined;
   /** The person who can log in to a server; undefined if no person can. */
   readonly person?: LoginPerson | undefined;
@@ -97,7 +97,7 @@ export async function openSession(
     redactor,
     allowHttp,
     cacert,
-    files: parts.files ?? { folder: options.files },
+    files: parts.files ?? { folder: undefined },
     ledger,
     costs: run?.costs,
     env,

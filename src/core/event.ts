@@ -8,6 +8,7 @@ export type Ending =
   | 'interrupted'
   | 'max-errors'
   | 'max-credits'
+  | 'disk-full'
   | 'on-error-stop'
   | 'unreachable'
   | 'same-failure'

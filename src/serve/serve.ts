@@ -88,6 +88,7 @@ async function serveFlows(
     ...options,
     ...{ dir, home, limits: limitsOf(options) },
     ...{ workers, cacert: options.cacert, env: options.env, files: options.files },
+    ownFiles: [options.tlsCert, options.tlsKey].filter((path) => path !== undefined),
     allowHttp: options.allowHttp ?? false,
     metrics,
     say: messages.say,

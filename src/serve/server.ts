@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { FlowFolder } from '../app/flow/flow-folder.ts';
 import type { SharedParts } from '../app/flow-runtime.ts';
+import { reservedFiles, reservedFlows } from '../app/input/reserved-paths.ts';
 import type { Metrics } from '../app/metrics/metrics.ts';
 import type { RunWorkers } from '../app/workers/run-workers.ts';
 import { Gates } from '../engine/gates.ts';
@@ -44,6 +45,8 @@ export interface ServerOptions {
   readonly env: string | undefined;
   /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files: string | undefined;
+  /** The files that the server itself reads, such as its TLS key. Flows can neither send nor overwrite them. */
+  readonly ownFiles?: readonly string[];
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
   /** Counts the work of runs and calls. It is undefined if the server serves no metrics. */
@@ -74,13 +77,15 @@ export class Server {
   #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ workers, dir, home, limits, database, keys, allowHttp, cacert, env, files, metrics, say }: ServerOptions) {
+  constructor(options: ServerOptions) {
+    const { workers, dir, home, limits, database, keys, allowHttp, cacert, env, files, ownFiles = [], metrics, say } = options;
     const clock = createClock();
     const gates = workers?.gates ?? new Gates(clock);
     const routes = new Routes({ cacert, environment: process.env, warn: say });
     const quotaOf = (key: PayingKey) => (keys.directory.key(key.id) ?? key).quota;
     const withoutFiles = files === undefined;
-    this.shared = { gates, workers, routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, metrics, say };
+    const reserved = [reservedFlows(dir), ...reservedFiles(ownFiles, 'a file that the server reads')];
+    this.shared = { gates, workers, routes, allowHttp, cacert, env, files, reserved, withoutFiles, quotaOf, metrics, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles, caller: 'later' });

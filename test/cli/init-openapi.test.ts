@@ -586,3 +586,43 @@ describe('the paging that an OpenAPI file describes', () => {
     expect(parse(await place.read('flow.yaml')).nodes[0]).not.toHaveProperty('paginate');
   });
 });
+
+describe('an OpenAPI file whose references multiply', () => {
+  const operation = {
+    get: { operationId: 'get', responses: { 200: { content: { 'application/json': { schema: { $ref: '#/components/schemas/S0' } } } } } },
+  };
+  const write = (schemas: Record<string, object>) =>
+    workplace({
+      'api.json': JSON.stringify({
+        ...{ openapi: '3.0.3', info: { title: 'x', version: '1' }, servers: [{ url: 'https://api.example.com' }] },
+        ...{ paths: { '/things': operation }, components: { schemas } },
+      }),
+    });
+  const init = (place: Workplace) => place.automate(['init', '--from-openapi', 'api.json', '--operation', 'get']);
+  const levels = (count: number, schema: (next: object) => object) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [
+        `S${index}`,
+        index === count - 1 ? { type: 'string' } : schema({ $ref: `#/components/schemas/S${index + 1}` }),
+      ]),
+    );
+
+  test.each([
+    ['properties', (next: object) => ({ type: 'object', properties: { a: next, b: next, c: next } })],
+    ['allOf', (next: object) => ({ allOf: [next, next, next] })],
+    ['items and anyOf', (next: object) => ({ anyOf: [{ type: 'array', items: next }, next, next], properties: { a: next, b: next } })],
+  ])('is read if they are in %s', async (_, schema) => {
+    const place = await write(levels(25, schema));
+    expect((await init(place)).code).toBe(0);
+    expect(await place.read('flow.yaml')).toContain('https://api.example.com');
+  });
+
+  test('is refused if they have more than 100,000 parts', async () => {
+    const names = Array.from({ length: 400 }, (_, index) => `p${index}`);
+    const wide = (next: object) => ({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, next])) });
+    const place = await write(levels(4, wide));
+    const { code, stderr } = await init(place);
+    expect([code, stderr]).toEqual([6, expect.stringContaining('have more than 100,000 parts once their references are expanded')]);
+    expect(await place.files()).toEqual(['api.json']);
+  });
+});

@@ -48,6 +48,22 @@ const upstream = () =>
 
 const asking = (origin: string, more = '') => `${more}nodes: [{ type: http, id: ask, url: "${origin}/{{id}}", map: [name] }]\n`;
 
+test.each([{}, [], null, true, 1.5, { a: 1 }])('a request with the id %j is answered with an error', async (id) => {
+  const place = await placeWith({ 'flows/one.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]' });
+  const { answers, code } = await talk(place, [
+    { id, method: 'tools/list' },
+    { id, method: 'tools/call', params: { name: 'one', arguments: { a: '1' } } },
+    { id: 2, method: 'ping' },
+  ]);
+  const refusal = {
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: -32600, message: `expected a string or a whole number as the id of the request, found ${JSON.stringify(id)}` },
+  };
+  expect(answers.filter((answer) => answer.error)).toEqual([refusal, refusal]);
+  expect([code, answers.find((answer) => answer.id === 2)?.result]).toEqual([0, {}]);
+});
+
 describe('a flow that is offered as an MCP tool', () => {
   test("has the flow's name and description, and its input and output fields", async () => {
     const place = await placeWith({

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { isAsExpected } from '../../src/app/flow-test/expectation.ts';
 import { FlowError } from '../../src/core/failure.ts';
 import { readTestFile } from '../../src/flow/test-file/test-file.ts';
 import { testJsonSchema } from '../../src/flow/test-file/test-json-schema.ts';
@@ -99,7 +100,17 @@ describe('a file of flow tests', () => {
 
   test('is refused with the position of an invalid regular expression', () => {
     const [problem] = problemsOf(withTest('record: {}, rows: [{ a: "/(/" }]'));
-    expect(problem).toMatch(/^3:40: expected a regular expression between the slashes: Invalid regular expression/);
+    expect(problem).toMatch(/^3:40: between the slashes: expected a regular expression \(RE2\), found "\(": missing closing/);
+  });
+
+  test('is refused with the position of a regular expression that does not take linear time', () => {
+    const [problem] = problemsOf(withTest('record: {}, rows: [{ a: "/a(?=b)/" }]'));
+    expect(problem).toMatch(/^3:40: between the slashes: expected a regular expression \(RE2\), found "a\(\?=b\)".*\nRE2 has no lookahead/);
+  });
+
+  test('compares a regular expression in linear time', () => {
+    for (const pattern of ['/^(a+)+$/', '/^(a|aa)+$/', '/^(.*a){20}$/']) expect(isAsExpected(pattern, `${'a'.repeat(100)}!`)).toBe(false);
+    expect(isAsExpected('/^(a+)+$/', 'a'.repeat(100))).toBe(true);
   });
 
   test('is refused with a list of all its YAML errors', () => {

@@ -69,7 +69,11 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     const entry = all.get(key) as Buffer;
     all.delete(key);
     // The coordinator must seem to be alive whenever a worker looks.
-    await client.multi().restore(key, 0, entry, 'REPLACE').hset(key, 'seen', await seen()).exec();
+    await client
+      .multi()
+      .restore(key, 0, entry, 'REPLACE')
+      .hset(key, 'seen', await seen())
+      .exec();
     await restore(client, all);
     const alive = setInterval(async () => {
       await client.hset(key, 'seen', await seen());

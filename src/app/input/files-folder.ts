@@ -1,6 +1,7 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import { type Plan, usesFiles } from '../../core/plan.ts';
+import { isInHome } from '../../io/files/home.ts';
 import { statOf } from '../../io/files/stat.ts';
 
 /** Options that determine the folder for files that records send and save. */
@@ -18,9 +19,12 @@ export function filesFolder({ in: input = '-', files }: FilesOptions): string | 
   return files ?? (input === '-' ? undefined : dirname(input));
 }
 
-/** Throws an AutomateError (`usage`) if `files` is not the path of a folder. */
+/** Throws an AutomateError (`usage`) if `files` is not the path of a folder, or is in automate's home folder. */
 export function refuseNoFolder(files: string | undefined): void {
-  if (files !== undefined && !statOf(files)?.isDirectory()) throw invalidOption('files', `expected a folder, found ${files}`);
+  if (files === undefined) return;
+  if (!statOf(files)?.isDirectory()) throw invalidOption('files', `expected a folder, found ${files}`);
+  if (isInHome(join(files, 'any'), process.env))
+    throw invalidOption('files', `expected a folder outside automate's home folder, found ${files}`);
 }
 
 /** Throws an AutomateError (`usage`) if a flow sends or saves files but there is no folder for them. */

@@ -6,15 +6,16 @@ import { isNoFile } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
 import { type OldOutput, OldRows } from '../../io/output/old-rows.ts';
 import { type EndedOutput, FileOutput, type FileOutputParts, type OutputMemory } from '../../io/output/output.ts';
+import type { OutputSpace } from '../../io/output/output-space.ts';
 import {
   createClosedSink,
   createStreamSink,
+  type FileSinkOptions,
   isRegularFile,
   openFileDevice,
   openFileSink,
   type Sink,
   streamDevice,
-  type Written,
 } from '../../io/output/sink.ts';
 import { SpillFiles } from '../../io/output/spill.ts';
 import { errorColumns, otherFields } from '../../io/records/errors.ts';
@@ -32,6 +33,7 @@ export interface OutputRun {
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
   readonly journal: Journal | undefined;
+  readonly space?: OutputSpace | undefined;
   readonly from: Checkpoint;
   credits(): number;
   spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
@@ -51,14 +53,14 @@ export interface OutputRun {
  * the checkpoint. The first failure then creates a new one.
  */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
-  const { from, csvSafe } = run;
+  const { from, csvSafe, space } = run;
   const writers = {
     records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
     // csvSafe is not applied to the errors file, because a retry reads it as input.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
-  const spillFiles = new SpillFiles(() => spillPath(plan.out));
-  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, spillFiles);
+  const spillFiles = new SpillFiles(() => spillPath(plan.out), space);
+  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, { space, spillFiles });
   return new FileOutput({
     records: { sink: records, writer: writers.records },
     errors: { ...errors, writer: writers.errors },
@@ -86,28 +88,36 @@ function closedSinks({ out }: Checkpoint): Sinks {
   return { records: sink, errors: { isBegun: false, open: async () => sink } };
 }
 
-async function openSinks(plan: OutputPlan, from: Checkpoint, spillFiles: SpillFiles): Promise<Sinks> {
+/** The places to which an output is written, besides its file. */
+interface SinkParts {
+  readonly space: OutputSpace | undefined;
+  readonly spillFiles: SpillFiles;
+}
+
+async function openSinks(plan: OutputPlan, from: Checkpoint, { space, spillFiles }: SinkParts): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
   const records =
-    plan.format.kind === 'xlsx' ? await openWorkbook(plan, spillFiles) : await openRecords(plan, isBegun ? from.out : undefined);
+    plan.format.kind === 'xlsx'
+      ? await openWorkbook(plan, { space, spillFiles })
+      : await openRecords(plan, { keep: isBegun ? from.out : undefined, space });
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
   if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
   const open = async () =>
     errors === '-'
       ? createStreamSink(process.stdout, 'stdout', errorsFormat)
-      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors });
+      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors, space });
   return { records, errors: { isBegun: writtenErrors !== undefined, open } };
 }
 
-async function openWorkbook({ out, isText = false }: OutputPlan, spillFiles: SpillFiles): Promise<Sink> {
+async function openWorkbook({ out, isText = false }: OutputPlan, { space, spillFiles }: SinkParts): Promise<Sink> {
   const { createXlsxSink } = await import('../../io/output/xlsx-sink.ts');
-  const [name, device] = out === '-' ? ['stdout', streamDevice(process.stdout)] : [out, await openFileDevice(out)];
+  const [name, device] = out === '-' ? ['stdout', streamDevice(process.stdout)] : [out, await openFileDevice(out, { space })];
   return createXlsxSink(name, device, spillFiles.newText(), { isText });
 }
 
-async function openRecords({ out, format }: OutputPlan, keep: Written | undefined): Promise<Sink> {
-  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep });
+async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<FileSinkOptions, 'keep' | 'space'>): Promise<Sink> {
+  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep, space });
 }
 
 /**

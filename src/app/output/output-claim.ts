@@ -12,6 +12,7 @@ import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from '../../io/journal/journal.ts';
 import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
 import { type EndedOutput, untouched } from '../../io/output/output.ts';
+import type { OutputSpace } from '../../io/output/output-space.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
 import { inputPaths } from '../input/input.ts';
@@ -40,9 +41,9 @@ export interface Claim {
   readonly work: OutputPlan;
   /**
    * Creates the journal (the run's record of progress) or continues it. Returns undefined for a stream, which cannot be truncated and so
-   * cannot be resumed.
+   * cannot be resumed. `space` is the disk space that the run may use; undefined if it is not limited.
    */
-  begin(): Promise<Journal | undefined>;
+  begin(space: OutputSpace | undefined): Promise<Journal | undefined>;
   /** True if an earlier command has completed the run and moved its output files into place. */
   readonly isComplete: boolean;
   /** The earlier run that has already written the whole output. Undefined if something is left to write. */
@@ -205,10 +206,10 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
     isComplete: found?.isComplete ?? false,
     earlier,
     memory,
-    async begin() {
-      if (found) return found.isComplete ? undefined : continueJournal(path, found);
+    async begin(space) {
+      if (found) return found.isComplete ? undefined : continueJournal(path, found, space);
       await removeParts(plan);
-      const journal = await createJournal(path, run, identity);
+      const journal = await createJournal(path, run, identity, space);
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
       await removeNote(plan.out);

@@ -10,8 +10,10 @@ import type { SessionOptions } from '../../core/run-options.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { Gates } from '../../engine/gates.ts';
+import type { ReservedPath } from '../../io/transfers/reserved-paths.ts';
 import { noSecrets } from '../flow/flow-secrets.ts';
 import { filesFolder, refuseWithoutFolder } from '../input/files-folder.ts';
+import { reservedPaths } from '../input/reserved-paths.ts';
 import type { Messages } from '../messages.ts';
 import { statesPrice } from '../ports/run-ledger.ts';
 import type { WiredPorts } from '../ports/wire.ts';
@@ -43,6 +45,8 @@ export interface Recording {
 /** The objects that a preview shares with this process's runs, and the API key that pays. */
 export interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
   readonly gates?: Gates;
+  /** Files and folders that the records of all flows can neither send nor save to. */
+  readonly reserved?: readonly ReservedPath[];
   /** Receives all requests that the flow sends for the record, including those before the previewed one. */
   readonly recorder?: Recording;
 }
@@ -54,12 +58,13 @@ export interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
 export async function previewRecord(
   { plan, flow, step, item, options }: PreviewedRecord,
   messages: Messages,
-  { gates, routes, key, recorder }: SharedWithRuns = {},
+  { gates, routes, key, reserved, recorder }: SharedWithRuns = {},
 ): Promise<{ readonly preview: Preview; readonly spent: number | undefined }> {
   const { send } = options;
   const use = send ? useOf(plan, flow, options.env) : { name: flow, credentials: [], prices: new Map() };
   if (send) refuseWithoutFolder(plan, options);
-  const files = { folder: filesFolder(options), isTrial: true };
+  const { cacert } = options;
+  const files = { folder: filesFolder(options), reserved: reservedPaths(plan, { flow, cacert, reserved }), isTrial: true };
   const session = await openSession(use, options, messages, { routes, key, files, ...(!send && { credentials: noSecrets }) });
   const { ports, ledger } = session;
   const pool = gates ?? new Gates(ports.clock);

@@ -67,6 +67,7 @@ export const endings: Record<Ending, string> = {
   interrupted: 'interrupted',
   'max-errors': 'stopped: too many records failed',
   'max-credits': 'stopped: a limit is reached',
+  'disk-full': 'stopped: the disk space is used up',
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',

@@ -172,10 +172,10 @@ export class RunDesk implements WorkerDesk {
     spending.end(held, cost);
   }
 
-  async #save(worker: number, { act, path, owner }: SaveQuestion): Promise<unknown> {
+  async #save(worker: number, { act, path, owner, bytes = 0 }: SaveQuestion): Promise<unknown> {
     const { saveNames } = this.#parts;
     const { paths } = this.#holdingOf(worker);
-    const answer = await saveNames[act](path, owner);
+    const answer = await saveNames[act](path, owner, bytes);
     if (answer === 'free' || act === 'takeBack') paths.add(path);
     else if (act !== 'claim') paths.delete(path);
     return answer;

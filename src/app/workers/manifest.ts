@@ -58,7 +58,7 @@ const queueManifest = z.strictObject({
 interface MachineParts {
   readonly cacert?: ExtraAuthorities | undefined;
   /** The files that records may send and save; undefined in a run with a queue. */
-  readonly files?: Pick<RunFilesOptions, 'folder' | 'ownFiles'> | undefined;
+  readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'> | undefined;
 }
 
 /** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */

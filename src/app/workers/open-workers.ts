@@ -44,8 +44,8 @@ export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared
     warn,
     attempt,
   });
-  const { folder, ownFiles } = filesOf(run);
-  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, ownFiles } });
+  const { folder, reserved } = filesOf(run);
+  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
   const pool = new Pool({ children, manifest, isTable: isTable(source.format), desk, newText: () => run.output.newText() });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),

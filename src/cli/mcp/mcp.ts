@@ -5,6 +5,7 @@ import { FlowFolder, type FlowList, type ServedFlow } from '../../app/flow/flow-
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { FlowTools } from '../../app/flow-tools/flow-tools.ts';
 import { refuseNoFolder } from '../../app/input/files-folder.ts';
+import { reservedFlows } from '../../app/input/reserved-paths.ts';
 import { version } from '../../app/version.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
@@ -47,7 +48,7 @@ export async function mcpCommand(dir: string, options: McpOptions, terminal: Ter
     return exitCodes.success;
   }
   greet(dir, list, terminal);
-  return await serveFlows(flows, options, { terminal, sayProblems: problemSayer(terminal) });
+  return await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
 }
 
 /** The terminal to which the MCP server prints problems of its flows. */
@@ -56,8 +57,7 @@ interface ServerTerminal {
   sayProblems(list: FlowList): void;
 }
 
-async function serveFlows(flows: FlowFolder, options: McpOptions, { terminal, sayProblems }: ServerTerminal): Promise<number> {
-  const shared = sharedParts(options, terminal);
+async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sayProblems }: ServerTerminal): Promise<number> {
   const calls = new FlowCalls(shared, performance.now.bind(performance));
   const toolbox = new FlowTools<undefined>({
     flows,
@@ -126,9 +126,10 @@ function problemLines({ path, problems }: ServedFlow): string[] {
   });
 }
 
-function sharedParts({ cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
+function sharedParts(dir: string, { cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
+  const reserved = [reservedFlows(dir)];
   const routes = new Routes({ cacert, environment: process.env, warn });
-  return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, withoutFiles: files === undefined, say };
+  return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, reserved, withoutFiles: files === undefined, say };
 }
 
 /** Returns the plan of a flow that is known to be valid, because invalid flows are not tools. */

@@ -51,7 +51,8 @@ export function forgetPatterns(): void {
   compiled.clear();
 }
 
-function compileWith(engine: typeof RE2JS, pattern: string): RE2JS {
+/** Compiles a pattern with a loaded engine. Throws an Error if RE2 does not support the pattern. */
+export function compileWith(engine: typeof RE2JS, pattern: string): RE2JS {
   try {
     return engine.compile(pattern);
   } catch (error) {

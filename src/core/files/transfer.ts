@@ -39,8 +39,11 @@ export interface SaveNames {
   claim(path: string, owner: string): Promise<'free' | 'own' | 'taken'>;
   /** Releases the claim on a path, so that another record can claim it. */
   release(path: string): void;
-  /** Notes in the run's list of files that a file is about to be created at a path. A resumed run then knows which record saved it. */
-  note(path: string, owner: string): Promise<void>;
+  /**
+   * Notes in the run's list of files that a file is about to be created at a path. A resumed run then knows which record saved it. `bytes`
+   * is the size of the file.
+   */
+  note(path: string, owner: string, bytes: number): Promise<void>;
   /** Undoes `note`, because the file was not created at its path after all. */
   takeBack(path: string): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import { RE2JS } from 're2js';
+import { compileWith, patternAdvice } from '../../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { membersOf, objectOf } from '../../core/value/dictionary.ts';
 import { ExactNumber, isMapping } from '../../core/value/value.ts';
@@ -46,18 +48,12 @@ function isFlowText(value: unknown): boolean {
 const slashed = /^\/(.+)\/$/s;
 
 /**
- * Returns the regular expression in an expected string such as `/^Ada/`; undefined for any other value. Throws a SyntaxError if the
- * expression is invalid.
+ * Returns the regular expression in an expected string such as `/^Ada/`; undefined for any other value. It is compiled by the engine that
+ * expressions use, which takes linear time, so that no text can make a test hang. Throws an Error if RE2 does not support the expression.
  */
-export function patternOf(expected: unknown): RegExp | undefined {
+export function patternOf(expected: unknown): Pick<RegExp, 'test'> | undefined {
   const written = typeof expected === 'string' ? slashed.exec(expected)?.[1] : undefined;
-  if (written === undefined) return undefined;
-  try {
-    return new RegExp(written, 'u');
-  } catch {
-    // Without the flag u, a backslash is allowed before any character.
-    return new RegExp(written);
-  }
+  return written === undefined ? undefined : compileWith(RE2JS, written);
 }
 
 /**
@@ -94,6 +90,6 @@ function wrongPatterns(value: unknown, at: At): { readonly at: At; readonly mess
     patternOf(value);
     return [];
   } catch (error) {
-    return [{ at, message: `expected a regular expression between the slashes: ${(error as Error).message}` }];
+    return [{ at, message: `between the slashes: ${(error as Error).message}\n${patternAdvice}` }];
   }
 }

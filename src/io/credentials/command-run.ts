@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { AutomateError } from '../../core/failure.ts';
 import type { Clock } from '../../core/ports.ts';
 import { holdsToken, isRandomText } from '../../core/template/token-text.ts';
@@ -55,7 +57,7 @@ export async function commandWords(line: string): Promise<[string, ...string[]]>
 }
 
 /**
- * Runs a command until it ends, without a shell and without automate's own environment variables. A command that takes too long or prints
+ * Runs a command until it ends, even if a process that it has started continues and holds its stdout open. Runs it without a shell and without automate's own environment variables. A command that takes too long or prints
  * too much is killed, with every process that it started. If `terminal` is undefined, the command's stdin is empty, so it cannot prompt the
  * user.
  */
@@ -98,13 +100,32 @@ export async function runCommand(
       tail.add(chunk);
       terminal?.write(chunk);
     });
-    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+    await readRest(child.stdout);
     return end(code === null ? `was killed by ${signal}` : `ended with exit code ${code}`, code === 0);
   } catch (error) {
     return end(`cannot be started: ${startProblem(error as Error, words[0])}`, false);
   } finally {
     ended.abort();
+    group?.child.stdout?.destroy();
+    group?.child.stderr?.destroy();
     group?.leave();
+  }
+}
+
+/**
+ * Reads what a command that has ended had written. The end of its stdout can come much later, or never, because processes that the command
+ * has started may keep it open. Each turn of the event loop reads everything that is there, and the first turn may already be half over.
+ */
+async function readRest(stdout: Readable): Promise<void> {
+  let isReading = true;
+  stdout.on('data', () => {
+    isReading = true;
+  });
+  while (isReading && !stdout.destroyed) {
+    isReading = false;
+    await setImmediate();
+    await setImmediate();
   }
 }
 

@@ -40,6 +40,13 @@ export function fullPath(path: string): string {
   return join(orUndefined(() => realpathSync(folder)) ?? resolve(folder), basename(file));
 }
 
+/** Returns the absolute path of a file or folder, following links in the part of the path that exists. */
+export function realPath(path: string): string {
+  const full = resolve(path);
+  const real = orUndefined(() => realpathSync(full));
+  return real ?? (dirname(full) === full ? full : join(realPath(dirname(full)), basename(full)));
+}
+
 /**
  * Shortens an absolute path for messages. If the path is inside the current folder, returns it relative to that folder. Otherwise returns
  * it unchanged.

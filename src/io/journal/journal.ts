@@ -2,6 +2,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
+import type { OutputSpace } from '../output/output-space.ts';
 import type { Written } from '../output/sink.ts';
 import type { CompleteRun } from './complete-run.ts';
 import type { FailedList, Mark } from './failed-list.ts';
@@ -107,7 +108,7 @@ export function journalPath(out: string): string {
  * Creates the journal of a run. Its first line contains everything that the run's output depends on. The file appears at `path` only after
  * this line is on disk.
  */
-export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
+export async function createJournal(path: string, run: string, identity: Identity, space?: OutputSpace): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
     await rm(draft, { force: true });
@@ -117,7 +118,7 @@ export async function createJournal(path: string, run: string, identity: Identit
       await appendLine(handle, { run, identity });
       await rename(draft, path);
       await syncFolder(path);
-      return toJournal(path, handle);
+      return toJournal(path, handle, space);
     } catch (error) {
       await handle.close();
       await rm(draft, { force: true });
@@ -127,12 +128,12 @@ export async function createJournal(path: string, run: string, identity: Identit
 }
 
 /** Opens an existing journal in order to add lines. First removes an incomplete line that a crash has left at the end. */
-export async function continueJournal(path: string, found: FoundJournal): Promise<Journal> {
+export async function continueJournal(path: string, found: FoundJournal, space?: OutputSpace): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const handle = await open(path, 'r+');
     await handle.truncate(found.validBytes);
     await handle.close();
-    return toJournal(path, await open(path, 'a'));
+    return toJournal(path, await open(path, 'a'), space);
   });
 }
 
@@ -222,10 +223,10 @@ function parkedText(written: string): string {
   return line.text[2];
 }
 
-function toJournal(path: string, handle: FileHandle): Journal {
+function toJournal(path: string, handle: FileHandle, space: OutputSpace | undefined): Journal {
   return {
     add: (checkpoint, marks = []) =>
-      namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks })),
+      namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks }, space)),
     park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
     complete: (end) =>
       namingErrors(path, 'written', async () => {
@@ -236,11 +237,14 @@ function toJournal(path: string, handle: FileHandle): Journal {
   };
 }
 
-async function appendLine(handle: FileHandle, value: unknown): Promise<void> {
-  await handle.appendFile(lineOf(value));
+async function appendLine(handle: FileHandle, value: unknown, space?: OutputSpace): Promise<void> {
+  const line = Buffer.from(lineOf(value));
+  await space?.take(line.length, 'output');
+  await handle.appendFile(line);
   await handle.datasync();
 }
 
+/** Takes no disk space, because without these lines a resumed run would send the requests of the records again. */
 async function appendParked(handle: FileHandle, records: ParkedRecords): Promise<void> {
   for await (const line of parkedLines(records)) await handle.appendFile(lineOf(line));
   await handle.datasync();

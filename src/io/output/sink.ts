@@ -6,6 +6,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { isNoFile, statOf } from '../files/stat.ts';
+import type { OutputSpace } from './output-space.ts';
 
 /**
  * A file or stream to which text is appended. If a method fails, it throws an AutomateError, which is `stdout-closed` for a closed stdout
@@ -42,6 +43,7 @@ export interface FileSinkOptions {
   readonly isNew?: boolean;
   /** True to append to the file if it exists. */
   readonly appends?: boolean;
+  readonly space?: OutputSpace | undefined;
 }
 
 const gzipped = promisify(gzip);
@@ -104,7 +106,12 @@ export async function openFileSink(path: string, options: FileSinkOptions): Prom
 /** Opens a file for writing bytes. Throws an AutomateError (`output`) if the file cannot be opened. */
 export async function openFileDevice(path: string, options: Omit<FileSinkOptions, 'gzip'> = {}): Promise<Device> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
-  return { write: (bytes) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };
+  const { space } = options;
+  const write = async (bytes: Buffer) => {
+    await space?.take(bytes.length, 'output');
+    await writeAll(handle, bytes);
+  };
+  return { write, sync: () => syncFile(handle), close: () => handle.close() };
 }
 
 /** Opens a file for writing. Syncs the folder of a new file, because a crash could otherwise lose the file. */

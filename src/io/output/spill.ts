@@ -1,5 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { namingErrors } from '../files/naming-errors.ts';
+import type { OutputSpace } from './output-space.ts';
 import { writeAt } from './sink.ts';
 
 /** Maximum number of characters of one SpilledText that stay in memory. */
@@ -21,13 +22,15 @@ const waitingRows = 'the temporary file for waiting rows';
 /** Creates SpilledTexts, whose content moves from memory to temporary files when it becomes long. */
 export class SpillFiles {
   readonly #newPath: () => string;
+  readonly #space: OutputSpace | undefined;
   readonly #files: SharedFile[] = [];
   /** Number of characters that all SpilledTexts together keep in memory. */
   heldTogether = 0;
 
   /** `newPath` returns a path for a new temporary file. The file is unlinked as soon as it is open. */
-  constructor(newPath: () => string) {
+  constructor(newPath: () => string, space?: OutputSpace) {
     this.#newPath = newPath;
+    this.#space = space;
   }
 
   newText(): SpilledText {
@@ -40,7 +43,7 @@ export class SpillFiles {
    */
   join(): SharedFile {
     const [emptiest] = this.#files.toSorted((a, b) => a.texts - b.texts);
-    const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath());
+    const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath(), this.#space);
     if (file !== emptiest) this.#files.push(file);
     file.texts++;
     return file;
@@ -123,15 +126,18 @@ class SharedFile {
   /** Number of SpilledTexts that are using the file. */
   texts = 0;
   readonly #handle: Promise<FileHandle>;
+  readonly #space: OutputSpace | undefined;
   #end = 0;
 
-  constructor(path: string) {
+  constructor(path: string, space: OutputSpace | undefined) {
     this.#handle = openUnnamed(path);
+    this.#space = space;
   }
 
   async write(bytes: Buffer): Promise<Slice> {
     const at = this.#end;
     this.#end += bytes.length;
+    await this.#space?.take(bytes.length, 'temporary');
     await namingErrors(waitingRows, 'written', async () => writeAt(await this.#handle, bytes, at));
     return { at, bytes: bytes.length };
   }
@@ -141,6 +147,7 @@ class SharedFile {
   }
 
   close(): void {
+    this.#space?.free(this.#end);
     void this.#handle.then((handle) => handle.close()).catch(() => undefined);
   }
 }

@@ -2,7 +2,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
-import { type JsonObject, orUndefined } from '../../core/value/value.ts';
+import { type JsonObject, jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
 import { plainOf } from './plain-values.ts';
 import { argumentsInParams } from './tool-server.ts';
 
@@ -31,12 +31,16 @@ export class ExactLines extends Transform {
   #rest = '';
   #answeredAll = () => {};
   readonly #say: (text: string) => void;
+  readonly #refuse: (message: string) => void;
   #lineNumber = 0;
 
-  /** `say` is called with a message for each line that is ignored. */
-  constructor(say: (text: string) => void) {
+  /**
+   * `say` is called with a message for each line that is ignored. `refuse` is called with a message for each request whose id is not valid.
+   */
+  constructor(say: (text: string) => void, refuse = say) {
     super();
     this.#say = say;
+    this.#refuse = refuse;
   }
 
   /** Returns the arguments of a tool call that has not been answered yet, with all digits of their numbers. */
@@ -79,6 +83,11 @@ export class ExactLines extends Transform {
     if (line.trim() !== '' && message?.jsonrpc !== '2.0')
       this.#say(`line ${this.#lineNumber} of stdin is ignored: expected a message of JSON-RPC 2.0, on one line`);
     if (typeof message !== 'object' || message === null) return line;
+    // The SDK would ignore the request, and the client would wait for the answer.
+    if (message.jsonrpc === '2.0' && message.method !== undefined && !isRequestId(message.id)) {
+      this.#refuse(`expected a string or a whole number as the id of the request, found ${jsonOf(message.id as Value)}`);
+      return '';
+    }
     this.#note(message, (exact as JsonObject).params);
     return JSON.stringify(message);
   }
@@ -87,4 +96,9 @@ export class ExactLines extends Transform {
     if (method === 'notifications/cancelled') this.answered(params?.requestId);
     else if (id !== undefined && method !== undefined) this.#asked.set(id, argumentsInParams(exactParams));
   }
+}
+
+/** True for an id with which MCP allows requests, and for a notification, which has no id. */
+function isRequestId(id: unknown): boolean {
+  return id === undefined || typeof id === 'string' || Number.isInteger(id);
 }

@@ -27,9 +27,15 @@ export interface StdioTools {
   close(): Promise<void>;
 }
 
+/** The error code of JSON-RPC 2.0 for a message that is not a valid request. */
+const invalidRequest = -32600;
+
 /** Starts an MCP server that communicates over stdin and stdout. */
 export function serveToolsOverStdio({ toolbox, version, stdin, stdout, say }: StdioToolsOptions): StdioTools {
-  const lines = new ExactLines(say);
+  const lines = new ExactLines(say, (message) => {
+    // JSON-RPC 2.0, section 5: the answer to a request whose id is not valid has the id null.
+    stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: invalidRequest, message } })}\n`);
+  });
   const transport = new AnswerTransport(lines, stdout);
   const servers = new Set<Server>();
   const handle = serveStdio(

@@ -1,5 +1,8 @@
-import { mkdir, realpath } from 'node:fs/promises';
-import { basename, dirname, join, resolve, sep } from 'node:path';
+import { lstatSync } from 'node:fs';
+import { type FileHandle, mkdir, readlink, realpath } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { orUndefined } from '../../core/value/value.ts';
+import { isInside, type ReservedPath, ReservedPaths } from './reserved-paths.ts';
 
 /**
  * The error for a file path that records may not use. The message leaves out the location of the folder for files, because clients of a
@@ -9,12 +12,17 @@ export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
-/** The folder in which records may read and write files. Paths and symbolic links to other folders are rejected. */
+/**
+ * The folder in which records may read and write files. Paths and symbolic links to other folders are rejected, and so are the reserved
+ * files and folders inside it.
+ */
 export class FilesFolder {
   readonly #folder: string;
+  readonly #reserved: ReservedPaths;
 
-  constructor(folder: string) {
+  constructor(folder: string, reserved: readonly ReservedPath[]) {
     this.#folder = resolve(folder);
+    this.#reserved = new ReservedPaths(reserved);
   }
 
   /**
@@ -28,8 +36,18 @@ export class FilesFolder {
   }
 
   /**
+   * Throws a PathRefused if an open file is not in the folder or is reserved. `at` is the result of `openPath`, and `path` is the path for
+   * messages. The check follows the opening of the file, because another process may replace a folder in the path by a link at any time.
+   */
+  async refuseOpen(handle: FileHandle, at: string, path: string): Promise<void> {
+    if (!isInside(at, await realpath(this.#folder))) throw leaves(path);
+    const what = this.#reserved.at(at, await handle.stat());
+    if (what !== undefined) throw new PathRefused(`"${path}" is ${what}, which records can neither send nor replace`);
+  }
+
+  /**
    * Returns the real path of a file in the folder. The file need not exist yet. If `makes` is true, creates missing folders. Throws a
-   * PathRefused if the path leads out of the folder or does not contain a file name.
+   * PathRefused if the path leads out of the folder, is reserved, or does not contain a file name.
    */
   async place(path: string, makes: boolean): Promise<string> {
     const full = this.#within(path);
@@ -38,8 +56,14 @@ export class FilesFolder {
     const root = await realpath(this.#folder);
     if (!isInside(real, root)) throw leaves(path);
     const folder = join(real, ...missing);
+    const file = join(folder, basename(full));
+    const what = this.#reserved.at(
+      file,
+      orUndefined(() => lstatSync(file)),
+    );
+    if (what !== undefined) throw new PathRefused(`cannot save to "${path}": it is ${what}, which records can neither send nor replace`);
     if (makes && missing.length > 0) await mkdir(folder, { recursive: true });
-    return join(folder, basename(full));
+    return file;
   }
 
   /** Resolves a path in the folder. Throws a PathRefused if the path is invalid or leads out of the folder. */
@@ -53,6 +77,11 @@ export class FilesFolder {
   }
 }
 
+/** Returns the real path of an open file. If the system is not Linux, this is the path with which the file was opened. */
+export async function openPath({ fd }: FileHandle, path: string): Promise<string> {
+  return readlink(`/proc/self/fd/${fd}`).catch(() => path);
+}
+
 /** Returns the real path of the part of a path that exists, and the names in the rest of the path. */
 async function existingPart(path: string): Promise<{ readonly real: string; readonly missing: readonly string[] }> {
   try {
@@ -62,10 +91,6 @@ async function existingPart(path: string): Promise<{ readonly real: string; read
     const { real, missing } = await existingPart(dirname(path));
     return { real, missing: [...missing, basename(path)] };
   }
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 function leaves(path: string): PathRefused {

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../core/failure.ts';
 import type { FilePart, FormPart } from '../../core/files/transfer.ts';
 import { systemReason } from '../files/naming-errors.ts';
-import { type FilesFolder, PathRefused } from './files-folder.ts';
+import { type FilesFolder, openPath, PathRefused } from './files-folder.ts';
 
 /** A form that is ready to be sent, whose files have been opened. */
 export interface OpenUpload {
@@ -127,8 +127,10 @@ async function openFile({ file: path, name }: FilePart, folder: FilesFolder, han
     new Failure('request', `the file of "${name}" in the form cannot be sent: ${reason}`, { sent: false });
   try {
     // With `O_NONBLOCK`, opening a named pipe does not wait for a writer.
-    const handle = await open(await folder.existing(path), constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
+    const real = await folder.existing(path);
+    const handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
     handles.push(handle);
+    await folder.refuseOpen(handle, await openPath(handle, real), path);
     const found = await handle.stat();
     if (!found.isFile()) throw refused(`"${path}" is not a file`);
     return { path, handle, size: found.size, changedMs: found.mtimeMs };

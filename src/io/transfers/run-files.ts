@@ -1,8 +1,10 @@
 import { lstat } from 'node:fs/promises';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { FormPart, Save, SaveNames } from '../../core/files/transfer.ts';
+import type { OutputSpace } from '../output/output-space.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';
+import type { ReservedPath } from './reserved-paths.ts';
 import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from './saved-body.ts';
 import { SavedNames, type SavedNamesFile } from './saved-names.ts';
 
@@ -12,13 +14,12 @@ export interface RunFilesOptions {
   readonly folder: string | undefined;
   /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
   readonly list?: SavedNamesFile | undefined;
+  /** The disk space that the saved files may use; undefined if it is not limited. */
+  readonly space?: OutputSpace | undefined;
   /** Lets another process keep track of the saved files; undefined if this process does so itself. */
   readonly names?: SaveNames | undefined;
-  /**
-   * Real paths of the run's own files, such as the output. Records cannot save to these paths or to the paths of the run's temporary files
-   * (`<path>.automate-*`).
-   */
-  readonly ownFiles?: readonly string[] | undefined;
+  /** The files and folders that records can neither send nor save to, such as the flow and the output. */
+  readonly reserved?: readonly ReservedPath[] | undefined;
   /** True for a trial run, which saves no files. */
   readonly isTrial?: boolean | undefined;
 }
@@ -38,12 +39,10 @@ export class RunFiles {
   readonly names: SaveNames;
   readonly #list: SavedNames;
   readonly #isTrial: boolean;
-  readonly #ownFiles: readonly string[];
 
-  constructor({ folder, list, names, ownFiles = [], isTrial = false }: RunFilesOptions) {
-    this.#ownFiles = ownFiles;
-    this.#folder = folder === undefined ? undefined : new FilesFolder(folder);
-    this.#list = new SavedNames(isTrial ? undefined : list);
+  constructor({ folder, list, space, names, reserved = [], isTrial = false }: RunFilesOptions) {
+    this.#folder = folder === undefined ? undefined : new FilesFolder(folder, reserved);
+    this.#list = new SavedNames(isTrial ? undefined : list, space);
     this.names = names ?? this.#list;
     this.#isTrial = isTrial;
   }
@@ -54,16 +53,14 @@ export class RunFiles {
   }
 
   /**
-   * Reserves the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder, if another
-   * record of the run saves to it, or if the file exists and may not be replaced.
+   * Claims the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder or is reserved,
+   * if another record of the run saves to it, or if the file exists and may not be replaced.
    */
   async claim({ to: shown, replace, owner = '' }: Save): Promise<ClaimedSave> {
     const folder = this.#within();
     const { names } = this;
     try {
       const path = await folder.place(shown, !this.#isTrial);
-      if (this.#ownFiles.some((own) => path === own || path.startsWith(`${own}.automate-`)))
-        throw new Failure('output', `cannot save to "${shown}": it is one of the run's own files`, { sent: false });
       const claimed = await names.claim(path, owner);
       if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
       const replaces = replace || claimed === 'own';
@@ -77,8 +74,9 @@ export class RunFiles {
       });
       const place: SavePlace = {
         ...{ shown, path, replaces, isTrial: this.#isTrial },
-        async note() {
-          await names.note(path, owner);
+        refuseOpen: (handle, at) => folder.refuseOpen(handle, at, shown),
+        async note(bytes) {
+          await names.note(path, owner, bytes);
           isSaved = true;
         },
         async takeBack() {

@@ -7,7 +7,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { SavedFile } from '../../core/files/transfer.ts';
 import { systemReason } from '../files/naming-errors.ts';
-import { PathRefused } from './files-folder.ts';
+import { openPath, PathRefused } from './files-folder.ts';
 
 /** The path at which a response's body is saved. */
 export interface SavePlace {
@@ -19,8 +19,10 @@ export interface SavePlace {
   readonly replaces: boolean;
   /** True for a trial run, which saves no files. */
   readonly isTrial: boolean;
-  /** Called just before the complete file is moved to its path. */
-  note(): Promise<void>;
+  /** Throws a PathRefused if records may not save where the open temporary file is. `at` is its real path. */
+  refuseOpen(handle: FileHandle, at: string): Promise<void>;
+  /** Called just before the complete file is moved to its path, with the size of the file. */
+  note(bytes: number): Promise<void>;
   /** Undoes `note`, because the file could not be moved to its path. */
   takeBack(): Promise<void>;
 }
@@ -88,9 +90,10 @@ export class SavedBody {
     try {
       const part = await openPart(this.#place.path);
       try {
+        await this.#place.refuseOpen(part.handle, part.path);
         const bytes = await this.#copyTo(streamInto(part.handle));
         await part.handle.datasync();
-        await this.#publish(part);
+        await this.#publish(part, bytes);
         return { path: shown, bytes };
       } finally {
         await part.remove();
@@ -115,10 +118,10 @@ export class SavedBody {
     return bytes;
   }
 
-  async #publish(part: Part): Promise<void> {
+  async #publish(part: Part, bytes: number): Promise<void> {
     const { path, shown, replaces, note, takeBack } = this.#place;
     if (!(await part.isOurs())) throw new Failure('output', `another process is saving "${shown}"`);
-    await note();
+    await note(bytes);
     try {
       await (replaces ? rename(part.path, path) : linkTo(part.path, path));
     } catch (error) {
@@ -139,9 +142,10 @@ interface Part {
 }
 
 async function openPart(place: string): Promise<Part> {
-  const path = join(dirname(place), `.${basename(place)}.automate-part`);
-  await rm(path, { force: true });
-  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  const asked = join(dirname(place), `.${basename(place)}.automate-part`);
+  await rm(asked, { force: true });
+  const handle = await open(asked, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  const path = await openPath(handle, asked);
   const opened = await handle.stat();
   const isOurs = async () => {
     const found = await lstat(path).catch(() => undefined);

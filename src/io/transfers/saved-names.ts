@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import type { SaveNames } from '../../core/files/transfer.ts';
 import { namingErrors } from '../files/naming-errors.ts';
+import type { OutputSpace } from '../output/output-space.ts';
 
 /** Returns the path of the list of files that an unfinished run has saved. The list is next to the output file. */
 export function savedNamesPath(out: string): string {
@@ -24,12 +25,14 @@ const nobody = 0;
  */
 export class SavedNames implements SaveNames {
   readonly #file: SavedNamesFile | undefined;
+  readonly #space: OutputSpace | undefined;
   readonly #owners = new Map<string, number>();
   #opening: Promise<FileHandle> | undefined;
 
-  /** `file` is the on-disk list; undefined if the run cannot be resumed and therefore needs no list. */
-  constructor(file: SavedNamesFile | undefined) {
+  /** `file` is the on-disk list; undefined if the run cannot be resumed and therefore needs no list. `space` counts the saved files. */
+  constructor(file: SavedNamesFile | undefined, space?: OutputSpace) {
     this.#file = file;
+    this.#space = space;
   }
 
   /**
@@ -52,10 +55,11 @@ export class SavedNames implements SaveNames {
 
   /**
    * Notes in the on-disk list that the record is about to save a file at the path. Throws an AutomateError (`output`) if the list cannot be
-   * written.
+   * written, or if there is no space for a file of this size.
    */
-  note(path: string, owner: string): Promise<void> {
-    return this.#append(path, ownerNumber(owner));
+  async note(path: string, owner: string, bytes: number): Promise<void> {
+    await this.#space?.take(bytes, 'saved');
+    await this.#append(path, ownerNumber(owner));
   }
 
   /**

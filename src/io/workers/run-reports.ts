@@ -58,7 +58,7 @@ export class RunReports implements RunLink {
   readonly saveNames: SaveNames = {
     claim: (path, owner) => this.#ask({ kind: 'save', act: 'claim', path, owner }),
     release: (path) => void this.#ask({ kind: 'save', act: 'release', path, owner: '' }),
-    note: (path, owner) => this.#ask({ kind: 'save', act: 'note', path, owner }),
+    note: (path, owner, bytes) => this.#ask({ kind: 'save', act: 'note', path, owner, bytes }),
     takeBack: (path) => this.#ask({ kind: 'save', act: 'takeBack', path, owner: '' }),
   };
 

@@ -21,6 +21,8 @@ export interface SaveQuestion {
   readonly act: keyof SaveNames;
   readonly path: string;
   readonly owner: string;
+  /** The size of the file; undefined unless `act` is `note`. */
+  readonly bytes?: number;
 }
 
 /** A report from a worker to the coordinator of its run. Unlike a question, it needs no answer. */

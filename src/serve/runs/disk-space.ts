@@ -8,6 +8,12 @@ export interface Reservation {
   release(): void;
 }
 
+/**
+ * Share of the maximum by which runs may exceed it while they end. Records for which a request was already sent can then still be written,
+ * so that a resumed run does not send and pay them again.
+ */
+const tolerance = 0.05;
+
 /** Limits the disk space for everything that the server stores for its clients. */
 export class DiskSpace {
   /** Size in bytes of the stored runs when it was last determined. */
@@ -51,6 +57,22 @@ export class DiskSpace {
     };
   }
 
+  /**
+   * Counts bytes that a run is about to write. With `makesRoom`, first deletes ended runs if the bytes do not fit. Returns `full` if there
+   * is not enough space, so the run must end, and `over` if it must not write them either.
+   */
+  async take(bytes: number, makesRoom: boolean): Promise<'fits' | 'full' | 'over'> {
+    if (makesRoom && !this.#fits(this.stored, bytes)) await this.#inTurn(() => this.#lookUp(bytes));
+    this.stored += bytes;
+    if (this.#fits(this.stored, 0)) return 'fits';
+    return this.#fits(this.stored, -tolerance * this.#max) ? 'full' : 'over';
+  }
+
+  /** Counts bytes that a run no longer uses. */
+  free(bytes: number): void {
+    this.stored -= bytes;
+  }
+
   /** Runs `act` after earlier calls of this function have finished, so that `act` counts the space that they have reserved. */
   #inTurn(act: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(act);
@@ -59,10 +81,15 @@ export class DiskSpace {
   }
 
   async #makeRoom(bytes: number): Promise<void> {
-    this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
+    await this.#lookUp(bytes);
     if (!this.#fits(this.stored, bytes))
       throw new Problem('disk-full', 'runs and stored answers have used up their disk space (--max-disk)');
     this.#reserved += bytes;
+  }
+
+  /** Determines the size of the runs, and deletes ended runs until there is space for more bytes. */
+  async #lookUp(bytes: number): Promise<void> {
+    this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
   }
 
   #fits(stored: number, more: number): boolean {

@@ -18,6 +18,7 @@ import { messageForClient } from '../http/advice.ts';
 import { payingKey, storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
+import { diskFullReason, type RunSpace } from './run-space.ts';
 import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 import { maxRecordBytes } from './upload.ts';
 
@@ -35,12 +36,19 @@ export interface EndedPart {
 /** Time in ms that records in progress have to finish after a stop. */
 const graceMs = 10_000;
 
+/** The objects that receive the events of a part of a run, and count its disk space. */
+export interface PartListeners {
+  readonly events: RunEvents;
+  readonly space: RunSpace;
+}
+
 /** A part of a run that has not ended. It lasts from the start or the resumption of the run. */
 export class RunPart {
   readonly #stored: StoredRun;
   readonly #folder: RunFolder;
   readonly #shared: SharedParts;
   readonly #events: RunEvents;
+  readonly space: RunSpace;
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
   #handle: RunHandle | undefined;
@@ -49,7 +57,8 @@ export class RunPart {
   /** True if it is known that worker processes run the nodes. */
   #hasWorkers = false;
 
-  constructor(stored: StoredRun, folder: RunFolder, shared: SharedParts, events: RunEvents) {
+  constructor(stored: StoredRun, folder: RunFolder, shared: SharedParts, { events, space }: PartListeners) {
+    this.space = space;
     this.#stored = stored;
     this.#folder = folder;
     this.#shared = shared;
@@ -69,7 +78,16 @@ export class RunPart {
 
   /** Starts no more records. Aborts the records in progress after a grace period. */
   stop(message: string): void {
-    this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
+    this.#end({ ending: 'interrupted', message, patienceMs: graceMs });
+  }
+
+  /** Does the same as `stop`, because the disk space of all runs is used up. */
+  stopFull(): void {
+    this.#end({ ending: 'disk-full', message: diskFullReason, patienceMs: graceMs });
+  }
+
+  #end(stop: Stop): void {
+    this.#stop ??= stop;
     this.#handle?.stop(this.#stop);
   }
 
@@ -133,7 +151,7 @@ export class RunPart {
   /** Returns the request to run the stored flow over the stored input. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
-    const { allowHttp, cacert, env, files, workers } = this.#shared;
+    const { allowHttp, cacert, env, files, reserved, workers } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
     const plan = await storedPlan(this.#stored, folder, this.#shared);
@@ -159,6 +177,7 @@ export class RunPart {
       plan,
       options,
       files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
+      reserved,
       open: (from) => openInput({ ...options, maxRecordBytes }, from),
       notes: () => (this.#run ? this.totals() : noTotals),
     };
@@ -171,6 +190,7 @@ export class RunPart {
       gates,
       workers: workers?.forRun(),
       routes,
+      space: this.space,
       key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
       event: (event) => this.#report(event),
       started: (run) => {
@@ -189,6 +209,9 @@ export class RunPart {
     const figures = { counts: this.#run && this.counts(), totals: this.totals() };
     if (error === undefined)
       return { ending, exitCode, reason: reason ? this.#shown(reason) : null, isResumable: ending !== 'complete', ...figures };
+    // After a stop, the last records may have needed more space than there is for them.
+    if (this.space.isFull && error instanceof AutomateError && error.kind === 'output')
+      return { ending: 'disk-full', exitCode: exitCodeOfRun('disk-full', 0), reason: diskFullReason, isResumable: true, ...figures };
     if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }

@@ -172,6 +172,7 @@ export class Runs {
     refuseNotResumable(run);
     if (this.#isStopping) throw stopping();
     const payer = await nextPayer(run, caller, isCharged, this.#shared);
+    if (run.stored.ending === 'disk-full') (await this.space.reserve(0, true)).release();
     // Checks again, because another request might have resumed the run in the meantime.
     refuseNotResumable(run);
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
@@ -232,7 +233,10 @@ export class Runs {
     }
   }
 
-  /** Deletes runs that have ended, the oldest first, until the rest fits on the disk. Returns the size of the rest in bytes. */
+  /**
+   * Deletes runs that have ended, the oldest first, until the rest fits on the disk. Keeps runs that can be resumed once there is space.
+   * Returns the size of the rest in bytes.
+   */
   async #freed(fits: (stored: number) => boolean): Promise<number> {
     await this.deleteOld();
     const oldest = this.all().reverse();
@@ -240,7 +244,7 @@ export class Runs {
     let stored = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const run of oldest) {
       if (fits(stored)) break;
-      if (!this.#runs.has(run.id) || run.isOpen) continue;
+      if (!this.#runs.has(run.id) || run.isOpen || run.stored.ending === 'disk-full') continue;
       await this.delete(run);
       stored -= sizes.get(run) as number;
     }
@@ -306,7 +310,7 @@ export class Runs {
       const run = this.#queue.next((owner) => [...this.#underWay].filter((one) => ownerOfRun(one) === owner).length);
       if (!run) return;
       this.#underWay.add(run);
-      run.start(this.#shared, (work) => {
+      run.start(this.#shared, this.space, (work) => {
         this.#underWay.delete(run);
         this.#ended(run, work);
         this.#startNext();

@@ -5,9 +5,11 @@ import { doneOf } from '../../app/report/run-figures.ts';
 import type { RunView } from '../../app/report/run-view.ts';
 import { Problem } from '../problem.ts';
 import type { RunShape, RunState } from '../shapes.ts';
+import type { DiskSpace } from './disk-space.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { type EndedPart, RunPart } from './run-part.ts';
+import { RunSpace } from './run-space.ts';
 import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
@@ -45,11 +47,16 @@ export class ServedRun {
     return isOpenState(this.stored.state);
   }
 
-  /** Returns the size of the run's files in bytes. For an ended run, the size is determined only once. */
+  /**
+   * Returns the size in bytes of everything that the run has written, including the files that it has saved. For an ended run, the size is
+   * determined only once.
+   */
   async size(): Promise<number> {
-    if (this.isOpen) return this.folder.size();
-    this.stored.size ??= await this.folder.size();
-    return this.stored.size;
+    const { size, saved = 0 } = this.stored;
+    if (!this.isOpen && size !== undefined) return size;
+    const found = (await this.folder.size()) + saved + (this.#part?.space.outside ?? 0);
+    if (!this.isOpen) this.stored.size = found;
+    return found;
   }
 
   /** Resolves when the run is no longer under way. */
@@ -91,9 +98,16 @@ export class ServedRun {
     return { records: work.records - counted.records, credits: work.credits - counted.credits };
   }
 
-  /** Processes the records until the run ends or is stopped. `ended` receives the work when the run is no longer under way. */
-  start(shared: SharedParts, ended: (work: RunWork) => void): void {
-    const part = new RunPart(this.stored, this.folder, shared, this.events);
+  /**
+   * Processes the records until the run ends or is stopped, or until the disk space of all runs is used up. `ended` receives the work when
+   * the run is no longer under way.
+   */
+  start(shared: SharedParts, disk: DiskSpace, ended: (work: RunWork) => void): void {
+    const space = new RunSpace(disk, () => {
+      if (this.stored.state === 'running') this.move('stopping');
+      part.stopFull();
+    });
+    const part = new RunPart(this.stored, this.folder, shared, { events: this.events, space });
     this.#part = part;
     const startedAt = this.stored.startedAt ?? new Date().toISOString();
     this.move('running', { startedAt, parts: this.stored.parts + 1 });
@@ -147,7 +161,9 @@ export class ServedRun {
       (error: Error) => unsaved(part.reasonOf(error), this.stored),
     );
     stopProgress();
-    const figures = { ...(counts && { counts }), totals, size: await this.folder.size() };
+    const saved = (this.stored.saved ?? 0) + part.space.saved;
+    const size = (await this.folder.size()) + saved + part.space.refused;
+    const figures = { ...(counts && { counts }), totals, saved, size };
     if (this.stored.isWaiting && ending === 'interrupted') {
       // The server is ending, and will resume the run when it is started again.
       this.#part = undefined;

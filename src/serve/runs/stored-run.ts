@@ -55,7 +55,9 @@ export interface StoredRun {
   counts: RunShape['counts'];
   /** Totals over all parts of the run that have ended. */
   totals: Totals;
-  /** Size in bytes of the run's files when its last part ended; undefined before that. */
+  /** Size in bytes of the files that the run has saved in the folder for files; undefined if there are none. */
+  saved?: number;
+  /** Size in bytes of the run's files, including the saved ones, when its last part ended; undefined before that. */
   size?: number;
   /** The records and credits that have already been counted for the API key. */
   counted: { readonly records: number; readonly credits: number };

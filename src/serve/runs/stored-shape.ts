@@ -26,6 +26,7 @@ const storedShape = z.looseObject({
   counts: runShape.shape.counts,
   totals: z.looseObject({ failures: runShape.shape.failures, mapped: runShape.shape.mapped, retries: z.number(), credits: z.number() }),
   size: z.number().optional(),
+  saved: z.number().optional(),
   counted: z.looseObject({ records: z.number(), credits: z.number() }),
 });
 

@@ -124,6 +124,27 @@ describe("a credential's command", () => {
   ])('prints the secret, whose last line break is removed: %s', async (text, secret) => {
     expect(await scene().secrets(text).get()).toBe(secret);
   });
+
+  test.each([
+    ['echo secret', 'secret'],
+    ['head -c 65536 /dev/zero | tr "\\0" a', 'a'.repeat(65_536)],
+    ['sleep 0.3; echo late', 'late'],
+  ])('is read until it ends, although a process that it has started holds its stdout open: %s', async (text, secret) => {
+    const { secrets, path } = scene();
+    const held = secrets(`(while [ ! -e done ]; do sleep 0.05; done; touch gone) &\n${text}`).get();
+    expect(await held).toBe(secret);
+    expect(existsSync(path('gone'))).toBe(false);
+    writeFileSync(path('done'), '');
+    await expect.poll(() => existsSync(path('gone'))).toBe(true);
+  });
+
+  test('that fails is reported, although a process that it has started holds its stdout open', async () => {
+    const { secrets, path } = scene();
+    const problem = await secrets('(while [ ! -e done ]; do sleep 0.05; done; touch gone) &\necho why >&2; exit 3').problem();
+    expect(problem).toContain('ended with exit code 3');
+    writeFileSync(path('done'), '');
+    await expect.poll(() => existsSync(path('gone'))).toBe(true);
+  });
 });
 
 describe('a 401 for a request whose secret comes from a command', () => {

@@ -25,15 +25,14 @@ export function answerExample(document: OpenApi, { part }: Operation): AnswerExa
   return hasExample(document, media.schema) ? { status, body: sampleOf(document, media.schema, [], 'answer') } : undefined;
 }
 
-/** True if a schema or any of its parts has an example. */
-function hasExample(document: OpenApi, written: unknown, above: readonly Part[] = []): boolean {
+/** True if a schema or any of its parts has an example. `seen` are the schemas without one that were already searched. */
+function hasExample(document: OpenApi, written: unknown, seen = new Set<Part>()): boolean {
   const own = document.at(written);
-  if (above.includes(own)) return false;
+  if (seen.has(own)) return false;
+  seen.add(own);
   const { example, examples, properties, items } = document.schema(written);
   if (example !== undefined || listOf(examples).length > 0) return true;
-  return [...Object.values(partOf(properties)), ...(items === undefined ? [] : [items])].some((part) =>
-    hasExample(document, part, [...above, own]),
-  );
+  return [...Object.values(partOf(properties)), ...(items === undefined ? [] : [items])].some((part) => hasExample(document, part, seen));
 }
 
 /**

@@ -52,7 +52,13 @@ export async function readOpenApi(text: string, file: string): Promise<OpenApi> 
     const { $ref } = partOf(value);
     return typeof $ref === 'string' ? partOf(followed($ref)) : partOf(value);
   };
-  return { root, file, at, schema: (value) => mergedSchema(value, at) };
+  const merged = new Map<Part, Part>();
+  let expanded = 0;
+  const schema = (value: unknown): Part => {
+    if (++expanded > maxExpanded) throw tooManyParts(file);
+    return mergedSchema(value, at, merged);
+  };
+  return { root, file, at, schema };
 
   function followed($ref: string): unknown {
     if (!$ref.startsWith('#')) throw outside($ref);
@@ -97,17 +103,29 @@ function parsedDocument(text: string, file: string): unknown {
   }
 }
 
-/** Maximum depth of a schema. A schema that is nested deeper counts as recursive. */
-const maxDepth = 20;
+/** Maximum number of schemas that are used for one operation. References to references can multiply without end. */
+const maxExpanded = 100_000;
 
-function mergedSchema(value: unknown, at: OpenApi['at'], depth = 0): Part {
-  const { allOf, oneOf, anyOf, ...own } = at(value);
-  if (depth > maxDepth) return own;
+function tooManyParts(file: string): AutomateError {
+  const message = `${file}: the schemas of the operation have more than 100,000 parts once their references are expanded`;
+  return new AutomateError('input', `${message}\nremove parts of its request or its answer that you do not need from the file`);
+}
+
+/** Merges each schema only once. `merged` are the schemas that are merged already, keyed by their written form. */
+function mergedSchema(value: unknown, at: OpenApi['at'], merged: Map<Part, Part>): Part {
+  const written = at(value);
+  const known = merged.get(written);
+  if (known) return known;
+  const { allOf, oneOf, anyOf, ...own } = written;
+  // A schema that contains itself ends here.
+  merged.set(written, own);
   const choices = [...listOf(oneOf), ...listOf(anyOf)].filter((choice) => at(choice).type !== 'null');
-  const parts = [...listOf(allOf), ...choices.slice(0, 1)].map((part) => mergedSchema(part, at, depth + 1));
+  const parts = [...listOf(allOf), ...choices.slice(0, 1)].map((part) => mergedSchema(part, at, merged));
   const members = [...parts, own].map(({ properties }) => partOf(properties));
-  const merged = combined([...parts, own]);
-  return members.some((each) => Object.keys(each).length > 0) ? { ...merged, properties: combined(members) } : merged;
+  const all = combined([...parts, own]);
+  const result = members.some((each) => Object.keys(each).length > 0) ? { ...all, properties: combined(members) } : all;
+  merged.set(written, result);
+  return result;
 }
 
 /** Merges several objects. If two have a member with the same name, the later one wins. */
