@@ -60,6 +60,7 @@ const endings: Readonly<Record<Ending, true>> = {
   'same-failure': true,
   'workers-lost': true,
   'no-workers': true,
+  'disk-full': true,
   'refused-credential': true,
 };
 
