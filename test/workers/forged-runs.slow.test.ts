@@ -1,16 +1,19 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { makeCertificates } from '../helpers/certificates.ts';
+import { queueKey, type Workplace, workplace } from '../helpers/cli.ts';
 import { forgedManifest, forger, hostileFlows } from '../helpers/forged-run.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { lightVault, passphrase } from '../helpers/light-vault.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
+import { shell } from '../helpers/shell.ts';
 
 const runArgs = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'];
 const getFlow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", map: [name]${more} }\n`;
@@ -202,5 +205,59 @@ describe.skipIf(!hasRedis)(`an unexpected error in a run of a queue${unlessRedis
     expect(code, stderr).toBe(0);
     expect(server.requests).toHaveLength(2);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({ written: 2, credits: 2 });
+  });
+
+  test('of a full disk leaves the run to other workers, and the worker continues once its own rows are gone', async () => {
+    const { redis, place, worker } = await workedQueue();
+    worker.child.kill('SIGTERM');
+    await worker.finished;
+    const text = 'x'.repeat(300_000);
+    const pages = await httpServer(({ path }, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ items: [{ text }], next: path === '/1/1' ? '/1/2' : null }));
+    });
+    const paginate = 'paginate: { type: next_url, path: next, items: items }, map: { text: "items[].text" }';
+    await place.write('pages.yaml', `nodes:\n  - { type: http, url: "${pages.origin}/{{id}}/1", ${paginate} }\n`);
+    await place.write('one.csv', 'id\n1\n');
+    // Files of this worker can have at most 400 kB. It has enough space for a temporary file, but not for the rows of this record.
+    const script = `ulimit -f 400; automate worker --queue ${redis.url} --lease 5s --exit-when-idle 8s`;
+    const small = shell(place, script, { AUTOMATE_QUEUE_KEY: queueKey });
+    const run = place.start(['run', 'pages.yaml', '--in', 'one.csv', '--out', 'pages.csv', '--queue', redis.url]);
+    const said = textOf(run.child);
+    await until(() => said().includes('temporary files cannot be written'));
+    const other = place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+    const { code, stderr } = await run.finished;
+    expect(code, stderr).toBe(0);
+    other.child.kill('SIGTERM');
+    await other.finished;
+    const next = await place.start([...runArgs, '--queue', redis.url]).finished;
+    expect(next.code, next.stderr).toBe(0);
+    const ended = await small;
+    expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(await place.read('pages.csv')).toBe(`id,text\n1,${text}\n1,${text}\n`);
+  });
+});
+
+const certificates = makeCertificates();
+
+describe.skipIf(!hasRedis)(`the certificate authorities of a run${unlessRedis}`, () => {
+  test('reach the worker as text, and are never written to a file there', async () => {
+    const temporary = mkdtempSync(join(tmpdir(), 'automate-worker-'));
+    onTestFinished(() => rmSync(temporary, { recursive: true }));
+    const queue = await workedQueue({ TMPDIR: temporary });
+    const files: string[] = [];
+    const secure = await httpServer((_request, response) => {
+      files.push(...readdirSync(temporary));
+      response.end('{"name":"a"}');
+    }, certificates.good);
+    const { redis, place } = queue;
+    await place.write('secure.yaml', getFlow(secure.origin));
+    const args = ['run', 'secure.yaml', '--in', 'in.csv', '--out', 'secure.csv', '--queue', redis.url];
+    const { code, stderr } = await place.start([...args, '--cacert', certificates.authority]).finished;
+    expect(code, stderr).toBe(0);
+    expect(await place.read('secure.csv')).toBe('id,name\n1,a\n2,a\n');
+    expect([...files, ...readdirSync(temporary)]).toEqual([]);
+    await expectAlive(queue);
   });
 });
