@@ -1,17 +1,10 @@
 import type { Job, Worker } from 'bullmq';
 import type { QueueRedis } from './connection.ts';
-import { isRunId } from './queue-keys.ts';
 
 /** Identifies a unit (a group of records for one worker) in the queue, by its run and its name within that run. */
 export interface UnitPlace {
   readonly run: string;
   readonly unit: string;
-}
-
-/** True if the data of a job names a unit. Other programs might put different jobs into the queue. */
-function isUnitPlace(found: unknown): found is UnitPlace {
-  const { run, unit } = (found ?? {}) as Partial<UnitPlace>;
-  return typeof run === 'string' && isRunId(run) && typeof unit === 'string' && /^[0-9a-f]{8}-\d+$/.test(unit);
 }
 
 /**
@@ -166,7 +159,6 @@ class Taker implements UnitTaker {
   }
 
   async #hold(job: Job<UnitPlace>, token: string | undefined): Promise<void> {
-    if (!isUnitPlace(job.data)) return;
     this.held++;
     this.#takenMs = performance.now();
     try {
