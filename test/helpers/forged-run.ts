@@ -71,8 +71,8 @@ export const hostileFlows: readonly (readonly [name: string, text: string, messa
 
 /** Puts runs into a queue, as somebody can who holds the queue key. */
 export interface Forger {
-  /** Puts a run with one record into the queue. `answer` is the answer to the worker's questions; the default grants all credits. */
-  put(run: string, manifest: object, options?: { readonly number?: number; readonly answer?: unknown }): Promise<void>;
+  /** Puts a run with one record into the queue. */
+  put(run: string, manifest: object): Promise<void>;
   /** Resolves with the problem that a worker has with a run. */
   problemWith(run: string): Promise<string>;
 }
@@ -90,12 +90,11 @@ export async function forger(url: string): Promise<Forger> {
   const problems = new Map<string, (problem: string) => void>();
   const found = new Map<string, string>();
   return {
-    async put(run, manifest, options = {}) {
-      const { number = 1, answer } = { answer: { calls: 64 }, ...options };
+    async put(run, manifest) {
       const units = new QueueUnits(parts, {
         ...{ run, manifest, isTable: true, takesOldResults: false },
         facts: { version, flow: 'forged', host: hostname(), pid: String(process.pid), started: new Date().toISOString() },
-        desk: { answer: async () => answer, take: () => undefined, takeEarlier: () => undefined, lost: () => undefined },
+        desk: { answer: async () => ({ calls: 64 }), take: () => undefined, takeEarlier: () => undefined, lost: () => undefined },
         newText: () => {
           throw new Error('a forged run has no long results');
         },
@@ -111,7 +110,7 @@ export async function forger(url: string): Promise<Forger> {
       });
       onTestFinished(() => units.drop());
       await units.begin();
-      units.put({ id: 1, items: [{ number, fields: new Map([['id', '/etc/passwd']]), end: { offset: 0, line: 0 } }] });
+      units.put({ id: 1, items: [{ number: 1, fields: new Map([['id', '/etc/passwd']]), end: { offset: 0, line: 0 } }] });
     },
     problemWith(run) {
       const known = found.get(run);

@@ -1,16 +1,19 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { makeCertificates } from '../helpers/certificates.ts';
+import { queueKey, type Workplace, workplace } from '../helpers/cli.ts';
 import { forgedManifest, forger, hostileFlows } from '../helpers/forged-run.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { lightVault, passphrase } from '../helpers/light-vault.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
+import { shell } from '../helpers/shell.ts';
 
 const runArgs = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'];
 const getFlow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", map: [name]${more} }\n`;
@@ -36,7 +39,7 @@ async function store(place: Workplace, name: string, ...options: string[]): Prom
 }
 
 /** A queue with one worker, which works in a folder of its own. `prepare` prepares this folder. */
-async function workedQueue(env: Record<string, string> = {}, prepare?: (place: Workplace) => Promise<void>) {
+async function workedQueue(env: Record<string, string> = {}, prepare?: (place: Workplace) => Promise<void>, node: readonly string[] = []) {
   const redis = await redisServer();
   const server = await httpServer(({ path }, response) => {
     response.setHeader('content-type', 'application/json');
@@ -44,10 +47,21 @@ async function workedQueue(env: Record<string, string> = {}, prepare?: (place: W
   });
   const place = await workplace({ 'flow.yaml': getFlow(server.origin), 'in.csv': 'id\n1\n2\n' });
   await prepare?.(place);
-  const worker = place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env });
+  const worker = place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env, node });
   const said = textOf(worker.child);
   await until(() => said().includes(' is ready: '));
   return { redis, server, place, worker, said };
+}
+
+/** Starts an API with two long pages for each record, whose rows a worker keeps in a temporary file. */
+async function longPages() {
+  const text = 'x'.repeat(300_000);
+  const { origin } = await httpServer(({ path }, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ items: [{ text }], next: path.endsWith('/1') ? `${path.slice(0, -1)}2` : null }));
+  });
+  const paginate = 'paginate: { type: next_url, path: next, items: items }, map: { text: "items[].text" }';
+  return { text, flow: `nodes:\n  - { type: http, url: "${origin}/{{id}}/1", ${paginate} }\n` };
 }
 
 /** Runs two good records, and checks that the worker processes them and then stops without a problem. */
@@ -156,24 +170,29 @@ a secret in a variable has no hosts: store it with this command instead, and rem
 });
 
 describe.skipIf(!hasRedis)(`an unexpected error in a run of a queue${unlessRedis}`, () => {
-  test('ends only that run in the worker, wherever the error occurs', async () => {
-    const queue = await workedQueue();
-    const { redis, server, said } = queue;
+  test('ends only that run in the worker, and is printed there only', async () => {
+    // With this bug, a worker cannot handle the rows of a record with long pages.
+    const bug = `const { from } = Buffer;
+Buffer.from = function (value, ...more) {
+  if (typeof value === 'string' && value.includes('x'.repeat(1000))) throw new TypeError('canary of a bug');
+  return from.call(this, value, ...more);
+};
+`;
+    const queue = await workedQueue({}, (place) => place.write('bug.cjs', bug), ['--require', './bug.cjs']);
+    const { redis, said } = queue;
+    const pages = await longPages();
     const { put, problemWith } = await forger(redis.url);
-    const manifest = (run: string) => forgedManifest(run, getFlow(server.origin));
-    const [inUnit, inOpening, inCall] = [randomUUID(), randomUUID(), randomUUID()];
-    await put(inUnit, manifest(inUnit), { number: 'x' as never });
-    await put(inOpening, { ...manifest(inOpening), cacert: { pem: 'not a certificate canary' } });
-    // The worker asks for the credits of a call, and gets an answer that it cannot read.
-    await put(inCall, manifest(inCall), { answer: undefined });
-    for (const run of [inUnit, inOpening, inCall])
-      expect(await problemWith(run)).toBe("an unexpected error (shown in the worker's output)");
-    expect(said()).toMatch(/of forged: an unexpected error \(shown in the worker's output\)\nthis is a bug, please report it: SyntaxError/);
-    expect(said()).toMatch(/this is a bug, please report it: TypeError: Cannot destructure property 'calls'/);
+    const [inNode, inOpening] = [randomUUID(), randomUUID()];
+    await put(inNode, { ...forgedManifest(inNode, pages.flow), columns: ['id', 'text'] });
+    await put(inOpening, { ...forgedManifest(inOpening, getFlow(queue.server.origin)), cacert: { pem: 'not a certificate' } });
+    for (const run of [inNode, inOpening]) expect(await problemWith(run)).toBe("an unexpected error (shown in the worker's output)");
+    expect(said()).toMatch(
+      /of forged: an unexpected error \(shown in the worker's output\)\nthis is a bug, please report it: TypeError: canary/,
+    );
     expect(said()).toContain('its text cannot be used: it contains no PEM certificate');
     const client = new Redis(redis.url);
     onTestFinished(() => client.disconnect());
-    expect((await client.hvals('{automate:default}:workers')).join()).not.toMatch(/Error|PEM|destructure/);
+    expect((await client.hvals('{automate:default}:workers')).join()).not.toMatch(/canary|PEM/);
     await expectAlive(queue);
   });
 
@@ -202,5 +221,54 @@ describe.skipIf(!hasRedis)(`an unexpected error in a run of a queue${unlessRedis
     expect(code, stderr).toBe(0);
     expect(server.requests).toHaveLength(2);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({ written: 2, credits: 2 });
+  });
+
+  test('of a full disk leaves the run to other workers, and the worker continues once its own rows are gone', async () => {
+    const { redis, place, worker } = await workedQueue();
+    worker.child.kill('SIGTERM');
+    await worker.finished;
+    const pages = await longPages();
+    await place.write('pages.yaml', pages.flow);
+    await place.write('one.csv', 'id\n1\n');
+    // Files of this worker can have at most 400 kB. It has enough space for a temporary file, but not for the rows of this record.
+    const script = `ulimit -f 400; automate worker --queue ${redis.url} --lease 5s --exit-when-idle 8s`;
+    const small = shell(place, script, { AUTOMATE_QUEUE_KEY: queueKey });
+    const run = place.start(['run', 'pages.yaml', '--in', 'one.csv', '--out', 'pages.csv', '--queue', redis.url]);
+    const said = textOf(run.child);
+    await until(() => said().includes('temporary files cannot be written'));
+    const other = place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+    const { code, stderr } = await run.finished;
+    expect(code, stderr).toBe(0);
+    other.child.kill('SIGTERM');
+    await other.finished;
+    const next = await place.start([...runArgs, '--queue', redis.url]).finished;
+    expect(next.code, next.stderr).toBe(0);
+    const ended = await small;
+    expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(await place.read('pages.csv')).toBe(`id,text\n1,${pages.text}\n1,${pages.text}\n`);
+  });
+});
+
+const certificates = makeCertificates();
+
+describe.skipIf(!hasRedis)(`the certificate authorities of a run${unlessRedis}`, () => {
+  test('reach the worker as text, and are never written to a file there', async () => {
+    const temporary = mkdtempSync(join(tmpdir(), 'automate-worker-'));
+    onTestFinished(() => rmSync(temporary, { recursive: true }));
+    const queue = await workedQueue({ TMPDIR: temporary });
+    const files: string[] = [];
+    const secure = await httpServer((_request, response) => {
+      files.push(...readdirSync(temporary));
+      response.end('{"name":"a"}');
+    }, certificates.good);
+    const { redis, place } = queue;
+    await place.write('secure.yaml', getFlow(secure.origin));
+    const args = ['run', 'secure.yaml', '--in', 'in.csv', '--out', 'secure.csv', '--queue', redis.url];
+    const { code, stderr } = await place.start([...args, '--cacert', certificates.authority]).finished;
+    expect(code, stderr).toBe(0);
+    expect(await place.read('secure.csv')).toBe('id,name\n1,a\n2,a\n');
+    expect([...files, ...readdirSync(temporary)]).toEqual([]);
+    await expectAlive(queue);
   });
 });

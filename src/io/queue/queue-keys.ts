@@ -36,8 +36,8 @@ export interface RunKeys {
 }
 
 /** True for the id of a run: a UUID, which begins with `run_` for a run of a server. Other text in Redis is not the id of a run. */
-export function isRunId(text: string): boolean {
-  return /^(?:run_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(text);
+export function isRunId(found: unknown): found is string {
+  return typeof found === 'string' && /^(?:run_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(found);
 }
 
 /** Returns the name of the field in a run's hash that counts how many times a unit was started since it last had a result. */

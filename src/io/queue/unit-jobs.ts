@@ -63,11 +63,16 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
   const options = { removeOnComplete: true, removeOnFail: true, attempts: often };
   const { client } = redis;
   const keyOf = (name: string) => `${prefix}:${queueName}:${name}`;
+  const add = (place: UnitPlace) => redis.insist(() => queue.add('unit', place, { ...options, jobId: jobId(place) }));
+  const addAfterRepair = async (place: UnitPlace) => {
+    await jobs.statesOf([]);
+    await add(place);
+  };
   const jobs: UnitQueue = {
     async put({ run, unit }) {
-      const add = () => redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
+      const place = { run, unit };
       try {
-        await add().catch(() => jobs.statesOf([]).then(add));
+        await add(place).catch(() => addAfterRepair(place));
       } catch (error) {
         throw new AutomateError('credential', `Redis does not accept the records of the run: ${(error as Error).message}`);
       }
