@@ -252,8 +252,6 @@ export class QueueWorker {
   async #take(place: UnitPlace): Promise<UnitEnd> {
     this.#busyMs = this.#queue.now();
     if (this.#isStopping) return 'back';
-    // Other programs might put different jobs into the queue.
-    if (!isRunId((place as Partial<UnitPlace> | null)?.run)) return 'done';
     try {
       await this.#lookAt(place.run);
     } catch {
