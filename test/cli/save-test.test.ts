@@ -69,6 +69,15 @@ describe('automate test-request --save-test', () => {
     expect(await testsIn(place)).toMatchObject({ code: 0, tests: [{ rows: [{ x: 0 }, { x: 1 }] }] });
   });
 
+  test('saves the characters of a response in another charset, and reads them again', async () => {
+    const names = (origin: string) => `  - { type: http, url: "${origin}/", map: { name: "[0].name" } }`;
+    const body = Buffer.from('name\nM\xfcller 5 \x80\n', 'latin1');
+    const { place, run } = await saved(names, () => ({ body, headers: { 'content-type': 'text/csv; charset=windows-1252' } }));
+    expect((await run('umlauts')).code).toBe(0);
+    const { code, tests } = await testsIn(place);
+    expect([code, tests]).toMatchObject([0, [{ answers: [{ body: 'name\nMüller 5 €\n' }], rows: [{ name: 'Müller 5 €' }] }]]);
+  });
+
   test('saves a test that expects the failure of the record, including its retries', async () => {
     const { place, run } = await saved(
       (origin) => user(origin).replace('map:', 'retry: { max: 1, backoff: 1ms }, map:'),

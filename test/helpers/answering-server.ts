@@ -1,10 +1,10 @@
 import { type HttpServer, httpServer, type SeenRequest } from './http-server.ts';
 
-/** The answer of a test server. If `body` is an object, it is sent as JSON. */
+/** The answer of a test server. If `body` is an object, but not bytes, it is sent as JSON. */
 export interface ServerAnswer {
   readonly status?: number;
   readonly headers?: Record<string, string>;
-  readonly body?: string | object;
+  readonly body?: string | Uint8Array | object;
 }
 
 /**
@@ -21,7 +21,7 @@ export async function answeringServer(
   const server = await httpServer(async (request, response) => {
     most = Math.max(most, ++under);
     const { status = 200, headers = {}, body = '' } = await answer(request, seen++);
-    const isJson = typeof body === 'object';
+    const isJson = typeof body === 'object' && !(body instanceof Uint8Array);
     response.writeHead(status, { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers });
     response.end(isJson ? JSON.stringify(body) : body);
     under--;
