@@ -1,13 +1,12 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import { describe, expect, onTestFailed, onTestFinished, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
-import { httpServer } from '../helpers/http-server.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Finished } from '../helpers/cli.ts';
 import {
   commandsOf,
   countsOf,
   expectedRows,
+  flip,
   flow,
   folderOf,
   keyed,
@@ -22,7 +21,8 @@ import {
   textOf,
   until,
 } from '../helpers/queued-run.ts';
-import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
+import { hasRedis, unlessRedis } from '../helpers/redis.ts';
 
 const prefix = '{automate:default}';
 
@@ -187,62 +187,153 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     expect(whole.credits).toBeGreaterThanOrEqual(records - 8);
   });
 
-  /** Does something to each key of a queue in turn, and checks that the run makes progress after each. */
-  async function disturb(kinds: readonly string[], act: (client: Redis, key: string) => Promise<unknown>) {
-    const count = 100 * kinds.length;
-    const queued = await queuedRun('', 30, { env: keyed });
-    const { place, server, client, worker, run } = queued;
+  /** What somebody does to one key of a queue, and the pattern of the key after the queue's prefix. */
+  interface Disturbance {
+    readonly kind: string;
+    act(client: Redis, key: string): Promise<unknown>;
+  }
+
+  /** Runs a flow while somebody disturbs one key of its queue after another, and checks that the run and its workers are not affected. */
+  async function disturbed(disturbances: readonly Disturbance[]) {
+    const count = 300 * disturbances.length;
+    const queued = await queuedRun('', 100, { env: keyed });
+    const { place, server, client, worker, run, status } = queued;
     await place.write('in.csv', tableOf(count));
     const workers = [worker(), worker()];
-    const { child, finished } = run();
-    const said = textOf(child);
-    let current = '';
-    onTestFailed(() => console.error(`last disturbed: ${current}`, said()));
-    for (const kind of kinds) {
-      const before = server.requests.length;
-      await until(() => server.requests.length > before + 20);
-      current = kind;
-      let key: string | undefined;
-      await until(async () => {
-        key = (await client.keys(`${prefix}*`)).find((name) => new RegExp(`^:${kind}$`).test(name.slice(prefix.length)));
-        return key !== undefined;
+    const { finished } = run();
+    let ended: Finished | undefined;
+    void finished.then((result) => (ended = result));
+    const isTrue = (condition: () => boolean | Promise<boolean>) => until(async () => (await condition()) || ended !== undefined);
+    /** Resolves with the name of a key as soon as there is one. */
+    const keyOf = async (kind: string) => {
+      const names: string[] = [];
+      await isTrue(async () => {
+        names.push(...(await client.keys(`${prefix}:*`)).filter((name) => new RegExp(`^${kind}$`).test(name.slice(prefix.length + 1))));
+        return names.length > 0;
       });
-      await act(client, key as string);
-      const status = await queued.status();
-      expect([status.code, kind], status.stderr).toEqual([0, kind]);
+      expect(ended, kind).toBeUndefined();
+      return names[0] as string;
+    };
+    const beatOf = async (key: string) => Number(await client.hget(key, 'beat').catch(() => 0)) || 0;
+    const outcomes: Finished[] = [];
+    for (const { kind, act } of disturbances) {
+      // Each disturbance has to be overcome before the next one. Otherwise, both could be repaired together.
+      const { length } = server.requests;
+      const entry = await keyOf(entryKind);
+      const beat = await beatOf(entry);
+      await isTrue(async () => (await beatOf(entry)) > beat + 1);
+      await isTrue(() => server.requests.length > length + 20);
+      await act(client, await keyOf(kind));
+      if (outcomes.length < 2) outcomes.push(await status());
     }
-    current = 'the end';
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(stderr).not.toContain('this is a bug');
     expect(await place.read('out.csv')).toBe(rowsOf(count));
-    for (const { child: one } of workers) one.kill('SIGTERM');
-    for (const { finished: ended } of workers) {
-      const { code: workerCode, stderr: problems } = await ended;
+    for (const { child } of workers) child.kill('SIGTERM');
+    for (const { code: workerCode, stderr: problems } of await Promise.all(workers.map((one) => one.finished))) {
       expect(workerCode, problems).toBe(0);
       expect(problems).not.toContain('this is a bug');
     }
-    expect(await keysOfRuns(client)).toEqual([]);
-    return { ...queued, stderr };
+    for (const outcome of outcomes) expect(outcome.code, outcome.stderr).toBe(0);
+    expect((await keysOfRuns(client)).filter((key) => !key.endsWith(':run:odd'))).toEqual([]);
+    return { stderr, outcomes };
   }
 
   const job = 'units:[-\\da-f]{36}-[\\da-f]{8}-\\d+';
-  const run = 'run:[^:]+';
+  const entryKind = 'run:[-\\da-f]{36}';
   const kinds = [
-    ...['runs', 'workers', run, `${run}:manifest`, `${run}:in:.*`, `${run}:done:.*`, job],
+    ...['runs', 'workers', entryKind, `${entryKind}:manifest`, `${entryKind}:in:.*`, `${entryKind}:done:.*`, job],
     ...['units:active', 'units:meta', 'units:id', 'units:events', 'units:stalled', 'units:stalled-check'],
   ];
 
   test('continues after single keys were deleted', async () => {
-    await disturb(kinds, (client, key) => client.del(key));
+    await disturbed(kinds.map((kind) => ({ kind, act: (client, key) => client.del(key) })));
   });
 
   test('continues after values of a different type were stored in single keys', async () => {
-    await disturb(kinds, async (client, key) => {
-      const type = await client.type(key);
-      await client.del(key);
-      if (type === 'string') await client.rpush(key, 'foreign');
-      else await client.set(key, 'foreign');
-    });
+    const act: Disturbance['act'] = async (client, key) => {
+      const isString = (await client.type(key)) === 'string';
+      const emptied = client.multi().del(key);
+      await (isString ? emptied.rpush(key, 'foreign') : emptied.set(key, 'foreign')).exec();
+    };
+    const more = ['later', 'units:wait', 'units:marker', 'units:paused', 'units:delayed'];
+    const put = more.map((name) => ({ kind: 'units:meta', act: (client: Redis) => client.set(`${prefix}:${name}`, 'foreign') }));
+    await disturbed([...kinds.map((kind) => ({ kind, act })), ...put]);
+  });
+
+  test('continues after other texts were stored in single keys', async () => {
+    const fields = (values: Record<string, string>) => ({ kind: entryKind, act: (client: Redis, key: string) => client.hset(key, values) });
+    const { stderr, outcomes } = await disturbed([
+      { kind: 'workers', act: (client, key) => client.hset(key, 'odd', '1 {"id":"odd","leaseMs":5000,"problems":[null]}') },
+      fields({ counts: 'notjson' }),
+      fields({ counts: '[{"read":"x"}]', state: 'odd' }),
+      fields({ gen: 'odd', seen: 'odd', version: 'odd', fingerprint: 'odd', pid: 'odd', closing: 'odd' }),
+      fields({ beat: 'odd' }),
+      { kind: 'runs', act: (client, key) => client.sadd(key, 'odd') },
+      { kind: 'runs', act: (client) => client.hset(`${prefix}:run:odd`, { gen: 'odd', seen: 'odd', state: 'odd', version: '0.1.0' }) },
+      { kind: `${entryKind}:manifest`, act: (client, key) => client.set(key, 'odd') },
+      { kind: `${entryKind}:in:.*`, act: (client, key) => flip(client, key) },
+      { kind: `${entryKind}:done:.*`, act: (client, key) => client.sadd(key, 'odd') },
+      { kind: entryKind, act: (client, key) => client.rpush(`${key}:results`, 'odd') },
+      { kind: job, act: (client, key) => client.hset(key, 'data', 'notjson') },
+      { kind: job, act: (client, key) => client.hset(key, 'data', '[null]', 'opts', '"odd"') },
+      { kind: 'units:meta', act: (client) => client.rpush(`${prefix}:units:wait`, 'odd') },
+      { kind: 'units:meta', act: (client) => client.zadd(`${prefix}:later`, 0, 'odd', 0, '{"run":1}', 0, '{"run":"odd","unit":"odd"}') },
+      { kind: 'units:meta', act: (client, key) => client.hset(key, 'paused', '1', 'concurrency', '0') },
+      { kind: 'units:id', act: (client, key) => client.set(key, 'odd') },
+      { kind: 'units:meta', act: (client) => client.set(`${prefix}:units:stalled-check`, 'odd') },
+    ]);
+    expect(stderr).toContain(' contains a status of the worker "odd" that cannot be read; it is ignored\n');
+    expect(stderr).toContain(' contains messages to this run that cannot be read; they are ignored\n');
+    expect(outcomes[0]?.stderr).toContain(' contains a status of the worker "odd" that cannot be read; it is ignored\n');
+  });
+});
+
+const faketime = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1'].find(
+  existsSync,
+);
+const unlessFaketime = hasRedis && faketime ? '' : ' (skipped: no libfaketime or redis-server here)';
+
+describe.skipIf(!hasRedis || !faketime)(`the clocks of workers${unlessFaketime}`, () => {
+  const clockAt = (offset: string) => ({ LD_PRELOAD: faketime ?? '', FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' });
+
+  test('do not decide when a unit that was put off is tried again', async () => {
+    const { redis, place, server, client, worker, run } = await queuedRun('', 100, { env: keyed });
+    await place.write('secret.yaml', flow(server.origin, ', auth: { type: bearer, credential: crm-token }'));
+    await place.write('short.csv', tableOf(8));
+    // This worker works on one run, and puts off the units of the other, whose credential it lacks.
+    worker([], clockAt('+1d'));
+    const other = run();
+    await until(() => server.requests.length > 0);
+    const args = ['run', 'secret.yaml', '--in', 'short.csv', '--out', 'secret.csv', '--queue', redis.url];
+    const { finished } = place.start(args, { env: keyed });
+    await until(async () => (await client.zcard(`${prefix}:later`)) > 0);
+    worker([], { ...clockAt('-1d'), AUTOMATE_CREDENTIAL_CRM_TOKEN: 'the token of the crm' });
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(0);
+    expect(await place.read('secret.csv')).toBe(rowsOf(8));
+    expect((await other.finished).code).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+  });
+});
+
+describe.skipIf(!hasRedis)(`the status of a worker in Redis${unlessRedis}`, () => {
+  test('contains no value of a record in clear text, even if a host comes from records', async () => {
+    const { place, client, worker, run } = await queuedRun('', undefined, { env: keyed });
+    const host = `127.0.0.1:${await unusedPort()}`;
+    const node = '{ type: http, url: "http://{{host}}/", retry: { max: 0 }, map: [name] }';
+    await place.write('flow.yaml', `nodes:\n  - ${node}\n`);
+    await place.write('in.csv', `host\n${`${host}\n`.repeat(40)}`);
+    worker();
+    const { child, finished } = run();
+    const said = textOf(child);
+    await until(async () => (await client.hgetall(`${prefix}:workers`).then((all) => Object.values(all).join())).includes('"unreachable"'));
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(5);
+    expect(said()).toContain(host);
+    const written = commandsOf(await folderOf(client));
+    expect(written).toContain('"unreachable"');
+    expect(written).not.toContain(host);
   });
 });

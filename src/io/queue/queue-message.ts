@@ -135,7 +135,7 @@ const receiver = { run: z.string(), gen: z.string(), nonce: z.string() };
 
 const answer = z.discriminatedUnion('kind', [
   z.object({ ...receiver, kind: z.literal('welcome'), beat: whole }),
-  z.object({ ...receiver, kind: z.literal('answer'), id: whole, value: z.unknown() }),
+  z.object({ ...receiver, kind: z.literal('answer'), id: whole, value: z.unknown().optional() }),
   z.object({ ...receiver, kind: z.literal('closing'), ...closingShape }),
   z.object({ ...receiver, kind: z.literal('end') }),
 ]);
