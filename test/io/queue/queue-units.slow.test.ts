@@ -17,7 +17,7 @@ const run = '5e1f3c1e-3c44-4d11-8a3e-2f6a0c9d7b10';
 /** A coordinator with one open unit, and a worker that is alive. The test sets the coordinator's clock. */
 async function coordinator() {
   const server = await redisServer();
-  const redis = await openRedis(parseQueueUrl(server.url), { isSealed: true }, () => undefined);
+  const redis = await openRedis(parseQueueUrl(server.url), {}, () => undefined);
   onTestFinished(() => redis.close());
   const seal = createSeal('the key of this queue', 'team');
   const keys = queueKeys('team');
