@@ -85,10 +85,10 @@ function partValue(part: FormPart): Value {
   };
 }
 
-/** Returns a Failure's message without the excerpt of the body in it. */
+/** Returns a Failure's message without the excerpt of the body, and without the advice on its next lines. */
 export function unreadReason(failure: Failure): string {
   const notJson = detailsOf(failure, 'not-json');
-  return notJson ? `the body is ${notJson.reason}` : failure.message;
+  return notJson ? `the body is ${notJson.reason}` : (failure.message.split('\n', 1)[0] as string);
 }
 
 /** Shown in place of a URL if a lookup uses the data embedded in automate. */

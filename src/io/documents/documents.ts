@@ -6,7 +6,7 @@ import type { Value } from '../../core/value/value.ts';
 type ParseDocument = (text: string, turn: Clock['yieldIfLong']) => Promise<Value>;
 
 /**
- * Number of characters above which documents are parsed one after another. Parsers can need 40 times the length of a hostile document in
+ * Number of characters above which documents are parsed one after another. A hostile document can need more than ten times its length in
  * memory, which must not add up for all requests in flight.
  */
 const largeLength = 1_000_000;
