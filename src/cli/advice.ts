@@ -3,7 +3,7 @@ import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/shell-word.ts';
-import { variableText } from '../io/credentials/environment.ts';
+import { variableText } from '../credentials/environment.ts';
 
 const startOver = '\nstart over with --force';
 

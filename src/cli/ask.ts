@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
-import type { AnswerCheck, Asker, TextOptions } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
+import type { AnswerCheck, Asker, TextOptions } from '../credentials/messages.ts';
 
 /**
  * Returns an Asker, which asks the person at the terminal. Undefined if there is no terminal, or if this process is not allowed to read

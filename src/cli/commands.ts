@@ -141,7 +141,7 @@ const nodes = command({
   examples: ['automate nodes', 'automate nodes http', 'automate nodes --refresh'],
   args: {
     type: argument('[type]', 'the node type to explain, such as http', {
-      choices: async () => (await import('../nodes/index.ts')).nodeTypes.map(({ name }) => name),
+      choices: async () => (await import('../run/node-types.ts')).nodeTypes.map(({ name }) => name),
     }),
   },
   options: nodesOptions,
@@ -173,7 +173,7 @@ const demo = command({
     serve: flag('--serve', 'only start the API, so that you can run the flows in examples/'),
     port: parsedOption('--port <n>', wholeNumber(0), 'the port of the API (default: 4010 with --serve, or any free port)'),
   },
-  run: async ({ options, terminal }) => (await import('./demo.ts')).demoCommand(options, terminal),
+  run: async ({ options, terminal }) => (await import('./demo/demo.ts')).demoCommand(options, terminal),
 });
 
 const serve: CommandSpec = {
@@ -235,10 +235,10 @@ const notices = command({
   name: 'notices',
   help: 'print the sources of the data that lookups use, with dates and licenses',
   examples: ['automate notices'],
-  run: async ({ terminal }) => (await import('./notices/notices.ts')).noticesCommand(terminal),
+  run: async ({ terminal }) => (await import('./notices.ts')).noticesCommand(terminal),
 });
 
-const cacheCommands = () => import('./cache/cache.ts');
+const cacheCommands = () => import('./cache.ts');
 
 const cache: CommandSpec = {
   name: 'cache',
@@ -260,7 +260,7 @@ const cache: CommandSpec = {
   ],
 };
 
-const creditsCommands = () => import('./credits/credits.ts');
+const creditsCommands = () => import('./credits.ts');
 
 const credits: CommandSpec = {
   ...command({

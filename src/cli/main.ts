@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
-import { exitCodes } from '../app/exit-codes.ts';
-import { childArgument } from '../app/workers/child-argument.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { childArgument } from '../workers/child-argument.ts';
 import { commands } from './commands.ts';
 import { createProgram } from './program.ts';
 import { reportError } from './show/report-error.ts';
@@ -8,7 +8,7 @@ import { createTerminal } from './terminal.ts';
 
 /** Runs a command line. Ends the process with an exit code from exit-codes.ts. */
 export async function main(argv: readonly string[]): Promise<void> {
-  if (argv[2] === childArgument) return (await import('../app/workers/child.ts')).childProcess();
+  if (argv[2] === childArgument) return (await import('../workers/child.ts')).childProcess();
   const terminal = createTerminal();
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => process.exit(reportError(error, terminal)));

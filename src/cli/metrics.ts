@@ -1,5 +1,5 @@
-import type { Metrics } from '../app/metrics/metrics.ts';
-import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
+import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import type { Metrics } from '../run/metrics.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of a command that determine if and where it serves metrics. */
@@ -14,7 +14,7 @@ export interface MetricsOptions {
  */
 export async function openMetrics({ metrics: address, quiet = false }: MetricsOptions, { say }: Terminal): Promise<Metrics | undefined> {
   if (!address) return undefined;
-  const { Metrics } = await import('../app/metrics/metrics.ts');
+  const { Metrics } = await import('../run/metrics.ts');
   const metrics = await Metrics.open(address);
   if (!quiet) say(`metrics: ${metrics.url}`);
   return metrics;

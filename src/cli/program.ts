@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander';
-import { version } from '../app/version.ts';
 import { AutomateError } from '../core/failure.ts';
+import { version } from '../core/version.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -2,7 +2,7 @@ import type { InputOptions } from '../core/run-options.ts';
 import { addressArgument, fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
 import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 
-const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
+const formatNames = async () => (await import('../records/format.ts')).formatNames;
 
 /** Declares the argument for a flow file. */
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });

@@ -1,11 +1,11 @@
 import { closeSync, openSync } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { Chalk, type ChalkInstance } from 'chalk';
-import type { Messages } from '../app/messages.ts';
 import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
-import type { LentTerminal } from '../io/credentials/command-run.ts';
-import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
+import type { LentTerminal } from '../credentials/command-run.ts';
+import { createRedactor, type Redactor } from '../credentials/masking/redact.ts';
+import type { Messages } from '../credentials/messages.ts';
 import { findAsker } from './ask.ts';
 
 /** Prints the output of a command, with secrets masked. The result goes to stdout, everything else to stderr. */

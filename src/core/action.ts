@@ -3,7 +3,7 @@ import type { Failure } from './failure.ts';
 import type { LookupAnswer, LookupRequest, Lookups } from './lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
-import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
+import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools.ts';
 
 /** A request that a node makes: to an HTTP server, to an MCP tool, or to local data. */
 export type ActionRequest = HttpRequest | ToolCall | LookupRequest;

@@ -3,7 +3,7 @@ import type { NodeEvent } from './event.ts';
 import type { Lookups } from './lookup.ts';
 import type { Http, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
-import type { Tools } from './tools/tools.ts';
+import type { Tools } from './tools.ts';
 
 /** The rules for retries: their maximum number, and the waits between attempts. */
 export interface RetryPolicy {

@@ -1,7 +1,7 @@
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { Concurrency } from './options/amounts.ts';
-import type { McpConnection } from './tools/tools.ts';
+import type { McpConnection } from './tools.ts';
 
 /** A connection to an HTTP API, which is either saved or defined in a flow. */
 export interface HttpConnection {

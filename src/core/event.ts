@@ -1,6 +1,6 @@
 import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
-import type { ToolProgress } from './tools/tools.ts';
+import type { ToolProgress } from './tools.ts';
 
 /** The way in which a run ended. */
 export type Ending =

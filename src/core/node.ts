@@ -14,7 +14,7 @@ import type { MorePages, NodeEvent } from './event.ts';
 import type { Lookups } from './lookup.ts';
 import type { Concurrency } from './options/amounts.ts';
 import type { Fields } from './record.ts';
-import type { McpConnection } from './tools/tools.ts';
+import type { McpConnection } from './tools.ts';
 
 /*
  * For authors of node types: everything you need to know about the engine.

@@ -4,7 +4,7 @@ import type { LoginNeed } from './auth/login-need.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { Fields } from './record.ts';
-import type { McpConnection, Tool } from './tools/tools.ts';
+import type { McpConnection, Tool } from './tools.ts';
 
 /** A credential that a flow refers to. */
 export interface CredentialUse extends SecretUse {

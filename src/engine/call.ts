@@ -2,9 +2,9 @@ import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.t
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
-import type { StopReason } from '../core/workers/closing.ts';
 import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates } from './gates.ts';
+import type { StopReason } from './passage/closing.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slot, WaitingCall } from './turns.ts';

@@ -10,7 +10,7 @@ import type { NodeContext, Step } from '../core/node.ts';
 import type { Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Spending } from '../core/spending.ts';
-import type { Tools } from '../core/tools/tools.ts';
+import type { Tools } from '../core/tools.ts';
 import type { Batches } from './batches/batches.ts';
 import type { Caller, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';

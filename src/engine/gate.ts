@@ -1,7 +1,7 @@
 import type { CallLimit } from '../core/call.ts';
 import type { ConcurrencyEvent } from '../core/event.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto, withMost } from './concurrency/auto-concurrency.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto, withMost } from './auto-concurrency.ts';
 import { type AttemptTimes, type Door, type Slot, Turns } from './turns.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */

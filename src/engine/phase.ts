@@ -1,4 +1,4 @@
-import type { Phase, StopReason } from '../core/workers/closing.ts';
+import type { Phase, StopReason } from './passage/closing.ts';
 
 /**
  * The stage of a call. `new`: no request was sent for the record yet. `begun`: a request was sent for the record, but no credit is reserved

@@ -1,7 +1,7 @@
 import type { ActionRequest, ActionResponse, Attempt, Trace } from '../core/action.ts';
 import { Failure } from '../core/failure.ts';
 import type { Clock, Http, Ports } from '../core/ports.ts';
-import type { Tools } from '../core/tools/tools.ts';
+import type { Tools } from '../core/tools.ts';
 
 /** The record and the node for which an attempt is made. */
 type Sender = Pick<Attempt, 'record' | 'node'>;

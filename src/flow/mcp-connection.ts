@@ -4,7 +4,7 @@ import type { Connection } from '../core/connection.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
-import type { LocalServer, RemoteServer } from '../core/tools/tools.ts';
+import type { LocalServer, RemoteServer } from '../core/tools.ts';
 import { checkedBy, type Place } from './problems/issues.ts';
 import { mcpConnectionSchema } from './schema.ts';
 import type { At } from './source.ts';

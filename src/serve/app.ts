@@ -8,13 +8,13 @@ import Fastify, {
 } from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import { shortName } from '../core/text/suggest.ts';
-import { withoutKeys } from '../io/server/key-value.ts';
 import { cutIdleBodies, idleMs, refuseBrokenRequest, refuseExpectation } from './http/broken-request.ts';
 import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
 import { Problem } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
+import { withoutKeys } from './store/key-value.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

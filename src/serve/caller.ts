@@ -1,6 +1,6 @@
-import type { ApiKey, Scope } from '../io/server/api-key.ts';
 import { seesFlow, seesRun } from './keys/access.ts';
 import { Problem } from './problem.ts';
+import type { ApiKey, Scope } from './store/api-key.ts';
 
 /** The parts of an accepted API key that decide what its requests may do. */
 export type LetInKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'flows' | 'quota'>;

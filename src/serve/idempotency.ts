@@ -1,6 +1,6 @@
 import { orUndefined } from '../core/value/value.ts';
-import type { ServerDatabase } from '../io/server/database.ts';
 import { Problem } from './problem.ts';
+import type { ServerDatabase } from './store/database.ts';
 
 /** A request that the client has named with an Idempotency-Key, so that it can be repeated safely. */
 export interface NamedRequest {

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Fields } from '../core/record.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
-import { recordOf } from '../io/records/readers/json/json-record.ts';
-import { longNameError } from '../io/records/readers/record-reader.ts';
+import { recordOf } from '../records/json/json-record.ts';
+import { longNameError } from '../records/record-reader.ts';
 import { Problem } from './problem.ts';
 
 /** The JSON text of each parsed body, in which the order of the fields can be looked up. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathWithoutKeys } from '../io/server/key-value.ts';
 import type { AppOptions } from './app.ts';
+import { pathWithoutKeys } from './store/key-value.ts';
 
 /** Logs requests, without API keys, bodies, fields or queries. */
 export interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {

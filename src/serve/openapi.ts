@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
 import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fastify';
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
-import type { ServedFlow } from '../app/flow/flow-folder.ts';
-import { version } from '../app/version.ts';
+import { version } from '../core/version.ts';
+import type { ServedFlow } from '../run/flow-folder.ts';
 import { addRoutes } from './app.ts';
 import { openVariables } from './flows/flow-json.ts';
 import type { Audience } from './routes/audience.ts';

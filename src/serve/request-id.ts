@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { holdsKey } from '../io/server/key-value.ts';
+import { holdsKey } from './store/key-value.ts';
 
 const idBytes = 12;
 

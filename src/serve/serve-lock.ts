@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
-import { makeFolder } from '../io/files/folder.ts';
-import { takeLock } from '../io/files/lock.ts';
-import { namingErrors } from '../io/files/naming-errors.ts';
-import { refuseLink } from '../io/files/state-file.ts';
-import { type RunningServer, runningServer, serverLockPath } from '../io/server/running-server.ts';
+import { makeFolder } from '../files/folder.ts';
+import { takeLock } from '../files/lock.ts';
+import { namingErrors } from '../files/naming-errors.ts';
+import { refuseLink } from '../files/state-file.ts';
+import { type RunningServer, runningServer, serverLockPath } from './store/running-server.ts';
 
 /** The right to be the only server that uses a home folder. */
 export interface ServeLock {

@@ -1,5 +1,5 @@
-import type { RunWorkersOptions } from '../app/workers/run-workers.ts';
-import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
+import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import type { RunWorkersOptions } from '../workers/run-workers.ts';
 import type { ListeningOptions } from './listening.ts';
 
 /** The settings of a server, as passed to `automate serve`. */

@@ -1,22 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
-import { limitServerHeap } from '../app/heap-limit.ts';
-import { refuseNoFolder } from '../app/input/files-folder.ts';
-import type { Messages } from '../app/messages.ts';
-import type { Metrics } from '../app/metrics/metrics.ts';
-import { openRunWorkers, type RunWorkers } from '../app/workers/run-workers.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/shell-word.ts';
-import { homeFolder } from '../io/files/home.ts';
-import { systemReason } from '../io/files/naming-errors.ts';
-import { shownPath, statOf } from '../io/files/stat.ts';
-import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
-import { ServerDatabase } from '../io/server/database.ts';
-import { Links } from '../io/server/links.ts';
-import { startBrowser } from '../io/start-browser.ts';
+import type { Messages } from '../credentials/messages.ts';
+import { homeFolder } from '../files/home.ts';
+import { systemReason } from '../files/naming-errors.ts';
+import { shownPath, statOf } from '../files/stat.ts';
+import { startBrowser } from '../http/auth/start-browser.ts';
+import { refuseNoFolder } from '../records/inputs/files-folder.ts';
+import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
+import { limitServerHeap } from '../run/heap-limit.ts';
+import type { Metrics } from '../run/metrics.ts';
+import { openRunWorkers, type RunWorkers } from '../workers/run-workers.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
@@ -32,7 +30,9 @@ import { payerOf } from './runs/stored-run.ts';
 import { type ServeLock, takeServeLock } from './serve-lock.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { Server } from './server.ts';
-import { Sessions } from './session/sessions.ts';
+import { Sessions } from './sessions.ts';
+import { ServerDatabase } from './store/database.ts';
+import { Links } from './store/links.ts';
 
 /** Interval in ms at which the server reads changed API keys and writes usage counts if they are due. */
 const tickMs = 500;
@@ -58,7 +58,7 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
 }
 
 async function openMetrics(address: MetricsAddress): Promise<Metrics> {
-  const { Metrics } = await import('../app/metrics/metrics.ts');
+  const { Metrics } = await import('../run/metrics.ts');
   return Metrics.open(address);
 }
 

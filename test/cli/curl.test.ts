@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { curlRequest } from '../../src/cli/flow/curl.ts';
 import { ExactNumber } from '../../src/core/value/value.ts';
-import { starterFlow } from '../../src/flow/starter/starter.ts';
+import { starterFlow } from '../../src/starter/starter.ts';
 
 describe('parsing a curl command line', () => {
   test.each([

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readTestFile } from '../../src/flow/test-file/test-file.ts';
-import { parseXml } from '../../src/io/documents/xml.ts';
+import { readTestFile } from '../../src/flow-tests/test-file.ts';
+import { parseXml } from '../../src/http/documents/xml.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 
 const flow = `nodes:

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { exitCodes, signalExitCode } from '../../src/app/exit-codes.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { addOptions } from '../../src/cli/connections/connection-options.ts';
 import type { CommandSpec } from '../../src/cli/options.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { allAuthNames } from '../../src/core/auth/auth.ts';
+import { exitCodes, signalExitCode } from '../../src/run/exit-codes.ts';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 

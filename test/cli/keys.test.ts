@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
-import { AuditStore } from '../../src/io/server/audit.ts';
-import { ServerDatabase } from '../../src/io/server/database.ts';
-import { isKeyValue } from '../../src/io/server/key-value.ts';
-import { UsageStore } from '../../src/io/server/usage.ts';
+import { AuditStore } from '../../src/serve/store/audit.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
+import { isKeyValue } from '../../src/serve/store/key-value.ts';
+import { UsageStore } from '../../src/serve/store/usage.ts';
 import { readAllFiles, readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { keyStore, settings } from '../helpers/server-keys.ts';
 import { shell } from '../helpers/shell.ts';

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { nodeText } from '../../src/app/connections/tool-node.ts';
+import { nodeText } from '../../src/connections/tool-node.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
@@ -430,7 +430,7 @@ test('the modules for MCP are loaded only by commands that need them', async () 
   const ofMcp = /^src\/io\/mcp\/|@modelcontextprotocol/;
   for (const args of [['--version'], ['run', 'flow.yaml', '--in', 'rows.csv'], ['connections', 'list'], ['validate', 'flow.yaml']]) {
     const modules = await modulesRun(place, args);
-    expect(modules).toContain('src/app/exit-codes.ts');
+    expect(modules).toContain('src/run/exit-codes.ts');
     expect(modules.filter((name) => ofMcp.test(name))).toEqual([]);
   }
   await place.write(

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { Pauses, pauseText } from '../../src/app/progress/pauses.ts';
-import { countItems, shareDone } from '../../src/app/progress/reading.ts';
 import { type ProgressFacts, ProgressLine } from '../../src/cli/show/run/progress.ts';
 import type { Item } from '../../src/core/item.ts';
+import { Pauses, pauseText } from '../../src/report/pauses.ts';
+import { countItems, shareDone } from '../../src/report/reading.ts';
 
 describe('the finished share', () => {
   const reading = { records: 500, bytesBefore: 0, isComplete: false };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Pauses } from '../../src/app/progress/pauses.ts';
-import { RecordRates } from '../../src/app/progress/record-rates.ts';
-import { ResponseTimes } from '../../src/app/progress/response-times.ts';
-import { Statuses } from '../../src/app/progress/statuses.ts';
 import { Failure } from '../../src/core/failure.ts';
+import { Pauses } from '../../src/report/pauses.ts';
+import { RecordRates } from '../../src/report/record-rates.ts';
+import { ResponseTimes } from '../../src/report/response-times.ts';
+import { Statuses } from '../../src/report/statuses.ts';
 
 /** Creates record rates with a clock that the test controls. */
 function ratesAt() {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { link, mkdir, open, readFile, symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { FilesFolder, openPath } from '../../src/io/transfers/files-folder.ts';
+import { FilesFolder, openPath } from '../../src/http/transfers/files-folder.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { csvRun } from '../helpers/served-runs.ts';

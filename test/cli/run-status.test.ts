@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { openCount } from '../../src/app/metrics/run-status.ts';
-import { addToTally, createTally } from '../../src/app/progress/tally.ts';
-import type { OpenRun } from '../../src/app/run-request.ts';
+import { openCount } from '../../src/report/metrics/run-status.ts';
+import { addToTally, createTally } from '../../src/report/tally.ts';
+import type { OpenRun } from '../../src/run/run-request.ts';
 
 test('records that a filter has dropped are not reported as unfinished', () => {
   const tally = createTally();

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { selectRecords } from '../../src/app/input/selected-records.ts';
 import type { Item } from '../../src/core/item.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import { untouched } from '../../src/io/output/output.ts';
-import type { Source } from '../../src/io/records/readers/source.ts';
+import { untouched } from '../../src/output/output.ts';
+import { selectRecords } from '../../src/output/selected-records.ts';
+import type { Source } from '../../src/records/source.ts';
 
 const csv = { kind: 'csv', gzip: false } as const;
 

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { openInput } from '../../src/app/input/input.ts';
 import type { Item } from '../../src/core/item.ts';
-import type { Source } from '../../src/io/records/readers/source.ts';
+import { openInput } from '../../src/records/inputs/input.ts';
+import type { Source } from '../../src/records/source.ts';
 import { workplace } from '../helpers/cli.ts';
 
 const flow = 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n';

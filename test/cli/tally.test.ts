@@ -1,9 +1,9 @@
 import { Chalk } from 'chalk';
 import { describe, expect, test } from 'vitest';
-import { addToTally, createTally, type Tally } from '../../src/app/progress/tally.ts';
-import { summaryJson } from '../../src/app/report/summary.ts';
 import { summaryText } from '../../src/cli/show/run/summary.ts';
 import type { Event } from '../../src/core/event.ts';
+import { summaryJson } from '../../src/report/summary.ts';
+import { addToTally, createTally, type Tally } from '../../src/report/tally.ts';
 
 const facts = {
   ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedAfter: 0, outputRecords: 0 },

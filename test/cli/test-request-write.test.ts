@@ -1,9 +1,9 @@
 import { chmod, stat, symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { allPaths, withPaths } from '../../src/app/preview/map-choice.ts';
-import { structureOf } from '../../src/app/preview/structure.ts';
 import { compileMapping } from '../../src/core/answer/mapping.ts';
 import type { Value } from '../../src/core/value/value.ts';
+import { allPaths, withPaths } from '../../src/preview/map-choice.ts';
+import { structureOf } from '../../src/preview/structure.ts';
 import { toggled } from '../../src/ui/page/test-request/path-map.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';

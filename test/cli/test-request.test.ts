@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { structureOf } from '../../src/app/preview/structure.ts';
 import { compileMapping } from '../../src/core/answer/mapping.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import type { Value } from '../../src/core/value/value.ts';
+import { structureOf } from '../../src/preview/structure.ts';
 import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, type SeenRequest } from '../helpers/http-server.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { earlyWarnings } from '../../src/app/progress/early-warnings.ts';
-import { ResponseTimes } from '../../src/app/progress/response-times.ts';
-import { createTally } from '../../src/app/progress/tally.ts';
 import { responseTimeLines } from '../../src/cli/show/run/summary.ts';
+import { earlyWarnings } from '../../src/report/early-warnings.ts';
+import { ResponseTimes } from '../../src/report/response-times.ts';
+import { createTally } from '../../src/report/tally.ts';
 import { workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer, json } from '../helpers/http-server.ts';
 import { shell } from '../helpers/shell.ts';

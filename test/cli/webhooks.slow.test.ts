@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AuditStore } from '../../src/io/server/audit.ts';
-import { ServerDatabase } from '../../src/io/server/database.ts';
+import { AuditStore } from '../../src/serve/store/audit.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 

@@ -1,12 +1,12 @@
 // Runs the tool's MCP client in the official conformance suite, which passes the server's URL as the last argument.
 
 import type { Auth, Login } from '../../src/core/auth/auth.ts';
-import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools/tools.ts';
+import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools.ts';
 import type { JsonObject, Value } from '../../src/core/value/value.ts';
-import { openBrowser } from '../../src/io/auth/browser.ts';
-import { createClock } from '../../src/io/clock/clock.ts';
-import { createTransport } from '../../src/io/http/transport.ts';
-import { createTools } from '../../src/io/mcp/tools.ts';
+import { createClock } from '../../src/files/clock.ts';
+import { openBrowser } from '../../src/http/auth/browser.ts';
+import { createTransport } from '../../src/http/transport.ts';
+import { createTools } from '../../src/mcp/tools.ts';
 
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
 const given = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}') as {

@@ -3,8 +3,8 @@ import { type DescribedOption, describedOptions } from '../../src/cli/flow/descr
 import { authTypes, loginTypes } from '../../src/core/auth/auth-types.ts';
 import { toJsonSchema } from '../../src/flow/json-schema.ts';
 import { commonOptions, connectionSchema, flowSchema, mcpConnectionSchema } from '../../src/flow/schema.ts';
-import { answerSchema, testFileSchema, testSchema } from '../../src/flow/test-file/test-schema.ts';
-import { nodeTypes } from '../../src/nodes/index.ts';
+import { answerSchema, testFileSchema, testSchema } from '../../src/flow-tests/test-schema.ts';
+import { nodeTypes } from '../../src/run/node-types.ts';
 
 const intro = `<!-- Generated from the tables in src; after a change there: npm test -- test/docs -u -->
 # Flow reference

@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readTestFile } from '../../src/flow/test-file/test-file.ts';
+import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import { workplace } from '../helpers/cli.ts';
 import { blocksOf, type Page, proseOf, readPages, root } from './pages.ts';
 

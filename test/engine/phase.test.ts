@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Phase, StopReason } from '../../src/core/workers/closing.ts';
+import type { Phase, StopReason } from '../../src/engine/passage/closing.ts';
 import { type CallStage, RunPhase, Wakeup } from '../../src/engine/phase.ts';
 
 const reason = (more: Partial<StopReason> = {}): StopReason => ({ ending: 'interrupted', message: 'received SIGINT', ...more });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import type { ToolAnswer, Tools } from '../../src/core/tools/tools.ts';
+import type { ToolAnswer, Tools } from '../../src/core/tools.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { numberedRecords } from '../helpers/flows.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
-import type { StopReason } from '../../src/core/workers/closing.ts';
-import type { Unit, UnitListener, Units } from '../../src/core/workers/workers.ts';
+import type { StopReason } from '../../src/engine/passage/closing.ts';
 import { UnitPassage } from '../../src/engine/passage/unit-passage.ts';
+import type { Unit, UnitListener, Units } from '../../src/engine/passage/workers.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 

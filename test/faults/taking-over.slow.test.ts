@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 import { beforeEach, expect, test } from 'vitest';
-import { takeLock, waitForLock } from '../../src/io/files/lock.ts';
-import { ownerText } from '../../src/io/files/owner.ts';
+import { takeLock, waitForLock } from '../../src/files/lock.ts';
+import { ownerText } from '../../src/files/owner.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { canTrace } from '../helpers/shell.ts';
 
@@ -89,7 +89,7 @@ process.exit();
 `;
 
 async function contenders(): Promise<(how: 'release' | 'die', times: number, longestMs: number) => Promise<string>> {
-  const source = fileURLToPath(new URL('../../src/io/files/lock.ts', import.meta.url));
+  const source = fileURLToPath(new URL('../../src/files/lock.ts', import.meta.url));
   buildSync({ entryPoints: [source], bundle: true, platform: 'node', format: 'esm', outfile: place.path('lock.mjs') });
   await place.write('contender.mjs', contender);
   return async (how, times, longestMs) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ToolAnswer, Tools } from '../../src/core/tools/tools.ts';
+import type { ToolAnswer, Tools } from '../../src/core/tools.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 import { inTurn, origin, paging } from '../helpers/paging.ts';

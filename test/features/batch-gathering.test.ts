@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../src/core/item.ts';
+import { RunSpending } from '../../src/credits/spending.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { RunSpending } from '../../src/io/ledger/spending.ts';
-import { nodeTypes } from '../../src/nodes/index.ts';
+import { nodeTypes } from '../../src/run/node-types.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';

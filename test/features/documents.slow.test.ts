@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { DocumentError } from '../../src/core/answer/document.ts';
 import { readBody } from '../../src/core/answer/response.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { createDocuments } from '../../src/io/documents/documents.ts';
+import { createDocuments } from '../../src/http/documents/documents.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 

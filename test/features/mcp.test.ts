@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { attemptText } from '../../src/cli/show/run/attempts.ts';
 import { Failure } from '../../src/core/failure.ts';
-import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools/tools.ts';
+import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/nodes/index.ts';
+import { nodeTypes } from '../../src/run/node-types.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { compileFlow } from '../../src/app/flow/flow-file.ts';
-import { checkTest } from '../../src/app/flow-test/check-test.ts';
-import { readTestFile } from '../../src/flow/test-file/test-file.ts';
+import { checkTest } from '../../src/flow-tests/check-test.ts';
+import { readTestFile } from '../../src/flow-tests/test-file.ts';
+import { compileFlow } from '../../src/run/flow-file.ts';
 
 const users = `
 nodes:

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { AskedRequest } from '../../src/app/flow-test/given-answers.ts';
-import { recordedAnswer } from '../../src/app/flow-test/recorded-answer.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { HttpRequest } from '../../src/core/ports.ts';
-import type { ToolCall } from '../../src/core/tools/tools.ts';
+import type { ToolCall } from '../../src/core/tools.ts';
+import type { AskedRequest } from '../../src/flow-tests/given-answers.ts';
+import { recordedAnswer } from '../../src/flow-tests/recorded-answer.ts';
 import { type FakeAnswer, toResponse } from '../helpers/fake-answer.ts';
 
 const http: AskedRequest = { names: [], headers: {}, unsigned: {} as HttpRequest };

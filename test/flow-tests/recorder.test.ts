@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Recorder } from '../../src/app/flow-test/recorder.ts';
 import type { HttpRequest, Ports } from '../../src/core/ports.ts';
+import { Recorder } from '../../src/flow-tests/recorder.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 
 const request = { method: 'GET', origin: 'https://a.example', path: '/1' } as HttpRequest;

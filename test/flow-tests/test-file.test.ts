@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { isAsExpected } from '../../src/app/flow-test/expectation.ts';
 import { FlowError } from '../../src/core/failure.ts';
-import { readTestFile } from '../../src/flow/test-file/test-file.ts';
-import { testJsonSchema } from '../../src/flow/test-file/test-json-schema.ts';
+import { isAsExpected } from '../../src/flow-tests/expectation.ts';
+import { readTestFile } from '../../src/flow-tests/test-file.ts';
+import { testJsonSchema } from '../../src/flow-tests/test-json-schema.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 
 const schema = testJsonSchema() as unknown as Schema;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { isAsExpected } from '../../src/app/flow-test/expectation.ts';
 import type { Value } from '../../src/core/value/value.ts';
-import { readTestFile } from '../../src/flow/test-file/test-file.ts';
-import type { FlowTest, TestAnswer } from '../../src/flow/test-file/test-schema.ts';
-import { withTest } from '../../src/flow/test-file/written-test.ts';
+import { isAsExpected } from '../../src/flow-tests/expectation.ts';
+import { readTestFile } from '../../src/flow-tests/test-file.ts';
+import type { FlowTest, TestAnswer } from '../../src/flow-tests/test-schema.ts';
+import { withTest } from '../../src/flow-tests/written-test.ts';
 
 const added = { name: 'added', record: { id: '17', text: 'one\n  two\n' }, answers: [], rows: [{ a: 1 }] };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { FieldUses } from '../../src/app/update/field-uses.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/nodes/index.ts';
+import { FieldUses } from '../../src/output/update/field-uses.ts';
+import { nodeTypes } from '../../src/run/node-types.ts';
 
 const http = '{ type: http, url: "https://a.example/{{id}}", map: { name: name }';
 

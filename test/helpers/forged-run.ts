@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { onTestFinished } from 'vitest';
-import { openRedis } from '../../src/io/queue/connection.ts';
-import { queueKeys } from '../../src/io/queue/queue-keys.ts';
-import { QueueUnits } from '../../src/io/queue/queue-units.ts';
-import { parseQueueUrl } from '../../src/io/queue/queue-url.ts';
-import { createSeal } from '../../src/io/queue/seal.ts';
-import { openUnitQueue } from '../../src/io/queue/unit-jobs.ts';
+import { openRedis } from '../../src/workers/queue/connection.ts';
+import { queueKeys } from '../../src/workers/queue/queue-keys.ts';
+import { QueueUnits } from '../../src/workers/queue/queue-units.ts';
+import { parseQueueUrl } from '../../src/workers/queue/queue-url.ts';
+import { createSeal } from '../../src/workers/queue/seal.ts';
+import { openUnitQueue } from '../../src/workers/queue/unit-jobs.ts';
 import { queueKey } from './cli.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { type Book, openBook } from '../../src/io/ledger/book.ts';
-import type { Price } from '../../src/io/ledger/run-ledger.ts';
-import { RunLedger, type RunLedgerOptions } from '../../src/io/ledger/run-ledger.ts';
+import { type Book, openBook } from '../../src/credits/book.ts';
+import type { Price } from '../../src/credits/run-ledger.ts';
+import { RunLedger, type RunLedgerOptions } from '../../src/credits/run-ledger.ts';
 
 /** A time in the last minute of a month, and the start of the next month. */
 export const november = Date.UTC(2026, 10, 30, 23, 59);

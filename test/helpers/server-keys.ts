@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { KeySettings } from '../../src/io/server/api-key.ts';
-import { ServerDatabase } from '../../src/io/server/database.ts';
-import { KeyStore } from '../../src/io/server/keys.ts';
+import type { KeySettings } from '../../src/serve/store/api-key.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
+import { KeyStore } from '../../src/serve/store/keys.ts';
 
 /** A fixed time of the wall clock. */
 export const noon = Date.UTC(2026, 10, 24, 12);

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import type { KeySettings } from '../../src/io/server/api-key.ts';
-import { ServerDatabase } from '../../src/io/server/database.ts';
-import { KeyStore } from '../../src/io/server/keys.ts';
+import type { KeySettings } from '../../src/serve/store/api-key.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
+import { KeyStore } from '../../src/serve/store/keys.ts';
 import { type Finished, type Workplace, workplace } from './cli.ts';
 import type { StartedHere } from './in-process.ts';
 import { settings } from './server-keys.ts';

@@ -2,14 +2,14 @@ import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Links } from '../../src/io/server/links.ts';
 import { createApp } from '../../src/serve/app.ts';
 import { openServerKeys } from '../../src/serve/keys/server-keys.ts';
 import { Hosts } from '../../src/serve/listening.ts';
 import { ServedTools } from '../../src/serve/mcp/served-tools.ts';
 import { addAllRoutes } from '../../src/serve/routes/all-routes.ts';
 import { Server } from '../../src/serve/server.ts';
-import { Sessions } from '../../src/serve/session/sessions.ts';
+import { Sessions } from '../../src/serve/sessions.ts';
+import { Links } from '../../src/serve/store/links.ts';
 import { serverDatabase, serverHome, settings } from '../helpers/server-keys.ts';
 
 /** The routes that need neither a key nor a session. */

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { FlowFolder } from '../../src/app/flow/flow-folder.ts';
+import { FlowFolder } from '../../src/run/flow-folder.ts';
 
 const text = 'nodes: [{ type: set, fields: { b: "1" } }]';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ServerDatabase } from '../../src/io/server/database.ts';
 import { Idempotency, type NamedRequest } from '../../src/serve/idempotency.ts';
+import type { ServerDatabase } from '../../src/serve/store/database.ts';
 import { serverDatabase, setClock } from '../helpers/server-keys.ts';
 
 const run: NamedRequest = { key: 'key_1', name: 'k1', flow: 'ask', kind: 'run' };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { ServerDatabase } from '../../src/io/server/database.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { newKeyValue } from '../../src/io/server/key-value.ts';
+import { newKeyValue } from '../../src/serve/store/key-value.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';

@@ -89,8 +89,8 @@ describe('a call to the server over MCP', () => {
     expect(usage).toMatchObject({ records: 1, credits: 1, remaining: 0 });
     await client.close();
     await server.end();
-    const { ServerDatabase } = await import('../../src/io/server/database.ts');
-    const { AuditStore } = await import('../../src/io/server/audit.ts');
+    const { ServerDatabase } = await import('../../src/serve/store/database.ts');
+    const { AuditStore } = await import('../../src/serve/store/audit.ts');
     const database = new ServerDatabase(server.place.path('.automate'));
     onTestFinished(() => database.close());
     const entries = new AuditStore(database, Date.now).read({ limit: 10 }).filter(({ what }) => what === 'flow.call');

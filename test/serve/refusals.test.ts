@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { CodedMessage } from '../../src/core/error-code.ts';
 import { AutomateError, invalidOption } from '../../src/core/failure.ts';
 import { ExactNumber } from '../../src/core/value/value.ts';
-import { inputError } from '../../src/io/records/readers/record-reader.ts';
+import { inputError } from '../../src/records/record-reader.ts';
 import { createApp } from '../../src/serve/app.ts';
 import { messageForClient } from '../../src/serve/http/advice.ts';
 import { problemOfError } from '../../src/serve/http/problem-of-error.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { newSecret } from '../../src/io/server/webhook-sender.ts';
+import { newSecret } from '../../src/serve/store/webhook-sender.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer } from '../helpers/http-server.ts';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ServerDatabase } from '../../src/io/server/database.ts';
-import { newSecret, type Receipt, signatureOf } from '../../src/io/server/webhook-sender.ts';
-import { WebhookStore } from '../../src/io/server/webhooks.ts';
 import type { ServedRun } from '../../src/serve/runs/served-run.ts';
+import { ServerDatabase } from '../../src/serve/store/database.ts';
+import { newSecret, type Receipt, signatureOf } from '../../src/serve/store/webhook-sender.ts';
+import { WebhookStore } from '../../src/serve/store/webhooks.ts';
 import { Deliveries } from '../../src/serve/webhooks/deliveries.ts';
 
 describe('the deliveries of a webhook', () => {

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { RunView } from '../../src/app/report/run-view.ts';
-import type { reportHtml } from '../../src/ui/report/report.tsx';
+import type { RunView } from '../../src/report/run-view.ts';
+import type { reportHtml } from '../../src/ui/report.tsx';
 import { axeProblems, hasBrowser, openPage, schemes, unlessBrowser, widths } from '../helpers/browser.ts';
 import { emptyView, fullView } from './run-views.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RunView } from '../../src/app/report/run-view.ts';
-import { reportHtml } from '../../src/ui/report/report.tsx';
+import type { RunView } from '../../src/report/run-view.ts';
+import { reportHtml } from '../../src/ui/report.tsx';
 import { emptyView, fullView } from './run-views.ts';
 
 /** Returns the text of a report, without markup and styles. */

@@ -1,4 +1,4 @@
-import type { RunView } from '../../src/app/report/run-view.ts';
+import type { RunView } from '../../src/report/run-view.ts';
 
 const buckets = Array.from({ length: 33 }, (_, index) => {
   const isPaused = index % 9 > 6;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkedManifest, type Manifest } from '../../src/app/workers/manifest.ts';
-import { queueNeed } from '../../src/app/workers/worker-needs.ts';
-import { prepareRun } from '../../src/app/workers/worker-run.ts';
+import { checkedManifest, type Manifest } from '../../src/workers/manifest.ts';
+import { queueNeed } from '../../src/workers/worker-needs.ts';
+import { prepareRun } from '../../src/workers/worker-run.ts';
 import { forgedManifest, hostileFlows } from '../helpers/forged-run.ts';
 
 const run = '3f0c7d6e-1111-4222-8333-444455556666';

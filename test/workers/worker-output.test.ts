@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { WorkerOutput } from '../../src/app/workers/worker-output.ts';
 import type { Fields } from '../../src/core/record.ts';
-import { SpillFiles } from '../../src/io/output/spill.ts';
-import type { RecordWriter } from '../../src/io/records/writers/record-writer.ts';
-import { createWriter } from '../../src/io/records/writers/writer.ts';
-import { createRedactor } from '../../src/io/secrets/redact.ts';
-import { type Results, RunReports } from '../../src/io/workers/run-reports.ts';
-import type { UnitItem } from '../../src/io/workers/wire-form.ts';
+import { createRedactor } from '../../src/credentials/masking/redact.ts';
+import { SpillFiles } from '../../src/output/spill.ts';
+import type { RecordWriter } from '../../src/records/record-writer.ts';
+import { createWriter } from '../../src/records/writer.ts';
+import { type Results, RunReports } from '../../src/workers/processes/run-reports.ts';
+import type { UnitItem } from '../../src/workers/processes/wire-form.ts';
+import { WorkerOutput } from '../../src/workers/worker-output.ts';
 
 const item = (index: number): UnitItem => ({ number: index + 1, fields: new Map(), end: { offset: 0, line: 0 }, unit: 1, index });
 

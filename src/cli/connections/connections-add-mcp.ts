@@ -1,11 +1,11 @@
-import { saveConnection } from '../../app/connections/saved-connections.ts';
-import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
-import type { Asker } from '../../app/messages.ts';
+import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
-import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
+import type { McpConnection, ToolServer } from '../../core/tools.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { readConnections } from '../../io/connections.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { saveConnection } from '../../run/saved-connections.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';

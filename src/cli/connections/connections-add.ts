@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import { saveConnection } from '../../app/connections/saved-connections.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
-import type { Asker } from '../../app/messages.ts';
 import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { saveConnection } from '../../run/saved-connections.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,10 +1,10 @@
-import type { Asker } from '../../app/messages.ts';
 import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/saved-connection.ts';
 import type { AddOptions } from './connection-options.ts';
 

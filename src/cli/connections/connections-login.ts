@@ -1,14 +1,14 @@
-import { logInToApi, loginAuthOf } from '../../app/connections/http-login.ts';
-import { findSaved, loadConnection } from '../../app/connections/saved-connections.ts';
-import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
-import { loadFlow } from '../../app/flow/flow-file.ts';
+import { logInToApi, loginAuthOf } from '../../connections/http-login.ts';
+import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import { isRemote, type McpConnection } from '../../core/tools/tools.ts';
-import { openBrowser } from '../../io/auth/browser.ts';
+import { isRemote, type McpConnection } from '../../core/tools.ts';
+import { openBrowser } from '../../http/auth/browser.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { loadFlow } from '../../run/flow-file.ts';
+import { findSaved, loadConnection } from '../../run/saved-connections.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,10 +1,10 @@
-import { connectionExists } from '../../app/connections/saved-connections.ts';
-import type { Asker } from '../../app/messages.ts';
-import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
-import { readConnections } from '../../io/connections.ts';
-import { variableWith } from '../../io/credentials/environment.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { variableWith } from '../../credentials/environment.ts';
+import type { Asker } from '../../credentials/messages.ts';
+import { connectionExists } from '../../run/saved-connections.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,12 +1,12 @@
-import { testConnection } from '../../app/connections/connection-test.ts';
-import { findSaved, loadConnection } from '../../app/connections/saved-connections.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
+import { testConnection } from '../../connections/connection-test.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { durationText } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
-import type { McpConnection } from '../../core/tools/tools.ts';
+import type { McpConnection } from '../../core/tools.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { findSaved, loadConnection } from '../../run/saved-connections.ts';
 import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 

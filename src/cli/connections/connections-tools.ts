@@ -1,12 +1,12 @@
-import { findSaved, loadConnection } from '../../app/connections/saved-connections.ts';
-import { nodeText } from '../../app/connections/tool-node.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
+import { nodeText } from '../../connections/tool-node.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
 import { didYouMean, listedNames } from '../../core/text/suggest.ts';
-import type { Tool } from '../../core/tools/tools.ts';
+import type { Tool } from '../../core/tools.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { findSaved, loadConnection } from '../../run/saved-connections.ts';
 import { serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,8 +1,8 @@
-import { removeConnection } from '../../app/connections/remove-connection.ts';
-import { findSaved } from '../../app/connections/saved-connections.ts';
-import { exitCodes } from '../../app/exit-codes.ts';
+import { removeConnection } from '../../connections/remove-connection.ts';
+import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
 import { connectionText } from '../../flow/saved-connection.ts';
-import { readConnections, type SavedConnections } from '../../io/connections.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { findSaved } from '../../run/saved-connections.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

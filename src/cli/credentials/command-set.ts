@@ -1,10 +1,10 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { openCredentials } from '../../app/ports/credential-store.ts';
 import { durationText } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { holdsToken, isRandomText } from '../../core/template/token-text.ts';
+import { commandWords } from '../../credentials/command-run.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
 import { isSecretVariable } from '../../flow/secrets/secrets.ts';
-import { commandWords } from '../../io/credentials/command-run.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { envWords } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';

@@ -3,7 +3,7 @@ import { durationMs } from '../../core/duration.ts';
 import { listArgument } from '../arguments.ts';
 import { type Declared, parsedOption, textOption, type ValuesOf } from '../options.ts';
 
-const backendChoices = async () => (await import('../../io/credentials/backend.ts')).backendNames;
+const backendChoices = async () => (await import('../../credentials/backend.ts')).backendNames;
 
 /**
  * Parses the time after which a command that prints a secret is run again. Returns it in ms. Throws for a number without a unit, which

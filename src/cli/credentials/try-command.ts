@@ -1,7 +1,7 @@
-import { secretOfCommand } from '../../app/flow/flow-secrets.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { StoredCommand } from '../../io/credentials/secret.ts';
+import { secretOfCommand } from '../../credentials/flow-secrets.ts';
+import type { StoredCommand } from '../../credentials/secret.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Runs the command that prints a credential's secret. Resolves to the time it took, or to the problem. */

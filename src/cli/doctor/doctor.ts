@@ -1,4 +1,4 @@
-import { exitCodes } from '../../app/exit-codes.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';

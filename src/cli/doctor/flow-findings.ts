@@ -1,11 +1,11 @@
-import { loadFlow } from '../../app/flow/flow-file.ts';
-import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import type { StoredCommand } from '../../io/credentials/secret.ts';
+import { loadSecrets } from '../../credentials/flow-secrets.ts';
+import type { StoredCommand } from '../../credentials/secret.ts';
+import { loadFlow } from '../../run/flow-file.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { tryCommand } from '../credentials/try-command.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,7 +1,7 @@
 import { shellWord } from '../../core/text/shell-word.ts';
-import { freeBytes, placeAt } from '../../io/doctor/places.ts';
-import { homeFolder } from '../../io/files/home.ts';
+import { homeFolder } from '../../files/home.ts';
 import { type Finding, okFinding, problemFinding, warningFinding } from './finding.ts';
+import { freeBytes, placeAt } from './places.ts';
 
 const leastNode = [20, 18] as const;
 

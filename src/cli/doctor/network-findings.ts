@@ -1,11 +1,11 @@
 import type { SecureContext } from 'node:tls';
 import { Failure } from '../../core/failure.ts';
-import { type Reached, reach } from '../../io/doctor/reach.ts';
-import { authorities } from '../../io/http/authorities.ts';
-import { proxyFinder } from '../../io/http/proxy.ts';
+import { authorities } from '../../http/authorities.ts';
+import { proxyFinder } from '../../http/proxy.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
+import { type Reached, reach } from './reach.ts';
 
 /** Checks the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to them. */
 export async function proxyFindings(): Promise<Finding[]> {

@@ -1,7 +1,7 @@
-import { openCredentials } from '../../app/ports/credential-store.ts';
 import { counted } from '../../core/text/number.ts';
-import { isInBackend } from '../../io/credentials/secret.ts';
-import { statOf } from '../../io/files/stat.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { isInBackend } from '../../credentials/secret.ts';
+import { statOf } from '../../files/stat.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';

@@ -1,5 +1,5 @@
 import { percentDecoded } from '../../core/template/query.ts';
-import { unusableRequest, type WrittenRequest } from '../../flow/starter/written-node.ts';
+import { unusableRequest, type WrittenRequest } from '../../starter/written-node.ts';
 
 /** An option of a curl command, and its value. */
 export interface Given {

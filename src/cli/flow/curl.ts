@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { percentDecoded } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import { wordsOf } from '../../core/text/words.ts';
-import { unusableRequest, type WrittenRequest } from '../../flow/starter/written-node.ts';
+import { unusableRequest, type WrittenRequest } from '../../starter/written-node.ts';
 import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';
 
 /** The request that a curl command line sends, and notes on options that a flow cannot express. */

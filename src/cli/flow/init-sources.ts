@@ -1,11 +1,11 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
-import type { ValuePath } from '../../flow/starter/example-marks.ts';
-import type { AnswerExample } from '../../flow/starter/openapi/answer-example.ts';
-import type { Example } from '../../flow/starter/starter-references.ts';
-import type { NeededCredential } from '../../flow/starter/starter-secrets.ts';
-import type { WrittenRequest } from '../../flow/starter/written-node.ts';
+import type { ValuePath } from '../../starter/example-marks.ts';
+import type { AnswerExample } from '../../starter/openapi/answer-example.ts';
+import type { Example } from '../../starter/starter-references.ts';
+import type { NeededCredential } from '../../starter/starter-secrets.ts';
+import type { WrittenRequest } from '../../starter/written-node.ts';
 import { curlRequest } from './curl.ts';
 import type { InitOptions } from './flow-options.ts';
 

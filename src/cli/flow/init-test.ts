@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { recordTest } from '../../app/flow-test/record-test.ts';
-import { testFileOf } from '../../app/flow-test/test-file-of.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { referable } from '../../core/template/template.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import type { Value } from '../../core/value/value.ts';
-import type { AnswerExample } from '../../flow/starter/openapi/answer-example.ts';
-import { withTest } from '../../flow/test-file/written-test.ts';
-import { namingErrors } from '../../io/files/naming-errors.ts';
-import { statOf } from '../../io/files/stat.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { statOf } from '../../files/stat.ts';
+import { recordTest } from '../../flow-tests/record-test.ts';
+import { withTest } from '../../flow-tests/written-test.ts';
+import { testFileOf } from '../../run/test-file-of.ts';
+import type { AnswerExample } from '../../starter/openapi/answer-example.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** A flow that was just written, and an example of the server's response. */

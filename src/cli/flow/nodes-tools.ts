@@ -1,11 +1,11 @@
-import { loadConnection } from '../../app/connections/saved-connections.ts';
-import { summaryOf } from '../../app/connections/tool-node.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
+import { summaryOf } from '../../connections/tool-node.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
-import { readConnections } from '../../io/connections.ts';
-import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import { type CachedServer, cachedServer } from '../../mcp/tool-cache.ts';
+import { loadConnection } from '../../run/saved-connections.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

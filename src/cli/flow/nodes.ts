@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { NodeType } from '../../core/node.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../../core/value/value.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { statOf } from '../../files/stat.ts';
 import { flowJsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
 import { nodeSchema } from '../../flow/schema.ts';
-import { namingErrors } from '../../io/files/naming-errors.ts';
-import { statOf } from '../../io/files/stat.ts';
-import { nodeTypes } from '../../nodes/index.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { nodeTypes } from '../../run/node-types.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
@@ -18,7 +18,7 @@ import { type NodesOptions, type SchemaOptions, schemaKinds } from './flow-optio
 /** Prints the JSON Schema for flow files or test files, or writes it to a file. Returns the exit code. */
 export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
-  const schema = kind === 'test' ? (await import('../../flow/test-file/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
+  const schema = kind === 'test' ? (await import('../../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
   const text = JSON.stringify(schema, null, 2);
   if (out === undefined) await terminal.print(text);
   else {

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { readOpenApi } from '../../flow/starter/openapi/document.ts';
-import { operationRequest } from '../../flow/starter/openapi/operation-request.ts';
-import { operationNamed } from '../../flow/starter/openapi/operations.ts';
-import type { Example } from '../../flow/starter/starter-references.ts';
-import { systemReason } from '../../io/files/naming-errors.ts';
+import { systemReason } from '../../files/naming-errors.ts';
+import { readOpenApi } from '../../starter/openapi/document.ts';
+import { operationRequest } from '../../starter/openapi/operation-request.ts';
+import { operationNamed } from '../../starter/openapi/operations.ts';
+import type { Example } from '../../starter/starter-references.ts';
 
 /**
  * Reads an OpenAPI file and finds one of the operations in it. Throws an AutomateError: `input` if the file cannot be read, `usage` if

@@ -1,8 +1,8 @@
-import { queryServer, type ServerOptions } from '../../app/connections/tool-server.ts';
+import { queryServer, type ServerOptions } from '../../connections/tool-server.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { serverCredentials } from '../../core/tools/tools.ts';
+import { serverCredentials } from '../../core/tools.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
-import { exitCodes } from '../../app/exit-codes.ts';
-import { checkFields, type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
-import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../../app/flow/flow-secrets.ts';
-import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../../app/input/input.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
+import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../../credentials/flow-secrets.ts';
 import { inOrder } from '../../flow/plan.ts';
-import { readError } from '../../io/records/readers/input.ts';
+import { readError } from '../../records/input.ts';
+import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../../records/inputs/input.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { checkFields, type FlowFileOptions, loadFlow } from '../../run/flow-file.ts';
 import { type WithInputs, withInputs } from '../shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from '../show/problems.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';

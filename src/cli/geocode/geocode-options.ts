@@ -9,7 +9,7 @@ export const geocodeOptions = {
     '--provider <name>',
     'the source of places: embedded (on this machine), census-us (addresses in the USA), nominatim or photon (OpenStreetMap) (default: embedded)',
     {
-      choices: async () => (await import('../../nodes/geocode/geocode-options.ts')).providerNames,
+      choices: async () => (await import('../../places/geocode/geocode-options.ts')).providerNames,
     },
   ),
   connection: textOption('--connection <name>', "a saved connection to your own server, to use instead of the provider's", {

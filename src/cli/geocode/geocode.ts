@@ -1,11 +1,11 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { lookUpOne, type OneLookup } from '../../app/look-up.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import { readCoordinates } from '../../core/lookups/coordinates.ts';
-import { noCountry } from '../../core/lookups/country.ts';
-import { countryNamed } from '../../core/lookups/country-names.ts';
-import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import type { Fields } from '../../core/record.ts';
+import { readCoordinates } from '../../places/coordinates.ts';
+import { noCountry } from '../../places/country.ts';
+import { countryNamed } from '../../places/country-names.ts';
+import type { LookupDocument } from '../../places/lookup.ts';
+import { lookUpOne, type OneLookup } from '../../preview/look-up.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import type { ValuesOf } from '../options.ts';
 import { geocodeText, noMatchText } from '../show/geocode.ts';
 import { printJson } from '../show/print-json.ts';

@@ -2,7 +2,7 @@ import { listArgument, wholeNumber } from '../arguments.ts';
 import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { json } from '../shared-options.ts';
 
-const scopeChoices = async () => (await import('../../io/server/api-key.ts')).scopes;
+const scopeChoices = async () => (await import('../../serve/store/api-key.ts')).scopes;
 
 /** The options of `automate keys create`. */
 export const createOptions = {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { exitCodes } from '../../app/exit-codes.ts';
-import { keyChanges, keySettings, overlapOf } from '../../app/keys/key-settings.ts';
-import { homeFolder } from '../../io/files/home.ts';
-import { apiKeyJson } from '../../io/server/api-key.ts';
-import type { MadeKey } from '../../io/server/keys.ts';
-import { lastServer } from '../../io/server/running-server.ts';
+import { homeFolder } from '../../files/home.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { keyChanges, keySettings, overlapOf } from '../../serve/keys/key-settings.ts';
+import { apiKeyJson } from '../../serve/store/api-key.ts';
+import type { MadeKey } from '../../serve/store/keys.ts';
+import { lastServer } from '../../serve/store/running-server.ts';
 import { momentText, rightsText } from '../show/keys.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ChangeOptions, CreateOptions, RotateOptions } from './key-options.ts';

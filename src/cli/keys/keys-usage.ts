@@ -1,11 +1,11 @@
-import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { listedNames } from '../../core/text/suggest.ts';
-import { monthOf } from '../../io/ledger/book.ts';
-import type { ApiKey } from '../../io/server/api-key.ts';
-import type { KeyUsage } from '../../io/server/usage.ts';
-import { withBook } from '../credits/credits.ts';
+import { monthOf } from '../../credits/book.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import type { ApiKey } from '../../serve/store/api-key.ts';
+import type { KeyUsage } from '../../serve/store/usage.ts';
+import { withBook } from '../credits.ts';
 import { dayRows, isUnwritten, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,6 +1,6 @@
-import { exitCodes } from '../../app/exit-codes.ts';
 import { counted } from '../../core/text/number.ts';
-import { type ApiKey, keyState } from '../../io/server/api-key.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { type ApiKey, keyState } from '../../serve/store/api-key.ts';
 import { keyRows, keyText, type ShownKey, shownKeyJson } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { homeFolder } from '../../io/files/home.ts';
-import { AuditStore, commandActor } from '../../io/server/audit.ts';
-import { ServerDatabase, serverDatabasePath } from '../../io/server/database.ts';
-import { KeyStore, noKey } from '../../io/server/keys.ts';
-import { UsageStore } from '../../io/server/usage.ts';
+import { homeFolder } from '../../files/home.ts';
+import { AuditStore, commandActor } from '../../serve/store/audit.ts';
+import { ServerDatabase, serverDatabasePath } from '../../serve/store/database.ts';
+import { KeyStore, noKey } from '../../serve/store/keys.ts';
+import { UsageStore } from '../../serve/store/usage.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The API keys that are stored in automate's home folder, and their usage. */

@@ -1,9 +1,9 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { noLanguage } from '../../core/lookups/category.ts';
-import { loadCategoryList } from '../../io/lookups/categories/categories.ts';
+import { noLanguage } from '../../places/category.ts';
+import { loadCategoryList } from '../../places/data/categories/categories.ts';
+import { dataFolder } from '../../places/late-lookups.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

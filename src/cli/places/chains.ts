@@ -1,9 +1,9 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { noCountry } from '../../core/lookups/country.ts';
-import { countryNamed } from '../../core/lookups/country-names.ts';
-import { type ChainCandidate, loadChainSearch } from '../../io/lookups/chains/chains.ts';
+import { noCountry } from '../../places/country.ts';
+import { countryNamed } from '../../places/country-names.ts';
+import { type ChainCandidate, loadChainSearch } from '../../places/data/chains/chains.ts';
+import { dataFolder } from '../../places/late-lookups.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -69,7 +69,7 @@ function countryOf(text: string): string {
 
 /** Returns the id of a place category. Throws an AutomateError (`usage`) if the words match no category, or more than one. */
 async function categoryOf(words: string): Promise<string> {
-  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  const { loadCategoryNames } = await import('../../places/data/categories/category-names.ts');
   const named = loadCategoryNames(dataFolder)(words);
   if ('id' in named) return named.id;
   const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;

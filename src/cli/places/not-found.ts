@@ -1,5 +1,5 @@
-import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 

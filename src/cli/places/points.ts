@@ -1,9 +1,9 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { lookUpOne } from '../../app/look-up.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
+import type { LookupDocument } from '../../places/lookup.ts';
+import { lookUpOne } from '../../preview/look-up.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { pointFields } from '../geocode/geocode.ts';
 import type { ValuesOf } from '../options.ts';
 import { printJson } from '../show/print-json.ts';

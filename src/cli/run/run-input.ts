@@ -1,8 +1,8 @@
-import { loadFlowFor } from '../../app/flow/flow-file.ts';
-import { withSetFields } from '../../app/flow/set-fields.ts';
-import { hasTextCells, withToldFormat } from '../../app/input/input.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { withSetFields } from '../../flow/set-fields.ts';
+import { hasTextCells, withToldFormat } from '../../records/inputs/input.ts';
+import { loadFlowFor } from '../../run/flow-file.ts';
 import { withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';

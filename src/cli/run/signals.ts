@@ -1,5 +1,5 @@
-import { signalExitCode } from '../../app/exit-codes.ts';
-import type { RunHandle } from '../../app/run.ts';
+import { signalExitCode } from '../../run/exit-codes.ts';
+import type { RunHandle } from '../../run/run.ts';
 import type { Terminal } from '../terminal.ts';
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];

@@ -1,8 +1,8 @@
-import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { homeFolder } from '../../io/files/home.ts';
-import { Links } from '../../io/server/links.ts';
-import { runningServer } from '../../io/server/running-server.ts';
+import { homeFolder } from '../../files/home.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { Links } from '../../serve/store/links.ts';
+import { runningServer } from '../../serve/store/running-server.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

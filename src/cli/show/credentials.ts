@@ -1,6 +1,6 @@
 import { durationText } from '../../core/duration.ts';
-import { variableWith } from '../../io/credentials/environment.ts';
-import { expiryWarning, type StoredCredential } from '../../io/credentials/secret.ts';
+import { variableWith } from '../../credentials/environment.ts';
+import { expiryWarning, type StoredCredential } from '../../credentials/secret.ts';
 
 /** A credential with the facts that lists show about it. */
 export interface ShownCredential extends Partial<Omit<StoredCredential, 'name' | 'backend'>> {

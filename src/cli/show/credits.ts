@@ -1,6 +1,6 @@
-import { type keySums, sums } from '../../app/credits/credit-sums.ts';
 import { creditText } from '../../core/text/number.ts';
-import type { Spent } from '../../io/ledger/book.ts';
+import type { Spent } from '../../credits/book.ts';
+import { type keySums, sums } from '../../credits/credit-sums.ts';
 import { tableText } from './table.ts';
 
 /** The credits spent in a month. */

@@ -1,6 +1,6 @@
-import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { isObject, textOf, type Value } from '../../core/value/value.ts';
+import type { LookupDocument } from '../../places/lookup.ts';
 import { tableText } from './table.ts';
 
 /** Returns the text that `geocode` prints. It contains the parts of the answer, and other places that the address might mean. */

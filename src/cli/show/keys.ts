@@ -1,6 +1,6 @@
 import { creditText, formatCount } from '../../core/text/number.ts';
-import { type ApiKey, apiKeyJson, isoTime, keyState } from '../../io/server/api-key.ts';
-import type { KeyUsage } from '../../io/server/usage.ts';
+import { type ApiKey, apiKeyJson, isoTime, keyState } from '../../serve/store/api-key.ts';
+import type { KeyUsage } from '../../serve/store/usage.ts';
 import { agoText } from './credentials.ts';
 import { bar } from './credits.ts';
 

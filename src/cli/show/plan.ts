@@ -1,11 +1,11 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
-import type { Range } from '../../engine/forecast/actions.ts';
-import type { Forecast } from '../../engine/forecast/forecast.ts';
-import type { Duration } from '../../engine/forecast/time.ts';
-import type { Tokens } from '../../engine/forecast/tokens.ts';
-import type { Usage } from '../../io/ledger/holds.ts';
+import type { Usage } from '../../credits/holds.ts';
+import type { Range } from '../../preview/forecast/actions.ts';
+import type { Forecast } from '../../preview/forecast/forecast.ts';
+import type { Duration } from '../../preview/forecast/time.ts';
+import type { Tokens } from '../../preview/forecast/tokens.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { requestText } from './request.ts';
 

@@ -1,10 +1,10 @@
-import { type Preview, unreadReason } from '../../app/preview/preview.ts';
-import { structureOf } from '../../app/preview/structure.ts';
 import type { ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import type { Action } from '../../core/node.ts';
 import { textOf } from '../../core/value/value.ts';
+import { type Preview, unreadReason } from '../../preview/preview.ts';
+import { structureOf } from '../../preview/structure.ts';
 import { requestText } from './request.ts';
 import { tableText } from './table.ts';
 

@@ -1,6 +1,6 @@
 import { escapedControls } from '../../core/text/shell-word.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import { createStreamSink } from '../../io/output/sink.ts';
+import { createStreamSink } from '../../output/sink.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

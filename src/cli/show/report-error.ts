@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
-import { exitCodeOf, exitCodes } from '../../app/exit-codes.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
+import { exitCodeOf, exitCodes } from '../../run/exit-codes.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import { flowErrorText } from './problems.ts';

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
-import { lookupQuestion, sourceOf } from '../../app/preview/preview.ts';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
 import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
-import type { FilePart, FormPart } from '../../core/files/transfer.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { SecretOf } from '../../core/template/body-credential.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
+import { isRemote, type ToolCall } from '../../core/tools.ts';
+import type { FilePart, FormPart } from '../../core/transfer.ts';
 import { jsonOf, textOf } from '../../core/value/value.ts';
-import { credentialVariable } from '../../io/credentials/environment.ts';
-import { certificateFiles } from '../../io/http/client-certificate.ts';
+import { credentialVariable } from '../../credentials/environment.ts';
+import { certificateFiles } from '../../http/client-certificate.ts';
+import { lookupQuestion, sourceOf } from '../../preview/preview.ts';
 
 /** Returns the lines of a request in readable form, with `***` in place of every secret. */
 export function requestText(request: ActionRequest): string[] {

@@ -1,7 +1,7 @@
-import { nodeText, summaryOf } from '../../app/connections/tool-node.ts';
+import { nodeText, summaryOf } from '../../connections/tool-node.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { counted } from '../../core/text/number.ts';
-import type { Tool, ToolSchema, ToolServer } from '../../core/tools/tools.ts';
+import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import { tableText } from './table.ts';
 

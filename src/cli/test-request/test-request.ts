@@ -1,17 +1,17 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts';
-import type { Recorder } from '../../app/flow-test/recorder.ts';
-import { filesFolder } from '../../app/input/files-folder.ts';
-import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
-import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
-import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
-import { morePagesText } from '../../app/progress/early-warnings.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted, creditsText } from '../../core/text/number.ts';
+import type { Recorder } from '../../flow-tests/recorder.ts';
+import { embedded, type Preview, previewValue } from '../../preview/preview.ts';
+import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
+import { filesFolder } from '../../records/inputs/files-folder.ts';
+import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../records/inputs/input.ts';
+import { morePagesText } from '../../report/early-warnings.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { checkFields, loadFlow, loadFlowFor } from '../../run/flow-file.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { type WithInputs, withInputs } from '../shared-options.ts';
 import { previewText } from '../show/preview.ts';
@@ -69,7 +69,7 @@ function sayFailure(failure: Failure, { say, colors }: Terminal): number {
 }
 
 async function newRecorder(): Promise<Recorder> {
-  const { Recorder } = await import('../../app/flow-test/recorder.ts');
+  const { Recorder } = await import('../../flow-tests/recorder.ts');
   return new Recorder();
 }
 

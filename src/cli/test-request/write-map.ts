@@ -1,8 +1,4 @@
 import { readFile, stat } from 'node:fs/promises';
-import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
-import { allPaths, lastName, withPaths } from '../../app/preview/map-choice.ts';
-import type { Preview } from '../../app/preview/preview.ts';
-import { type StructureRow, structureOf } from '../../app/preview/structure.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { columnsAfterAll } from '../../core/columns.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
@@ -10,9 +6,13 @@ import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import { realFile } from '../../files/stat.ts';
+import { writeDurably } from '../../files/state-file.ts';
 import { nodeTexts, withMap } from '../../flow/map-text.ts';
-import { realFile } from '../../io/files/stat.ts';
-import { writeDurably } from '../../io/files/state-file.ts';
+import { allPaths, lastName, withPaths } from '../../preview/map-choice.ts';
+import type { Preview } from '../../preview/preview.ts';
+import { type StructureRow, structureOf } from '../../preview/structure.ts';
+import { compileFlow, type FlowFileOptions } from '../../run/flow-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 

@@ -1,7 +1,7 @@
-import type { FileResult } from '../../app/flow-test/test-files.ts';
 import type { FlowError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
-import type { ReportedFile, ReportedTest } from '../../io/documents/junit.ts';
+import type { FileResult } from '../../flow-tests/test-files.ts';
+import type { ReportedFile, ReportedTest } from '../../http/documents/junit.ts';
 import { messageWithAdvice } from '../advice.ts';
 
 /** Returns the results of a test file, with every problem as a string. */

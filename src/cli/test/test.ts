@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { exitCodes } from '../../app/exit-codes.ts';
-import { type ChosenTests, type FileResult, findTestFiles, loadTestFile, runTestFile } from '../../app/flow-test/test-files.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
-import { namingErrors } from '../../io/files/naming-errors.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { type ChosenTests, type FileResult, findTestFiles, loadTestFile, runTestFile } from '../../flow-tests/test-files.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import { flowErrorText } from '../show/problems.ts';
 import type { Terminal } from '../terminal.ts';
@@ -26,7 +26,7 @@ export async function testCommand(places: readonly string[] = [], options: TestO
   if (json) await printJson({ passed: counts.passed, failed: counts.failed, files: reported.map(fileValue) }, terminal);
   else await terminal.print(countsText(counts));
   if (junit !== undefined) {
-    const { junitXml } = await import('../../io/documents/junit.ts');
+    const { junitXml } = await import('../../http/documents/junit.ts');
     await namingErrors(junit, 'written', () => writeFile(junit, junitXml(reported)));
   }
   if (errorsIn(results).length > 0) return exitCodes.flow;

@@ -1,8 +1,8 @@
-import { exitCodes } from '../../app/exit-codes.ts';
-import type { QueueStatus } from '../../app/metrics/queued-run.ts';
-import { queueStatus, shortId } from '../../app/workers/queue-status.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { JsonObject } from '../../core/value/value.ts';
+import type { QueueStatus } from '../../report/metrics/queued-run.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { queueStatus, shortId } from '../../workers/queue-status.ts';
 import type { ValuesOf } from '../options.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';

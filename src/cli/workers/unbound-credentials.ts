@@ -1,9 +1,9 @@
-import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { defaultEnv } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import { credentialVariables } from '../../io/credentials/environment.ts';
-import type { StoredCredential } from '../../io/credentials/secret.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { credentialVariables } from '../../credentials/environment.ts';
+import type { StoredCredential } from '../../credentials/secret.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

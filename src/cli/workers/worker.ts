@@ -1,7 +1,7 @@
-import { exitCodes, signalExitCode } from '../../app/exit-codes.ts';
-import type { Metrics } from '../../app/metrics/metrics.ts';
-import { type OpenQueue, openQueue } from '../../app/workers/open-queue.ts';
 import { invalidOption } from '../../core/failure.ts';
+import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
+import type { Metrics } from '../../run/metrics.ts';
+import { type OpenQueue, openQueue } from '../../workers/open-queue.ts';
 import { openMetrics } from '../metrics.ts';
 import type { ValuesOf } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -32,7 +32,7 @@ async function passRecords(
   terminal: Terminal,
   metrics: Metrics | undefined,
 ): Promise<number> {
-  const { QueueWorker } = await import('../../app/workers/queue-worker.ts');
+  const { QueueWorker } = await import('../../workers/queue-worker.ts');
   const { lease: leaseMs, grace: graceMs, exitWhenIdle: idleMs, quiet = false } = options;
   const say = quiet ? () => undefined : terminal.say;
   const worker = new QueueWorker(queue, { leaseMs, graceMs, idleMs, say, warn: terminal.warn, metrics });

@@ -1,5 +1,5 @@
 import type { HttpConnection } from '../connection.ts';
-import type { McpConnection } from '../tools/tools.ts';
+import type { McpConnection } from '../tools.ts';
 import type { NeededCredential } from './auth-type.ts';
 
 /** A connection to which a person has to log in. */

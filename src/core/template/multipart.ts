@@ -1,6 +1,6 @@
 import { Failure } from '../failure.ts';
-import type { FormPart } from '../files/transfer.ts';
 import type { Fields } from '../record.ts';
+import type { FormPart } from '../transfer.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
 import type { SpecialValue } from './body.ts';
 import type { SecretOf } from './body-credential.ts';

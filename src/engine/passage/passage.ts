@@ -3,7 +3,6 @@ import type { Item, RowsText, SpilledRows } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Output, Ports } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import type { StopReason } from '../../core/workers/closing.ts';
 import { Batches, type InputState } from '../batches/batches.ts';
 import { Budget } from '../budget.ts';
 import { Calls } from '../call.ts';
@@ -11,6 +10,7 @@ import { Chain } from '../chain.ts';
 import { type Gates, RunGates } from '../gates.ts';
 import type { RunPhase } from '../phase.ts';
 import { windowSize } from '../window.ts';
+import type { StopReason } from './closing.ts';
 import { SerialKeys, SerialRecords } from './serial.ts';
 
 /** Runs records through the nodes of a flow, in this process or in worker processes. */

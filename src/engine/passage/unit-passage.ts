@@ -2,11 +2,11 @@ import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item, RowsText, SpilledRows } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { Closing } from '../../core/workers/closing.ts';
-import type { Unit, Units } from '../../core/workers/workers.ts';
 import type { InputState } from '../batches/batches.ts';
 import { isVain, UnreachableWatch } from '../failure-limits.ts';
+import type { Closing } from './closing.ts';
 import type { Passage, PassageTools } from './passage.ts';
+import type { Unit, Units } from './workers.ts';
 
 /**
  * Maximum number of records in a unit (a group of records for one worker). In a flow with batches, a unit can be larger, so that its last

@@ -1,12 +1,12 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { Failure } from '../../core/failure.ts';
-import type { AnswerHead } from '../../core/files/transfer.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
 import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import type { AnswerHead } from '../../core/transfer.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { AnswerRules } from '../answer-rules.ts';
 import { matches } from '../call-policy.ts';

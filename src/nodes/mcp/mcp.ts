@@ -5,7 +5,7 @@ import { loginIn } from '../../core/auth/login-need.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { isRemote, type McpConnection, serverCredentials, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
+import { isRemote, type McpConnection, serverCredentials, type ToolAnswer, type ToolCall } from '../../core/tools.ts';
 import type { Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';

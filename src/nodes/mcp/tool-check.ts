@@ -1,7 +1,7 @@
 import type { ToolProblem } from '../../core/action.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { didYouMean, listedNames } from '../../core/text/suggest.ts';
-import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
+import type { Tool, ToolSchema } from '../../core/tools.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import type { ArgumentsTemplate } from './tool-arguments.ts';
 

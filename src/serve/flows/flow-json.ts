@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
-import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import type { Problem } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
+import { actionsOf, sumOf } from '../../preview/forecast/actions.ts';
+import type { ServedFlow } from '../../run/flow-folder.ts';
 import { messageForClient } from '../http/advice.ts';
 import type { FlowShape } from '../shapes.ts';
 

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
-import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
-import { asProblem, validPlan } from '../calls/calls.ts';
+import { compileFlow, type FlowFileOptions } from '../../run/flow-file.ts';
+import type { ServedFlow } from '../../run/flow-folder.ts';
+import { asProblem, validPlan } from '../calls.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import { problemJson } from './flow-json.ts';

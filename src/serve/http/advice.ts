@@ -2,7 +2,7 @@ import { type CodedMessage, detailsOf, type ErrorCode, type ErrorDetails, type I
 import { FlowError } from '../../core/failure.ts';
 import { defaultEnv } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import { variableText } from '../../io/credentials/environment.ts';
+import { variableText } from '../../credentials/environment.ts';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the body has a different encoding, give it: charset=latin1 in Content-Type',

@@ -1,4 +1,4 @@
-import type { ApiKey, Scope } from '../../io/server/api-key.ts';
+import type { ApiKey, Scope } from '../store/api-key.ts';
 
 type KeyRights = Pick<ApiKey, 'scopes' | 'flows'>;
 

@@ -1,5 +1,5 @@
-import { type ApiKey, keyState } from '../../io/server/api-key.ts';
-import { holdsKey } from '../../io/server/key-value.ts';
+import { type ApiKey, keyState } from '../store/api-key.ts';
+import { holdsKey } from '../store/key-value.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { KeyDirectory } from './key-directory.ts';
 

@@ -1,6 +1,6 @@
-import { type ApiKey, keyState } from '../../io/server/api-key.ts';
-import { isKeyValue, isSameHash, keyHash } from '../../io/server/key-value.ts';
-import type { KeyValue } from '../../io/server/keys.ts';
+import { type ApiKey, keyState } from '../store/api-key.ts';
+import { isKeyValue, isSameHash, keyHash } from '../store/key-value.ts';
+import type { KeyValue } from '../store/keys.ts';
 import type { KeyClock } from './request-rates.ts';
 
 /** The source from which the API keys are loaded. */

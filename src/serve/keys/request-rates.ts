@@ -1,4 +1,4 @@
-import { type ApiKey, defaultRate, type Rate, rateOf } from '../../io/server/api-key.ts';
+import { type ApiKey, defaultRate, type Rate, rateOf } from '../store/api-key.ts';
 
 /** The state of an API key's rate limit, as the RateLimit headers express it. */
 export interface RateState {

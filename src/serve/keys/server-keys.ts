@@ -1,7 +1,7 @@
-import { AuditStore } from '../../io/server/audit.ts';
-import type { ServerDatabase } from '../../io/server/database.ts';
-import { KeyStore } from '../../io/server/keys.ts';
-import { type UsageCounts, UsageStore } from '../../io/server/usage.ts';
+import { AuditStore } from '../store/audit.ts';
+import type { ServerDatabase } from '../store/database.ts';
+import { KeyStore } from '../store/keys.ts';
+import { type UsageCounts, UsageStore } from '../store/usage.ts';
 import { Authenticator } from './authenticator.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { KeyDirectory } from './key-directory.ts';

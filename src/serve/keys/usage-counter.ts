@@ -1,4 +1,4 @@
-import type { KeyUsage, UsageCounts } from '../../io/server/usage.ts';
+import type { KeyUsage, UsageCounts } from '../store/usage.ts';
 import type { KeyClock } from './request-rates.ts';
 
 /** The store to which usage counts are written. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CallResult } from '../../app/calls/flow-calls.ts';
-import { type FlowToolCall, FlowTools } from '../../app/flow-tools/flow-tools.ts';
-import { version } from '../../app/version.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
-import type { HttpCaller, HttpTools } from '../../io/tool-server/http-tools.ts';
+import { version } from '../../core/version.ts';
+import { type FlowToolCall, FlowTools } from '../../flow-tools/flow-tools.ts';
+import type { HttpCaller, HttpTools } from '../../flow-tools/server/http-tools.ts';
+import type { CallResult } from '../../run/calls/flow-calls.ts';
 import type { Caller } from '../caller.ts';
 import { planOfCall } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
@@ -74,7 +74,7 @@ export class ServedTools {
   }
 
   async #open(): Promise<HttpTools<ToolCaller>> {
-    const { HttpTools } = await import('../../io/tool-server/http-tools.ts');
+    const { HttpTools } = await import('../../flow-tools/server/http-tools.ts');
     await this.#tools.haveChanged();
     return new HttpTools({ toolbox: this.#tools, version, now: () => performance.now() });
   }

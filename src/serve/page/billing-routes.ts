@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { sums } from '../../app/credits/credit-sums.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { formatCount } from '../../core/text/number.ts';
-import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
-import { heldCredits } from '../../io/ledger/holds.ts';
+import { type Book, monthOf, type Spent } from '../../credits/book.ts';
+import { sums } from '../../credits/credit-sums.ts';
+import { heldCredits } from '../../credits/holds.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { Server } from '../server.ts';

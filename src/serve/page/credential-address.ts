@@ -1,9 +1,9 @@
-import { createMessages } from '../../app/messages.ts';
-import { openCredentials } from '../../app/ports/credential-store.ts';
 import { originOf } from '../../core/auth/auth-type.ts';
-import { readConnections } from '../../io/connections.ts';
-import { variableWith } from '../../io/credentials/environment.ts';
-import { isAllowedHost } from '../../io/credentials/secret.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { variableWith } from '../../credentials/environment.ts';
+import { createMessages } from '../../credentials/messages.ts';
+import { isAllowedHost } from '../../credentials/secret.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 

@@ -1,8 +1,8 @@
-import { nodeText, summaryOf } from '../../app/connections/tool-node.ts';
+import { nodeText, summaryOf } from '../../connections/tool-node.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { readConnections } from '../../io/connections.ts';
-import { cachedServer } from '../../io/mcp/tool-cache.ts';
-import { nodeTypes } from '../../nodes/index.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import { cachedServer } from '../../mcp/tool-cache.ts';
+import { nodeTypes } from '../../run/node-types.ts';
 import type { Library } from './page-shapes.ts';
 
 /** Returns the node types, and the tools of each MCP connection as of the last time they were fetched. */

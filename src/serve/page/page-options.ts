@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { counted, formatCount } from '../../core/text/number.ts';
-import type { Actor } from '../../io/server/audit.ts';
 import type { ServeOptions } from '../serve-options.ts';
+import type { Actor } from '../store/audit.ts';
 import { type PageFiles, readPageFiles } from './page-files.ts';
 
 /** Settings of the server that the web page shows or follows. */

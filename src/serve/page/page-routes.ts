@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { version } from '../../app/version.ts';
-import { readConnections } from '../../io/connections.ts';
+import { version } from '../../core/version.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
 import { addRoutes } from '../app.ts';
 import type { Server } from '../server.ts';
 import { addAuditRoute } from './audit-route.ts';

@@ -1,5 +1,5 @@
-import { bookPath } from '../../app/ports/run-ledger.ts';
-import { type Book, openBook } from '../../io/ledger/book.ts';
+import { type Book, openBook } from '../../credits/book.ts';
+import { bookPath } from '../../credits/prices.ts';
 
 /** Opens the ledger of a home folder and runs `act` with it. */
 export function withBook<Result>(home: string, act: (book: Book) => Result): Result {

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiKey, Scope } from '../../io/server/api-key.ts';
 import { addGuarded } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { rateHeaders } from '../keys/request-rates.ts';
 import type { ServerKeys } from '../keys/server-keys.ts';
 import { Problem } from '../problem.ts';
+import type { ApiKey, Scope } from '../store/api-key.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { createMessages } from '../../app/messages.ts';
-import { previewValue } from '../../app/preview/preview.ts';
-import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { createMessages } from '../../credentials/messages.ts';
+import { previewValue } from '../../preview/preview.ts';
+import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
-import { asProblem, failureProblem } from '../calls/calls.ts';
+import { asProblem, failureProblem } from '../calls.ts';
 import { planWithVariables, queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';

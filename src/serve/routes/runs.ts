@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { flowId } from '../../app/flow/flow-folder.ts';
-import { statOf } from '../../io/files/stat.ts';
-import { keyId } from '../../io/server/key-value.ts';
+import { statOf } from '../../files/stat.ts';
+import { flowId } from '../../run/flow-folder.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { Problem } from '../problem.ts';
@@ -13,6 +12,7 @@ import type { ServedRun } from '../runs/served-run.ts';
 import { errorsFormatOf, payerOf } from '../runs/stored-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
+import { keyId } from '../store/key-value.ts';
 import { type Audience, wholeNumber } from './audience.ts';
 
 const runParams = z.object({ id: z.string() });

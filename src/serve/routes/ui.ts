@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { Links } from '../../io/server/links.ts';
 import { addGuarded, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { FailedAttempts } from '../keys/failed-attempts.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
-import type { Sessions } from '../session/sessions.ts';
+import type { Sessions } from '../sessions.ts';
+import type { Links } from '../store/links.ts';
 import { addFlowRoutes } from './v1.ts';
 
 declare module 'fastify' {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { bookPath } from '../../app/ports/run-ledger.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Month, monthOf, openBook } from '../../io/ledger/book.ts';
-import { restOf } from '../../io/ledger/rest.ts';
+import { type Month, monthOf, openBook } from '../../credits/book.ts';
+import { bookPath } from '../../credits/prices.ts';
+import { restOf } from '../../credits/rest.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import type { Server } from '../server.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { doneOf } from '../../app/report/run-figures.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { makeFolder } from '../../io/files/folder.ts';
-import { isNoFile, statOf } from '../../io/files/stat.ts';
-import { writeDurably } from '../../io/files/state-file.ts';
-import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
+import { makeFolder } from '../../files/folder.ts';
+import { isNoFile, statOf } from '../../files/stat.ts';
+import { writeDurably } from '../../files/state-file.ts';
+import { type Checkpoint, journalPath, readJournal } from '../../output/journal/journal.ts';
+import { doneOf } from '../../report/run-figures.ts';
 import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';
 import { isStoredRun } from './stored-shape.ts';
 

@@ -1,5 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { OutputSpace, SpaceUse } from '../../io/output/output-space.ts';
+import type { OutputSpace, SpaceUse } from '../../files/output-space.ts';
 import { statusOf } from '../problem.ts';
 import type { DiskSpace } from './disk-space.ts';
 

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { statOf } from '../../io/files/stat.ts';
+import { statOf } from '../../files/stat.ts';
 import type { RunEvent } from './run-events.ts';
 import type { ServedRun } from './served-run.ts';
 

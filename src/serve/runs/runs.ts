@@ -1,6 +1,6 @@
 import { copyFile } from 'node:fs/promises';
-import type { SharedParts } from '../../app/flow-runtime.ts';
-import { statOf } from '../../io/files/stat.ts';
+import { statOf } from '../../files/stat.ts';
+import type { SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller, LetInKey } from '../caller.ts';
 import { Problem } from '../problem.ts';
 import { DiskSpace, type Reservation } from './disk-space.ts';

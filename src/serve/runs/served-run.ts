@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { exitCodes } from '../../app/exit-codes.ts';
-import type { SharedParts } from '../../app/flow-runtime.ts';
-import { doneOf } from '../../app/report/run-figures.ts';
-import type { RunView } from '../../app/report/run-view.ts';
+import { doneOf } from '../../report/run-figures.ts';
+import type { RunView } from '../../report/run-view.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import type { SharedParts } from '../../run/flow-runtime.ts';
 import { Problem } from '../problem.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 import type { DiskSpace } from './disk-space.ts';

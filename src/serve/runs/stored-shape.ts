@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { flowId } from '../../app/flow/flow-folder.ts';
+import { flowId } from '../../run/flow-folder.ts';
 import { runShape, runStates } from '../shapes.ts';
 import type { StoredRun } from './stored-run.ts';
 

@@ -1,6 +1,6 @@
-import { isDelivered, type Receipt, receiptText } from '../../io/server/webhook-sender.ts';
-import type { Delivery, Message, Webhook, WebhookStore } from '../../io/server/webhooks.ts';
 import type { ServedRun } from '../runs/served-run.ts';
+import { isDelivered, type Receipt, receiptText } from '../store/webhook-sender.ts';
+import type { Delivery, Message, Webhook, WebhookStore } from '../store/webhooks.ts';
 
 /** Functions and objects that the delivery of webhook messages needs. */
 export interface DeliveryTools {

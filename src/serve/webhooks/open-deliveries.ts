@@ -1,13 +1,13 @@
-import type { SharedParts } from '../../app/flow-runtime.ts';
-import { createMessages } from '../../app/messages.ts';
-import { openCredentials } from '../../app/ports/credential-store.ts';
-import { readWebhookSecret } from '../../app/ports/webhook-secret.ts';
-import { version } from '../../app/version.ts';
-import { createTransport } from '../../io/http/transport.ts';
-import type { ServerDatabase } from '../../io/server/database.ts';
-import { sendMessage } from '../../io/server/webhook-sender.ts';
-import { WebhookStore } from '../../io/server/webhooks.ts';
+import { version } from '../../core/version.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { createMessages } from '../../credentials/messages.ts';
+import { createTransport } from '../../http/transport.ts';
+import type { SharedParts } from '../../run/flow-runtime.ts';
+import type { ServerDatabase } from '../store/database.ts';
+import { sendMessage } from '../store/webhook-sender.ts';
+import { WebhookStore } from '../store/webhooks.ts';
 import { Deliveries } from './deliveries.ts';
+import { readWebhookSecret } from './webhook-secret.ts';
 
 /** Creates the object that delivers a server's messages to webhooks. */
 export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: SharedParts): Deliveries {

@@ -1,4 +1,4 @@
-import type { FailureView, RunView } from '../../app/report/run-view.ts';
+import type { FailureView, RunView } from '../../report/run-view.ts';
 import { counted, countText } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';

@@ -1,4 +1,4 @@
-import type { RunView } from '../../app/report/run-view.ts';
+import type { RunView } from '../../report/run-view.ts';
 import { counted, countText, duration, percent } from '../figures.ts';
 import { Bar, type BarPart } from '../parts/bar.tsx';
 import { Panel } from '../parts/panel.tsx';

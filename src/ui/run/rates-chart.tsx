@@ -1,4 +1,4 @@
-import type { RateBucket } from '../../app/report/run-view.ts';
+import type { RateBucket } from '../../report/run-view.ts';
 import { countText, duration, rate } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, plotHeight, y } from '../parts/chart.tsx';

@@ -1,4 +1,4 @@
-import type { RunView } from '../../app/report/run-view.ts';
+import type { RunView } from '../../report/run-view.ts';
 import { counted, countText, creditFigure, duration, rate } from '../figures.ts';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { type Tile, Tiles } from '../parts/tiles.tsx';

@@ -1,4 +1,4 @@
-import type { RunView } from '../../app/report/run-view.ts';
+import type { RunView } from '../../report/run-view.ts';
 import type { RunShape } from '../../serve/shapes.ts';
 
 /** A label for the state of a run. It is red only if records failed or an error ended the run. */

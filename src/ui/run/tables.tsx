@@ -1,4 +1,4 @@
-import type { RunView, TokenFigures, TokensView } from '../../app/report/run-view.ts';
+import type { RunView, TokenFigures, TokensView } from '../../report/run-view.ts';
 import { countText, creditFigure, duration, percent } from '../figures.ts';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Panel } from '../parts/panel.tsx';

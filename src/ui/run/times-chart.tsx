@@ -1,4 +1,4 @@
-import type { ResponseTimesView } from '../../app/report/run-view.ts';
+import type { ResponseTimesView } from '../../report/run-view.ts';
 import { countText, duration, percent } from '../figures.ts';
 import { inPercent } from '../parts/bar.tsx';
 import { Chart, y } from '../parts/chart.tsx';

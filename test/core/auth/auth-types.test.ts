@@ -33,11 +33,11 @@ async function load() {
     ...(await import('../../helpers/flow-problems.ts')),
     ...(await import('../../helpers/json-schema.ts')),
     ...(await import('../../helpers/run-flow.ts')),
-    ...(await import('../../io/http/sending.ts')),
+    ...(await import('../../http/sending.ts')),
     ...(await import('../../../src/cli/connections/connections-auth.ts')),
     ...(await import('../../../src/cli/show/request.ts')),
     ...(await import('../../../src/flow/json-schema.ts')),
-    ...(await import('../../../src/nodes/index.ts')),
+    ...(await import('../../../src/run/node-types.ts')),
   };
 }
 

@@ -2,10 +2,10 @@ import { onTestFinished } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import type { ToolServerEvent } from '../../../src/core/event.ts';
 import { Failure } from '../../../src/core/failure.ts';
-import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools/tools.ts';
+import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools.ts';
 import type { JsonObject } from '../../../src/core/value/value.ts';
-import { createTransport } from '../../../src/io/http/transport.ts';
-import { createTools, type ToolsOptions } from '../../../src/io/mcp/tools.ts';
+import { createTransport } from '../../../src/http/transport.ts';
+import { createTools, type ToolsOptions } from '../../../src/mcp/tools.ts';
 
 /** Returns a connection to a local server. */
 export function local(

@@ -1,8 +1,8 @@
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
-import { newKeyValue } from '../../../src/io/server/key-value.ts';
 import type { KeyRequest } from '../../../src/serve/keys/authenticator.ts';
 import { openServerKeys } from '../../../src/serve/keys/server-keys.ts';
+import { newKeyValue } from '../../../src/serve/store/key-value.ts';
 import { keyStore, noon, settings } from '../../helpers/server-keys.ts';
 
 /** Creates a server's keys, with the key `crm`, and a second process that uses the same database. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { KeyUsage } from '../../../src/io/server/usage.ts';
 import { hasScope, seesFlow, seesRun } from '../../../src/serve/keys/access.ts';
 import { RequestRates, rateHeaders } from '../../../src/serve/keys/request-rates.ts';
 import { UsageCounter } from '../../../src/serve/keys/usage-counter.ts';
+import type { KeyUsage } from '../../../src/serve/store/usage.ts';
 import { noon, setClock } from '../../helpers/server-keys.ts';
 
 describe('the rate limit of an API key', () => {

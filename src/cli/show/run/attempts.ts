@@ -1,7 +1,7 @@
-import { pauseText } from '../../../app/progress/pauses.ts';
 import type { Attempt } from '../../../core/action.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { ConcurrencyEvent, Event } from '../../../core/event.ts';
+import { pauseText } from '../../../report/pauses.ts';
 import { requestText } from '../request.ts';
 
 /** Describes an attempt to send a request on one line, such as `record 17  profile  GET https://api.example.com/users/17  200  34 ms`. */

@@ -1,11 +1,11 @@
-import type { Pauses } from '../../../app/progress/pauses.ts';
-import type { Share } from '../../../app/progress/reading.ts';
-import type { Tally } from '../../../app/progress/tally.ts';
-import { showsCredits } from '../../../app/report/reported-run.ts';
-import { doneOf, workOf } from '../../../app/report/run-figures.ts';
-import type { OpenRun } from '../../../app/run-request.ts';
 import { durationText } from '../../../core/duration.ts';
 import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
+import type { Pauses } from '../../../report/pauses.ts';
+import type { Share } from '../../../report/reading.ts';
+import { showsCredits } from '../../../report/reported-run.ts';
+import { doneOf, workOf } from '../../../report/run-figures.ts';
+import type { Tally } from '../../../report/tally.ts';
+import type { OpenRun } from '../../../run/run-request.ts';
 import type { Terminal } from '../../terminal.ts';
 
 /** The figures that a progress line shows. */

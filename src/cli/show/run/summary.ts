@@ -1,15 +1,14 @@
 import { basename } from 'node:path';
 import type { ChalkInstance } from 'chalk';
-import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
-import {
-  type FailureGroup,
-  type LookupCounts,
-  noTokens,
-  type PathHits,
-  type Tally,
-  type TokenCounts,
-} from '../../../app/progress/tally.ts';
-import { doneOf } from '../../../app/report/run-figures.ts';
+import { excerpt } from '../../../core/answer/response.ts';
+import { durationText } from '../../../core/duration.ts';
+import type { CodedMessage } from '../../../core/error-code.ts';
+import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
+import { listedNames } from '../../../core/text/suggest.ts';
+import type { Usage } from '../../../credits/holds.ts';
+import { onOneLine } from '../../../records/errors.ts';
+import { type ResponseTimes, typicalMs } from '../../../report/response-times.ts';
+import { doneOf } from '../../../report/run-figures.ts';
 import {
   type Attribution,
   codedIn,
@@ -19,14 +18,8 @@ import {
   sortedGroups,
   wholeCounts,
   wholeTokens,
-} from '../../../app/report/summary.ts';
-import { excerpt } from '../../../core/answer/response.ts';
-import { durationText } from '../../../core/duration.ts';
-import type { CodedMessage } from '../../../core/error-code.ts';
-import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
-import { listedNames } from '../../../core/text/suggest.ts';
-import type { Usage } from '../../../io/ledger/holds.ts';
-import { onOneLine } from '../../../io/records/errors.ts';
+} from '../../../report/summary.ts';
+import { type FailureGroup, type LookupCounts, noTokens, type PathHits, type Tally, type TokenCounts } from '../../../report/tally.ts';
 import { messageWithAdvice } from '../../advice.ts';
 
 /** Returns the summary that is printed at the end of a run. */

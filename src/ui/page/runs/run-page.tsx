@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { RunView } from '../../../app/report/run-view.ts';
+import type { RunView } from '../../../report/run-view.ts';
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';

@@ -1,4 +1,4 @@
-import type { RunView } from '../../../app/report/run-view.ts';
+import type { RunView } from '../../../report/run-view.ts';
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 
 /** The time at which the progress of a run arrived, and whether the data to which it is added is partial. */

@@ -1,0 +1,31 @@
+import { type Notice, readNotices } from '../places/data/notices.ts';
+import { dataFolder } from '../places/late-lookups.ts';
+import { type Source, sources } from '../places/sources.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Prints the notices of all data sources, and the licences of all embedded data and code. Returns the exit code. */
+export async function noticesCommand(terminal: Terminal): Promise<number> {
+  const notices = await readNotices(dataFolder);
+  const embedded = new Set(notices.map(({ source }) => source));
+  const servers = Object.entries<Source>(sources).filter(([source]) => !embedded.has(source));
+  await terminal.print(
+    [
+      'Data that is included in automate:',
+      ...notices.flatMap(embeddedLines),
+      '',
+      'Data from servers and your own files:',
+      ...servers.flatMap(([source, { text, url }]) => ['', source, ...indented(text.includes(url) ? text : `${text}\n${url}`)]),
+    ].join('\n'),
+  );
+  return exitCodes.success;
+}
+
+function embeddedLines({ source, package: name, version, date, licence }: Notice): string[] {
+  const known: Source | undefined = (sources as Readonly<Record<string, Source>>)[source];
+  return ['', `${name} ${version}, data of ${date}`, ...(known ? indented(`${known.text}\n${known.url}\n`) : []), ...indented(licence)];
+}
+
+function indented(text: string): string[] {
+  return text.split('\n').map((line) => `  ${line}`.trimEnd());
+}

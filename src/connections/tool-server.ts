@@ -1,0 +1,105 @@
+import { cleaned } from '../core/answer/response.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../core/failure.ts';
+import type { CredentialUse } from '../core/plan.ts';
+import { isRemote, type McpConnection, serverCredentials, type ToolServer } from '../core/tools.ts';
+import { type FlowSecrets, hide, loadSecretsOf } from '../credentials/flow-secrets.ts';
+import type { Messages } from '../credentials/messages.ts';
+import type { Secret } from '../credentials/secret.ts';
+import type { LoginPerson } from '../http/auth/browser.ts';
+import { diagnose } from '../mcp/diagnosis.ts';
+import { cacheServer } from '../mcp/tool-cache.ts';
+import { openSession } from '../run/session.ts';
+
+/** Options of the commands that query an MCP server. */
+export interface AskingOptions {
+  readonly env?: string | undefined;
+  readonly cacert?: string | undefined;
+}
+
+/**
+ * The secrets for an MCP server, and the person who can log in to it. `person` is undefined if no person can log in, because there is no
+ * terminal.
+ */
+export interface ServerOptions extends AskingOptions {
+  readonly credentials: FlowSecrets;
+  readonly person?: LoginPerson | undefined;
+}
+
+/**
+ * Asks a connection's MCP server for its name, version and tools. This costs no credits. If the server requires a login, asks the person in
+ * `given` to log in, or by default the person at the terminal. Throws an AutomateError (`connection-failed`) if the server does not
+ * respond.
+ */
+export async function askServer(
+  connection: McpConnection,
+  options: AskingOptions,
+  messages: Messages,
+  given?: LoginPerson,
+): Promise<ToolServer> {
+  const opened = given ? undefined : await openLogin(connection, messages);
+  const person = given ?? opened;
+  try {
+    const credentials = await secretsOf(connection, options, messages);
+    return await queryServer(connection, { ...options, credentials, person }, messages);
+  } catch (error) {
+    if (error instanceof LimitReached) throw errorOf('credential', error);
+    if (!(error instanceof Failure)) throw error;
+    const { part, check, setting } = diagnose(error, connection);
+    const facts = { code: 'connection-failed', details: { part, checks: [check], setting } } as const;
+    throw new AutomateError('credential', `connection "${connection.name}": ${cleaned(error.message)}`, { ...facts, cause: error });
+  } finally {
+    opened?.close();
+  }
+}
+
+/** Asks an MCP server for its name, version and tools, with the given secrets. Throws a Failure if the server does not respond. */
+export async function queryServer(connection: McpConnection, options: ServerOptions, messages: Messages): Promise<ToolServer> {
+  const { env, cacert, credentials, person } = options;
+  const allowHttp = isRemote(connection.server) && connection.server.allowHttp;
+  const use = { name: connection.name, credentials: [], prices: new Map() };
+  const session = await openSession(use, { env, cacert, allowHttp }, messages, { credentials, person });
+  try {
+    const server = await session.ports.tools.server(connection);
+    return { ...server, tools: [...server.tools] };
+  } finally {
+    await session.close();
+  }
+}
+
+/** Caches a server's list of tools for `automate nodes`. Warns if the list cannot be cached. */
+export async function cacheToolServer(name: string, written: object, server: ToolServer, { redactor, warn }: Messages): Promise<void> {
+  try {
+    await cacheServer({ environment: process.env, redactor }, name, written, server);
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    warn(`the list of tools of "${name}" could not be cached: ${error.message}`);
+  }
+}
+
+/** Loads the secrets of a connection. A missing login token is not an error, because the person might not have logged in yet. */
+async function secretsOf(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<FlowSecrets> {
+  const needs = serverCredentials(connection);
+  const uses = needs.filter(({ isLogin }) => !isLogin).map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
+  const found = await loadSecretsOf(uses, `connection ${connection.name}`, options, messages);
+  const secrets = new Map<string, Secret>(found.secrets);
+  for (const { name, isLogin } of needs) {
+    if (!isLogin) continue;
+    const { openCredentials } = await import('../credentials/credential-store.ts');
+    const finding = (await openCredentials(options.env, messages).find([name])).get(name);
+    if (!finding || !('secret' in finding)) continue;
+    secrets.set(name, finding.secret);
+    hide(finding.secret.text, messages);
+  }
+  return { ...found, secrets };
+}
+
+/**
+ * Prepares to log a person in with the browser. Returns undefined if the server needs no login, or if no person can log in: there is no
+ * terminal, and the variable BROWSER is not set.
+ */
+async function openLogin({ server }: McpConnection, { say, findAsker }: Messages): Promise<(LoginPerson & { close(): void }) | undefined> {
+  if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
+  if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
+  const { openBrowser } = await import('../http/auth/browser.ts');
+  return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open, go to:\n  ${url}`));
+}

@@ -1,0 +1,73 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { AutomateError } from '../core/failure.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
+import { envOf } from '../files/env.ts';
+import type { Book } from './book.ts';
+import type { PayingKey } from './rest.ts';
+import type { Price, RunLedger } from './run-ledger.ts';
+
+/** The run whose credits are counted. */
+export interface RunLedgerOptions {
+  /** The run's UUID. */
+  readonly run: string;
+  readonly env: string | undefined;
+  /** Maximum number of credits that the run may spend; undefined if there is no limit. */
+  readonly maxCredits?: number | undefined;
+  /** True if the run's credits are not counted, as in the demo. */
+  readonly isFree?: boolean | undefined;
+  /** Credits that the run had spent before it was resumed, according to its journal. */
+  readonly before?: number;
+  /** The API key that pays for the run; undefined for a command. */
+  readonly key?: PayingKey | undefined;
+  warn(message: string): void;
+}
+
+/** Returns the price of each node in a flow, keyed by the node's id. */
+export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price> {
+  return new Map(
+    allSteps(plan.steps).flatMap(({ id, node }) => {
+      if (!node.action) return [];
+      const { credits, connection = '' } = node.action.price;
+      return [[id, { credits, account: { flow: plan.name, node: id, connection, env: envOf(env) } }] as const];
+    }),
+  );
+}
+
+/** True if the flow or one of its connections states a price. */
+export function statesPrice(plan: Plan): boolean {
+  return allSteps(plan.steps).some(({ node: { action } }) => action && (action.price.isStated || action.cost));
+}
+
+/**
+ * Opens the ledger of a run, which counts spent credits. If this machine's credits database cannot be opened, throws if the database might
+ * contain a limit on credits. Otherwise warns, and counts nothing.
+ */
+export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
+  const { run, maxCredits, key, before = 0 } = options;
+  const { RunLedger } = await import('./run-ledger.ts');
+  const home = (await import('../files/home.ts')).homeFolder(process.env);
+  const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
+  if (book) (await import('./holds.ts')).settleEarlier(book, home, run, before);
+  return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
+}
+
+/** Returns the path of the credits database in a home folder. */
+export function bookPath(home: string): string {
+  return join(home, 'credits.db');
+}
+
+async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | undefined> {
+  const path = bookPath(home);
+  const { isLimited, openBook } = await import('./book.ts');
+  const { isLibraryMissing } = await import('../files/database.ts');
+  try {
+    return openBook(path);
+  } catch (error) {
+    // An existing database can contain a limit on credits, which must not be ignored.
+    const mayBeLimited = isLibraryMissing(error) ? isLimited(path) : existsSync(path);
+    if (!(error instanceof AutomateError) || mayBeLimited) throw error;
+    warn(`credits are not counted: ${error.message} (to use a different folder, set AUTOMATE_HOME)`);
+    return undefined;
+  }
+}

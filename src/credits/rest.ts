@@ -1,0 +1,65 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import { sumOfCredits } from '../core/spending.ts';
+import type { Book, Month } from './book.ts';
+
+/** The API key that pays for a run's credits. */
+export interface PayingKey {
+  readonly id: string;
+  readonly name: string;
+  /** Credits that the key may spend each month; undefined if it has no quota. */
+  readonly quota: number | undefined;
+}
+
+/** A monthly limit on credits, and how much of it has been used. */
+export interface Rest {
+  /** `key` for the quota of an API key, or `allowance` for the limit on all runs together. */
+  readonly of: 'key' | 'allowance';
+  readonly limit: number;
+  readonly spent: number;
+  /** Credits that runs have reserved but not spent. */
+  readonly held: number;
+  /** Credits that can still be reserved, never less than 0. */
+  readonly remaining: number;
+}
+
+/** The month and the API key whose limits apply. The reserved credits of `run` are not counted. */
+interface RestOptions {
+  readonly month: string;
+  readonly key?: PayingKey | undefined;
+  readonly run?: string;
+}
+
+/** Returns the monthly limit that has the fewest credits left; undefined if there is no limit. */
+export function smallestRest(book: Book, options: RestOptions): Rest | undefined {
+  const rests = [restOf(book, 'key', options), restOf(book, 'allowance', options)].filter((rest) => rest !== undefined);
+  return rests.sort((one, other) => one.limit - one.spent - one.held - (other.limit - other.spent - other.held))[0];
+}
+
+/**
+ * Returns how much of an API key's quota or of the monthly allowance is used, and how much remains. Undefined if there is no such quota or
+ * allowance.
+ */
+export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOptions): Rest | undefined {
+  const limit = of === 'key' ? key?.quota : book.limit();
+  if (limit === undefined) return undefined;
+  const isCounted = (entry: { readonly month: string; readonly key?: string }) =>
+    entry.month === month && (of === 'allowance' || entry.key === key?.id);
+  const spent = sumOfCredits(book.spent(month).filter(isCounted));
+  const held = sumOfCredits(book.holds().filter((hold) => hold.run !== run && isCounted(hold)));
+  return { of, limit, spent, held, remaining: Math.max(0, limit - spent - held) };
+}
+
+/** Returns the message for a run that gets no more credits because a monthly limit is used up. */
+export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): CodedMessage {
+  const { of, limit = 0, held = 0 } = rest ?? {};
+  const others = held > 0 ? `, or reserved by active runs (${formatCredits(Math.ceil(held))})` : '';
+  const limitText = `${formatCredits(limit)} credits`;
+  if (of !== 'key') return { message: `the allowance of ${limitText} for ${name} is used up${others}`, code: 'allowance', details: {} };
+  const quota = `the quota of ${limitText} of the key "${key?.name}" for ${name} is used up${others}`;
+  return { message: `${quota} (a new month begins on ${new Date(endMs).toISOString().slice(0, 10)})`, code: 'quota', details: {} };
+}
+
+/** Formats a number of credits, for example as `1,500` or `0.25`. */
+export function formatCredits(credits: number): string {
+  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
+}

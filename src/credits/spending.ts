@@ -1,0 +1,81 @@
+import { PromptTokens, rounded, type Spending, type SpendingRefusal } from '../core/spending.ts';
+
+/**
+ * The money that one node spends in this process. If the node has a maximum, each call in flight reserves its maximum cost. Until the cost
+ * of the first call is known, only one call is in flight.
+ */
+export class NodeSpending implements Spending {
+  readonly prompts = new PromptTokens();
+  #total: number;
+  #held = 0;
+  #inFlight = 0;
+  #isKnown = false;
+  #isUnstated = false;
+  readonly #waiting: (() => void)[] = [];
+
+  /** `before` is the money that earlier parts of a resumed run spent. */
+  constructor(before = 0) {
+    this.#total = before;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
+    while (this.#inFlight > 0 && (!this.#isKnown || this.#with(most()) > max))
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#isUnstated) return 'unstated';
+    const held = most();
+    if (this.#with(held) > max) return 'used-up';
+    this.#inFlight++;
+    this.#held += held;
+    return held;
+  }
+
+  end(held: number, cost: number | undefined): void {
+    this.#inFlight--;
+    this.#held = this.#inFlight === 0 ? 0 : this.#held - held;
+    if (cost !== undefined) {
+      this.add(cost);
+      this.#isKnown = true;
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  add(cost: number): void {
+    this.#total = rounded(this.#total + cost);
+  }
+
+  noteUnstated(): void {
+    this.#isUnstated = true;
+  }
+
+  /** Returns the total cost if one more call costs `most`. */
+  #with(most: number): number {
+    return rounded(this.#total + this.#held + most);
+  }
+}
+
+/** The money that each node of a run spends. */
+export class RunSpending {
+  readonly #nodes = new Map<string, NodeSpending>();
+
+  /** `before` is the money that earlier parts of a resumed run spent, by node. */
+  constructor(before: Readonly<Record<string, number>> = {}) {
+    for (const [node, cost] of Object.entries(before)) this.#nodes.set(node, new NodeSpending(cost));
+  }
+
+  of(node: string): Spending {
+    const found = this.#nodes.get(node);
+    if (found) return found;
+    const spending = new NodeSpending();
+    this.#nodes.set(node, spending);
+    return spending;
+  }
+
+  /** Returns the cost so far of each node whose calls have cost anything. */
+  totals(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#nodes].flatMap(([node, { total }]) => (total > 0 ? [[node, total]] : [])));
+  }
+}

@@ -1,0 +1,107 @@
+import type { SentRequest } from '../core/action.ts';
+import { objectOf } from '../core/value/dictionary.ts';
+import { parseJson } from '../core/value/json.ts';
+import { jsonOf, orUndefined, type Value } from '../core/value/value.ts';
+import { compareParts, compareWhole } from './expectation.ts';
+import { requestKind, type TestAnswer } from './test-schema.ts';
+
+/** A request that the flow sends and that needs an answer from the test. */
+export interface AskedRequest {
+  /** The strings that a test can write in `request` to name this request. The most specific comes first. */
+  readonly names: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body as text. It is undefined for a request without a body, and for a tool call. */
+  readonly body?: string | undefined;
+  /** The arguments of a tool call. */
+  readonly arguments?: Value;
+  /** The request before it is signed with secrets. */
+  readonly unsigned: SentRequest;
+}
+
+/** A source of answers to requests. Its method returns undefined if there is no answer to a request. */
+export interface AnswerSource {
+  takeAnswer(request: AskedRequest): TestAnswer | undefined;
+}
+
+/** The answers that a test lists. Each is used for only one request. Several answers for the same request are used in order. */
+export class GivenAnswers implements AnswerSource {
+  readonly #left: { readonly answer: TestAnswer; readonly name: string }[];
+  readonly #problems: string[] = [];
+
+  constructor(answers: readonly TestAnswer[]) {
+    this.#left = answers.map((answer) => ({ answer, name: requestName(answer.request) }));
+  }
+
+  takeAnswer(asked: AskedRequest): TestAnswer | undefined {
+    const index = this.#left.findIndex(({ answer, name }) => asked.names.includes(name) && hasArguments(answer, asked));
+    if (index < 0) {
+      this.#problems.push(unansweredText(asked));
+      return undefined;
+    }
+    const { answer } = this.#left.splice(index, 1)[0] as { readonly answer: TestAnswer };
+    this.#problems.push(...differencesIn(answer, asked));
+    return answer;
+  }
+
+  /** Returns the problems found so far: requests without an answer, requests that differ from what was expected, and unused answers. */
+  problems(): string[] {
+    const unused = this.#left.map(({ answer: { request, arguments: given } }) =>
+      given
+        ? `the answer to ${request} with ${jsonOf(given as Value)} was not used: the flow sent no such request`
+        : `the answer to ${request} was not used: the flow sent no such request`,
+    );
+    return [...this.#problems, ...unused];
+  }
+}
+
+/** Returns the string that identifies a request, with its URL normalized so that it can be compared. */
+export function requestName(request: string): string {
+  if (requestKind(request) !== 'http') return request;
+  const [method, url = ''] = request.split(' ');
+  return `${method} ${URL.canParse(url) ? new URL(url).href : url}`;
+}
+
+function hasArguments({ arguments: expected }: TestAnswer, { arguments: found }: AskedRequest): boolean {
+  return expected === undefined || compareParts(expected, found, '').length === 0;
+}
+
+function differencesIn({ request, sent }: TestAnswer, { headers, body }: AskedRequest): string[] {
+  if (!sent) return [];
+  const wrong = [
+    ...headerDifferences(sent.headers ?? {}, headers),
+    ...(sent.body === undefined ? [] : compareParts(sent.body, comparedBody(sent.body, body, headers), 'the body')),
+  ];
+  return wrong.map((difference) => `${request} sent ${difference}`);
+}
+
+function headerDifferences(expected: Readonly<Record<string, string>>, found: AskedRequest['headers']): string[] {
+  return Object.entries(expected).flatMap(([name, value]) => compareWhole(value, found[name.toLowerCase()], `the header ${name}`));
+}
+
+/**
+ * Returns a body in the form used for comparison. The form is a string if a string is expected, an object of fields for a web form, and the
+ * parsed JSON otherwise.
+ */
+function comparedBody(expected: unknown, found: string | undefined, headers: AskedRequest['headers']): Value | undefined {
+  if (found === undefined || typeof expected === 'string') return found;
+  if (headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return formFields(new URLSearchParams(found));
+  return orUndefined(() => parseJson(found)) ?? found;
+}
+
+/** Returns the fields of a web form as an object. A field that occurs several times becomes a list of values. */
+function formFields(form: URLSearchParams): Value {
+  const names = [...new Set(form.keys())];
+  return objectOf(
+    names.map((name) => {
+      const values = form.getAll(name);
+      return [name, values.length === 1 ? (values[0] as string) : values] as const;
+    }),
+  );
+}
+
+/** Describes all parts of a request for which the test has no answer, so that the user can write an answer for it. */
+function unansweredText({ names, headers, body, arguments: given }: AskedRequest): string {
+  const shown = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const parts = [...(body === undefined ? [] : [body]), ...(given === undefined ? [] : [`arguments: ${jsonOf(given)}`])];
+  return ['no answer is left for this request:', ...[names.join(', or '), ...shown, ...parts].map((line) => `  ${line}`)].join('\n');
+}

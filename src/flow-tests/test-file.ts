@@ -1,0 +1,95 @@
+import { RE2JS } from 're2js';
+import { compileWith, patternAdvice } from '../core/condition/pattern.ts';
+import { FlowError, type Problem } from '../core/failure.ts';
+import { membersOf, objectOf } from '../core/value/dictionary.ts';
+import { ExactNumber, isMapping } from '../core/value/value.ts';
+import { inOrder } from '../flow/plan.ts';
+import { checkedBy } from '../flow/problems/issues.ts';
+import { type At, readSource } from '../flow/source.ts';
+import { type FlowTest, testFileSchema } from './test-schema.ts';
+
+/** A test file that has been checked. */
+export interface TestFile {
+  readonly file: string;
+  /** The path of the flow, as written in the test file. */
+  readonly flow: string;
+  readonly tests: readonly FlowTest[];
+  /** Creates a problem at the value with this path. */
+  at(place: At, message: string): Problem;
+  /** Creates a problem at the name of the member with this path. */
+  atName(place: At, message: string): Problem;
+}
+
+/**
+ * Reads a test file. If the file turns out to be a flow, `beside` is the flow's test file in the same folder, for the message; undefined if
+ * there is none. Throws a FlowError that lists all problems of the file.
+ */
+export function readTestFile(text: string, file: string, beside?: string): TestFile {
+  const source = readSource(text, undefined, 'test');
+  if (isFlowText(source.value)) {
+    const details = { flow: file, tests: beside };
+    throw new FlowError(file, [source.at([], { message: 'expected a file of tests, found a flow', code: 'flow-for-tests', details })]);
+  }
+  const problems = [...source.problems];
+  if (source.value === null) problems.push(source.at([], 'expected a flow and its tests, found an empty file'));
+  const isReadable = source.value !== undefined && source.value !== null;
+  const checked = isReadable ? checkedBy(testFileSchema, source.value, { source, at: [], problems }) : undefined;
+  const patterns = checked ? patternProblems(checked.tests) : [];
+  problems.push(...patterns.map(({ at, message }) => source.at(at, message)));
+  if (problems.length > 0 || !checked) throw new FlowError(file, inOrder(problems));
+  const { flow, tests } = checked;
+  return { file, flow, tests, at: (place, message) => source.at(place, message), atName: source.atName };
+}
+
+function isFlowText(value: unknown): boolean {
+  return isMapping(value) && Object.hasOwn(value, 'nodes') && !Object.hasOwn(value, 'tests');
+}
+
+const slashed = /^\/(.+)\/$/s;
+
+/**
+ * Returns the regular expression in an expected string such as `/^Ada/`; undefined for any other value. It is compiled by the engine that
+ * expressions use, which takes linear time, so that no text can make a test hang. Throws an Error if RE2 does not support the expression.
+ */
+export function patternOf(expected: unknown): Pick<RegExp, 'test'> | undefined {
+  const written = typeof expected === 'string' ? slashed.exec(expected)?.[1] : undefined;
+  return written === undefined ? undefined : compileWith(RE2JS, written);
+}
+
+/**
+ * Returns a value in the form in which a test expects it. A string between slashes would be a regular expression, so it becomes one that
+ * matches only this string.
+ */
+export function expectedLiteral(value: unknown): unknown {
+  if (typeof value === 'string') return slashed.test(value) ? `/^${value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}$/` : value;
+  if (Array.isArray(value)) return value.map(expectedLiteral);
+  if (!isMapping(value) || value instanceof ExactNumber) return value;
+  return objectOf(membersOf(value).map(([name, member]) => [name, expectedLiteral(member)] as const));
+}
+
+/** The parts of a test that contain expected values, whose strings can be regular expressions. */
+const expectedParts = ['rows', 'rows_exactly', 'fails'] as const;
+
+function patternProblems(tests: readonly FlowTest[]) {
+  return tests.flatMap((test, index) => {
+    const at: At = ['tests', index];
+    const parts = expectedParts.flatMap((part) => wrongPatterns(test[part], [...at, part]));
+    const sent = test.answers.flatMap(({ sent, arguments: given }, answer) => [
+      ...wrongPatterns(sent, [...at, 'answers', answer, 'sent']),
+      ...wrongPatterns(given, [...at, 'answers', answer, 'arguments']),
+    ]);
+    return [...parts, ...sent];
+  });
+}
+
+function wrongPatterns(value: unknown, at: At): { readonly at: At; readonly message: string }[] {
+  if (Array.isArray(value)) return value.flatMap((member, index) => wrongPatterns(member, [...at, index]));
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([name, member]) => wrongPatterns(member, [...at, name]));
+  try {
+    patternOf(value);
+    return [];
+  } catch (error) {
+    return [{ at, message: `between the slashes: ${(error as Error).message}\n${patternAdvice}` }];
+  }
+}

@@ -1,0 +1,152 @@
+import { retryAfterMs } from '../core/answer/rate-limit.ts';
+import type { Auth } from '../core/auth/auth.ts';
+import { durationText } from '../core/duration.ts';
+import { Failure } from '../core/failure.ts';
+import type { Clock, Http, HttpRequest, HttpResponse } from '../core/ports.ts';
+import type { FormPart } from '../core/transfer.ts';
+import { jsonOf, type Value } from '../core/value/value.ts';
+import { version } from '../core/version.ts';
+import type { Secret } from '../credentials/secret.ts';
+import { createHttp } from '../http/client.ts';
+import { failureOf } from '../http/error.ts';
+import type { WireRequest } from '../http/exchange.ts';
+import { isListed, refuseHost } from '../http/guard.ts';
+import { headerReader } from '../http/header.ts';
+import { RunFiles } from '../http/transfers/run-files.ts';
+import type { Transport } from '../http/transport.ts';
+import { type AnswerSource, requestName } from './given-answers.ts';
+import { modelBody } from './model-body.ts';
+import type { Fault, TestAnswer } from './test-schema.ts';
+
+const noAnswer = 'the test has no answer left for this request';
+
+/** Returns the failure of a request for which the test has no answer. */
+export function unanswered(): Failure {
+  return new Failure('request', noAnswer, { sent: false });
+}
+
+/** True for the failure of a request for which the test has no answer, even if the failure is reported by a loop. */
+export function isUnanswered({ message }: Failure): boolean {
+  return message.includes(noAnswer);
+}
+
+/** Returns the string that tests use in place of a credential's secret. */
+export function testSecret(credential: string): string {
+  return `test-${credential}`;
+}
+
+/** Everything that a test's HTTP port needs. */
+export interface TestHttpParts {
+  readonly answers: AnswerSource;
+  readonly clock: Clock;
+  readonly credentials: readonly string[];
+  readonly allowHttp: boolean;
+}
+
+/** Makes an HTTP port that takes its answers from a test instead of the network. It signs requests and follows redirects as in a run. */
+export function createTestHttp(parts: TestHttpParts): Http {
+  const { clock, allowHttp, credentials } = parts;
+  const secrets = new Map<string, Secret>(credentials.map((name) => [name, { text: testSecret(name), from: 'the test' }]));
+  const nothing = () => undefined;
+  const tools = { secrets, allowHttp, now: clock.now, files: new RunFiles({ folder: undefined }), used: nothing, secret: nothing };
+  return {
+    abort: nothing,
+    async send(request) {
+      const http = createHttp({ ...tools, transport: transportFor(request, parts) });
+      const response = await http.send(withoutFiles({ ...request, auth: request.auth?.map(withoutLogin) }));
+      return withSavedBody(request, response);
+    },
+  };
+}
+
+/** Returns the auth settings without a login. The access token is then `test-NAME`, without a request to a token server. */
+function withoutLogin(auth: Auth): Auth {
+  const isToken = auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
+  return isToken ? { type: 'bearer', credential: auth.credential } : auth;
+}
+
+/** Returns a copy of the request that neither reads nor saves files. If a form sends files, the copy contains their paths instead. */
+function withoutFiles(request: HttpRequest): HttpRequest {
+  const { form, secretBody } = request;
+  if (!form) return { ...request, save: undefined };
+  const parts = (secretBody?.render(testSecret) ?? form) as readonly FormPart[];
+  const body = Object.fromEntries(parts.map((part) => [part.name, 'file' in part ? part.file : part.value]));
+  return { ...request, form: undefined, secretBody: undefined, save: undefined, body: jsonOf(body) };
+}
+
+/** Returns the response as it would look after its body was saved to a file, but writes no file. */
+function withSavedBody({ save }: HttpRequest, response: HttpResponse): HttpResponse {
+  if (!save?.takes(response)) return response;
+  return { ...response, body: new Uint8Array(), saved: { path: save.to, bytes: response.body.length } };
+}
+
+function transportFor(unsigned: HttpRequest, { answers, clock }: TestHttpParts): Transport {
+  const { testName } = unsigned;
+  const fetch = () => Promise.reject(new Failure('network', 'a test sends nothing', { sent: false }));
+  return {
+    fetch,
+    fetchToEnd: fetch,
+    abort: () => undefined,
+    async send(request) {
+      refuseAddressOf(request);
+      const url = `${request.method} ${request.origin}${request.path}`;
+      const names = [...(testName === undefined ? [] : [testName]), requestName(url)];
+      const headers = wireHeadersOf(request);
+      const answer = answers.takeAnswer({ names, headers, body: request.body as string | undefined, unsigned });
+      if (!answer) throw unanswered();
+      if (answer.fault === undefined) return toResponse(answer, clock);
+      if (answer.fault === 'timeout') await clock.sleepUntil(request.deadlineMs);
+      throw faultFailure(answer.fault, request);
+    },
+  };
+}
+
+/** Throws, as a run does, if a URL from the record leads to an IP address inside the local network. Host names are not resolved. */
+function refuseAddressOf({ origin, allowHosts }: WireRequest): void {
+  if (allowHosts === undefined) return;
+  try {
+    refuseHost(origin, isListed(origin, allowHosts));
+  } catch (error) {
+    throw failureOf(error, { origin, wasSent: false });
+  }
+}
+
+/** Returns the headers as they are sent, keyed by lower-case name. */
+function wireHeadersOf({ headers }: WireRequest): Record<string, string> {
+  const written = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { accept: '*/*', 'user-agent': `automate/${version}`, ...Object.fromEntries(written) };
+}
+
+const faultCodes = { refused: 'ECONNREFUSED', reset: 'ECONNRESET', unknown_host: 'ENOTFOUND' };
+
+/** Returns the failure of a request for which the test specifies a network fault instead of an answer. */
+export function faultFailure(fault: Fault, { timeoutMs, origin }: Pick<WireRequest, 'timeoutMs' | 'origin'>): Failure {
+  if (fault === 'timeout') return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
+  return failureOf(Object.assign(new Error(fault), { code: faultCodes[fault] }), { origin, wasSent: fault === 'reset' });
+}
+
+function toResponse(answer: TestAnswer, clock: Clock): HttpResponse {
+  const { status = 200, headers: given = {}, text, output } = answer;
+  const isModel = text !== undefined || output !== undefined;
+  const body = isModel ? modelBody(text ?? jsonOf(output as Value)) : (answer.body as Value | undefined);
+  const isText = body === undefined || typeof body === 'string';
+  const headers = {
+    ...(!isText && { 'content-type': 'application/json' }),
+    ...Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value])),
+  };
+  const header = headerReader(headers);
+  return {
+    status,
+    headers,
+    header,
+    body: Buffer.from(isText ? markedText(body ?? '') : jsonOf(body)),
+    endedByClose: false,
+    retryAfterMs: retryAfterMs(status, header, clock.wallNow()),
+    atMs: clock.now(),
+  };
+}
+
+/** Returns text with a byte order mark if its charset matters: a test file is in UTF-8, whatever charset the answer or the flow states. */
+function markedText(text: string): string {
+  return /^[\0-\x7f]*$/.test(text) ? text : `\ufeff${text}`;
+}

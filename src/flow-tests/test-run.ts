@@ -1,0 +1,116 @@
+import { setEvaluationClock } from '../core/condition/evaluation-time.ts';
+import type { Ending, Event } from '../core/event.ts';
+import type { Failure } from '../core/failure.ts';
+import type { Item, Outcome, PartialRows } from '../core/item.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Output } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { SetFields } from '../core/run-options.ts';
+import { membersOf } from '../core/value/dictionary.ts';
+import type { Value } from '../core/value/value.ts';
+import { Gates } from '../engine/gates.ts';
+import { startRun } from '../engine/run.ts';
+import { withSetFields } from '../flow/set-fields.ts';
+import type { AnswerSource } from './given-answers.ts';
+import { createTestClock } from './test-clock.ts';
+import { createTestPorts } from './test-ports.ts';
+
+/** The records of a test, and everything needed to run them through the flow. */
+export interface TestRun {
+  readonly plan: Plan;
+  readonly records: readonly Fields[];
+  readonly set: SetFields;
+  readonly allowHttp: boolean;
+  readonly answers: AnswerSource;
+}
+
+/** A record that failed. */
+export interface FailedRecord {
+  /** The position of the record in the test, counted from 1. */
+  readonly record: number;
+  readonly failure: Failure;
+}
+
+/** The results of a test. */
+export interface TestOutcome {
+  /** The rows of all records, in order. */
+  readonly rows: readonly Fields[];
+  readonly failures: readonly FailedRecord[];
+  /** The length of each wait between two attempts of a request, in ms. */
+  readonly waits: readonly number[];
+  /** The reason why the run ended early. It is undefined if all records were finished. */
+  readonly stopped: { readonly ending: Ending; readonly reason: string } | undefined;
+}
+
+/** Runs records through a flow with the real engine, and with a clock that does not wait. */
+export async function runTest({ plan, records, set, allowHttp, answers }: TestRun): Promise<TestOutcome> {
+  const clock = createTestClock();
+  setEvaluationClock(clock.wallNow);
+  const waits: number[] = [];
+  let stopped: TestOutcome['stopped'];
+  const report = (event: Event) => {
+    if (event.type === 'call-retried') waits.push(event.waitMs);
+    if (event.type === 'stopping') stopped = { ending: event.ending, reason: event.reason };
+  };
+  const credentials = plan.credentials.map(({ name }) => name);
+  const ports = createTestPorts({ answers, clock, credentials, allowHttp }, report);
+  const output = new TestOutput();
+  const items: Item[] = records.map((fields, index) => ({ number: index + 1, fields, end: { offset: 0, line: 0 } }));
+  const run = startRun(
+    withSetFields(plan, set),
+    { input: allAtOnce(items), output, ports, gates: new Gates(clock) },
+    { unordered: false, maxErrors: undefined, keepsGoing: true },
+  );
+  await run.ended;
+  return { rows: output.rows, failures: output.failures, waits, stopped };
+}
+
+/** Converts a record from a test file to the form in which the engine processes records. */
+export function fieldsOfRecord(written: Readonly<Record<string, unknown>>): Fields {
+  return new Map(membersOf(written) as [string, Value][]);
+}
+
+async function* allAtOnce(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
+  yield items;
+}
+
+/** The rows that an unfinished record has produced so far. */
+interface HeldRows extends PartialRows {
+  readonly held: readonly Fields[];
+}
+
+/** Collects the rows and failures of all records. */
+export class TestOutput implements Output {
+  readonly waiting = 0;
+  readonly rows: Fields[] = [];
+  readonly failures: FailedRecord[] = [];
+
+  partialRows(): HeldRows {
+    const held: Fields[] = [];
+    return {
+      held,
+      get rows() {
+        return held.length;
+      },
+      async add(rows) {
+        for (const row of rows) held.push(row);
+      },
+      drop() {
+        held.length = 0;
+      },
+    };
+  }
+
+  put(item: Item, outcome: Outcome): Outcome {
+    if ('failure' in outcome) this.failures.push({ record: item.number, failure: outcome.failure });
+    else if ('rows' in outcome) this.rows.push(...outcome.rows);
+    else if ('spilled' in outcome) this.rows.push(...(outcome.spilled as HeldRows).held);
+    return outcome;
+  }
+
+  park(): boolean {
+    return false;
+  }
+
+  async flush(): Promise<void> {}
+}

@@ -1,0 +1,186 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Event } from '../core/event.ts';
+import type { Fields } from '../core/record.ts';
+import { parseJson } from '../core/value/json.ts';
+import { type JsonObject, jsonOf } from '../core/value/value.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import { recordOf } from '../records/json/json-record.ts';
+import { longNameError } from '../records/record-reader.ts';
+import type { CallResult } from '../run/calls/flow-calls.ts';
+import { fieldsTaken } from '../run/fields-taken.ts';
+import type { FlowFolder, ServedFlow } from '../run/flow-folder.ts';
+import { CallProgress } from './call-progress.ts';
+import { plainOf } from './server/plain-values.ts';
+import { type OfferedTool, type ToolAnswer, type Toolbox, type ToolCallContext, WrongCall } from './server/toolbox.ts';
+import { toolOfFlow } from './tool-of-flow.ts';
+
+/** A client's call to a flow that is provided as an MCP tool. */
+export interface FlowToolCall<Caller> {
+  readonly flow: ServedFlow;
+  readonly fields: Fields;
+  readonly caller: Caller;
+  readonly gone: AbortSignal;
+  /** Receives the call's events; undefined if the client does not watch them. */
+  readonly report: ((event: Event, redactor: Redactor) => void) | undefined;
+}
+
+/** Functions with which a command or the server provides flows as MCP tools. */
+export interface FlowToolsOptions<Caller> {
+  readonly flows: FlowFolder;
+  /** True if the caller may see and call the flow. */
+  sees(caller: Caller, flow: ServedFlow): boolean;
+  /** Runs a record through a flow. */
+  run(call: FlowToolCall<Caller>): Promise<CallResult>;
+  /** Returns the message, with a remedy, for an error that would affect other records, too. Undefined if the error is a bug. */
+  errorText(error: unknown): string | undefined;
+  /** Returns the message, with a remedy, for a call that ended without a result because no credits were left. */
+  usedUpText(reason: CodedMessage): string;
+  /** Writes a line to the log. */
+  say(text: string): void;
+  /** Receives an error that is a bug in automate. */
+  bug(error: unknown): void;
+}
+
+/** A flow, and the name under which it is provided as an MCP tool. */
+interface NamedFlow {
+  readonly name: string;
+  readonly flow: ServedFlow;
+}
+
+/** Maximum number of characters in a tool's name. */
+const maxName = 128;
+
+/** The valid flows of a folder, provided as MCP tools. */
+export class FlowTools<Caller> implements Toolbox<Caller> {
+  readonly #options: FlowToolsOptions<Caller>;
+  /** The tools of the flows. A tool is created on first use, and re-created when the flow's file changes. */
+  readonly #tools = new WeakMap<ServedFlow, Omit<OfferedTool, 'name'>>();
+  /**
+   * Log lines already written about flows that could not use their own name as the tool's name. Kept so that each line is written only
+   * once.
+   */
+  readonly #said = new Set<string>();
+  #seen: string | undefined;
+
+  constructor(options: FlowToolsOptions<Caller>) {
+    this.#options = options;
+  }
+
+  async list(caller: Caller): Promise<OfferedTool[]> {
+    return (await this.#named(caller)).map(({ name, flow }) => ({ name, ...this.#toolOf(flow) }));
+  }
+
+  async call(name: string, args: JsonObject, { caller, signal, progress }: ToolCallContext<Caller>): Promise<ToolAnswer> {
+    const flow = (await this.#named(caller)).find((one) => one.name === name)?.flow;
+    if (!flow) throw new WrongCall(`there is no tool "${name.slice(0, maxName)}"`);
+    const fields = fieldsOfCall(flow, args);
+    const watch = progress && new CallProgress(progress);
+    try {
+      return this.#answer(flow, await this.#options.run({ flow, fields, caller, gone: signal, report: watch?.report }));
+    } catch (error) {
+      const text = this.#options.errorText(error);
+      if (text === undefined) throw error;
+      return errorAnswer(text);
+    } finally {
+      watch?.end();
+    }
+  }
+
+  bug(error: unknown): void {
+    this.#options.bug(error);
+  }
+
+  /** True if any tool has changed since the previous call of this method. */
+  async haveChanged(): Promise<boolean> {
+    const flows = await this.#flows();
+    const now = JSON.stringify(this.#namesOf(flows).map(({ name, flow }) => [name, flow.id, this.#toolOf(flow)]));
+    const hasChanged = this.#seen !== undefined && this.#seen !== now;
+    this.#seen = now;
+    return hasChanged;
+  }
+
+  #toolOf(flow: ServedFlow): Omit<OfferedTool, 'name'> {
+    const known = this.#tools.get(flow);
+    if (known) return known;
+    if (!flow.plan) throw new Error(`${flow.id} is not valid`);
+    const made = toolOfFlow(flow.plan);
+    this.#tools.set(flow, made);
+    return made;
+  }
+
+  /** Returns the flows of the folder; empty if the folder was deleted. */
+  async #flows(): Promise<readonly ServedFlow[]> {
+    try {
+      return (await this.#options.flows.list()).flows;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
+  async #named(caller: Caller): Promise<NamedFlow[]> {
+    const flows = await this.#flows();
+    return this.#namesOf(flows).filter(({ flow }) => this.#options.sees(caller, flow));
+  }
+
+  /** Returns the valid flows with their tool names. A tool has the same name for all callers. */
+  #namesOf(flows: readonly ServedFlow[]): NamedFlow[] {
+    const taken = new Map<string, ServedFlow>();
+    for (const flow of flows) {
+      if (!flow.plan) continue;
+      const own = toolName(flow.plan.name) || flow.id;
+      const name = [own, flow.id].find((one) => !taken.has(one)) ?? freeName(flow.id, taken);
+      const first = taken.get(own);
+      if (first) this.#sayOnce(`the flow ${flow.id} becomes the tool "${name}", because the flow ${first.id} is already the tool "${own}"`);
+      taken.set(name, flow);
+    }
+    return [...taken].map(([name, flow]) => ({ name, flow }));
+  }
+
+  #sayOnce(text: string): void {
+    if (this.#said.has(text)) return;
+    this.#said.add(text);
+    this.#options.say(text);
+  }
+
+  #answer({ id }: ServedFlow, result: CallResult): ToolAnswer {
+    switch (result.kind) {
+      case 'done':
+        return { isError: false, text: `{"rows":${result.rows}}`, structured: { rows: plainOf(parseJson(result.rows)) } };
+      case 'failed':
+        return errorAnswer(result.failure.message);
+      case 'unpaid':
+        return errorAnswer(this.#options.usedUpText(result.reason));
+      case 'late':
+        return errorAnswer(`${id} took more than ${result.waitMs / 1000} s; the requests already sent still cost credits`);
+      case 'stopped':
+        return errorAnswer(`${id} did not finish: ${result.why ?? 'it was stopped'}`);
+    }
+  }
+}
+
+function errorAnswer(text: string): ToolAnswer {
+  return { isError: true, text };
+}
+
+/** Returns the record that the arguments of a tool call describe. Throws a WrongCall if a required argument is missing. */
+function fieldsOfCall({ plan }: ServedFlow, args: JsonObject): Fields {
+  const taken = plan ? fieldsTaken(plan) : [];
+  const absent = taken.filter(({ name }) => !Object.hasOwn(args, name));
+  const missing = absent.filter(({ isOptional }) => !isOptional).map(({ name }) => `"${name}"`);
+  if (missing.length > 0) throw new WrongCall(`expected the argument${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`);
+  const long = longNameError(Object.keys(args), 'body');
+  if (long) throw new WrongCall(long.message);
+  const fields = recordOf(args, jsonOf(args)).fields;
+  return new Map([...fields, ...absent.map(({ name }) => [name, null] as const)]);
+}
+
+function toolName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, maxName);
+}
+
+function freeName(id: string, taken: ReadonlyMap<string, unknown>): string {
+  let number = 2;
+  while (taken.has(`${id}_${number}`)) number++;
+  return `${id}_${number}`;
+}

@@ -1,0 +1,29 @@
+import type { Step } from '../core/node.ts';
+import type { Plan } from '../core/plan.ts';
+import { withFields } from '../core/record.ts';
+import type { SetFields } from '../core/run-options.ts';
+
+/** Returns the input's columns and the columns that --set adds. */
+export function withSetColumns(columns: readonly string[], set: SetFields): string[] {
+  return [...new Set([...columns, ...set.map(([name]) => name)])];
+}
+
+/**
+ * Returns the plan with a new first step that sets these fields in every record. The errors file contains failed records without these
+ * fields, as they are in the input.
+ */
+export function withSetFields(plan: Plan, set: SetFields): Plan {
+  if (set.length === 0) return plan;
+  const columns = (before: readonly string[]) => withSetColumns(before, set);
+  const { serialOrder } = plan;
+  const node: Step['node'] = { reads: [], columns, run: async (fields) => [withFields(fields, set)] };
+  return {
+    ...plan,
+    steps: [{ id: 'set fields', type: 'set', node, when: undefined, onError: 'reject' }, ...plan.steps],
+    warnings: (input) => plan.warnings(input && columns(input)),
+    replacedColumns: (input) => plan.replacedColumns(columns(input)),
+    columns: (input) => plan.columns(columns(input)),
+    unknownFields: (input, who) => plan.unknownFields(columns(input), who),
+    serialOrder: serialOrder && { ...serialOrder, keyOf: (fields) => serialOrder.keyOf(withFields(fields, set)) },
+  };
+}

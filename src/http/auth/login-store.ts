@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { AutomateError, errorOf } from '../../core/failure.ts';
+import type { CredentialStore } from '../../credentials/credential-store.ts';
+import { variableWith } from '../../credentials/environment.ts';
+import type { FlowSecrets } from '../../credentials/flow-secrets.ts';
+import type { Messages } from '../../credentials/messages.ts';
+import { envOf } from '../../files/env.ts';
+import { homeFolder } from '../../files/home.ts';
+import { createStateFile } from '../../files/state-file.ts';
+import type { HeldLogin, LoginKeeper } from './login-tokens.ts';
+
+/** Stores a login's tokens as the secret of a credential. The secret may be sent only to `host`. */
+export type StoreLogin = (credential: string, text: string, host: string) => Promise<void>;
+
+/** The loaded secrets, and the environment in which login tokens are stored. */
+interface LoginOwner {
+  readonly credentials: FlowSecrets;
+  readonly env: string | undefined;
+}
+
+type StoreMessages = Pick<Messages, 'redactor' | 'findAsker' | 'warn'>;
+
+/**
+ * Creates a function that stores the tokens of a login. If the function cannot store them, it warns. The tokens still work for the current
+ * command.
+ */
+export function createLoginStore(owner: LoginOwner, messages: StoreMessages): StoreLogin {
+  return async (credential, text, host) => {
+    // Tokens in an environment variable are not stored. Whoever sets the variable also renews the login.
+    if (isInVariable(credential)) return;
+    await storeTokens(credential, { text, hosts: [host] }, owner, messages);
+  };
+}
+
+/**
+ * Renewed logins that could not be stored, keyed by environment and credential. `text` holds the valid tokens, and `over` the outdated ones
+ * that are still in the store.
+ */
+const unstored = new Map<string, { readonly over: string | undefined; readonly text: string }>();
+
+/**
+ * Maximum time in ms to wait while another process renews the login. This is enough for several timeouts of a token server that does not
+ * respond.
+ */
+const maxWaitMs = 120_000;
+
+/**
+ * Creates a LoginKeeper, which renews logins. No two processes on this machine renew the same login at the same time, and new tokens are
+ * stored at once.
+ */
+export function createLoginKeeper(owner: LoginOwner, messages: StoreMessages): LoginKeeper {
+  const env = envOf(owner.env);
+  return {
+    renewAlone(credential, work) {
+      const file = createStateFile(join(homeFolder(process.env), `login-${env}-${credential}`), isLockOnly);
+      return file.alone(async () => work(await heldLogin(credential, owner, messages)), maxWaitMs);
+    },
+  };
+}
+
+async function heldLogin(credential: string, owner: LoginOwner, messages: StoreMessages): Promise<HeldLogin> {
+  const key = `${envOf(owner.env)}/${credential}`;
+  const found = await currentText(credential, owner, messages);
+  const newer = unstored.get(key);
+  return {
+    text: newer && newer.over === found ? newer.text : found,
+    async store(text) {
+      // Passes no hosts, so that the secret keeps the hosts stored with it.
+      const isStored = !isInVariable(credential) && (await storeTokens(credential, { text }, owner, messages));
+      if (isStored) unstored.delete(key);
+      else unstored.set(key, { over: found, text });
+    },
+  };
+}
+
+/** Rejects any content of the file. The file is never written: its path is used only for a lock. */
+function isLockOnly(_found: unknown): _found is never {
+  return false;
+}
+
+function isInVariable(credential: string): boolean {
+  return variableWith(credential, process.env) !== undefined;
+}
+
+async function openStore({ credentials, env }: LoginOwner, { redactor, findAsker }: StoreMessages): Promise<CredentialStore> {
+  // Uses the store that is already open, because it knows the passphrase that the person typed.
+  if (credentials.store) return credentials.store;
+  const { openCredentials } = await import('../../credentials/credential-store.ts');
+  return openCredentials(env, { redactor, ...(findAsker && { findAsker }) });
+}
+
+/**
+ * Returns the current secret of a credential as text; undefined if there is none. Throws an AutomateError (`credential`) if the secret
+ * cannot be read.
+ */
+async function currentText(credential: string, owner: LoginOwner, messages: StoreMessages): Promise<string | undefined> {
+  const store = await openStore(owner, messages);
+  const finding = (await store.find([credential])).get(credential);
+  if (finding && 'problem' in finding) throw errorOf('credential', finding.problem);
+  return finding && 'secret' in finding ? finding.secret.text : undefined;
+}
+
+/** Stores the tokens of a login. If they cannot be stored, warns and returns false. */
+async function storeTokens(
+  credential: string,
+  { text, hosts }: { readonly text: string; readonly hosts?: readonly string[] },
+  owner: LoginOwner,
+  messages: StoreMessages,
+): Promise<boolean> {
+  messages.redactor.add(text);
+  try {
+    const store = await openStore(owner, messages);
+    await store.set(credential, text, hosts ? { hosts } : {});
+    return true;
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    messages.warn(`the login "${credential}" was not stored: ${error.message}`);
+    return false;
+  }
+}

@@ -1,0 +1,92 @@
+import type { Auth } from '../../core/auth/auth.ts';
+import { type RenewalSource, Renewals, type Renewed } from '../../credentials/renewals.ts';
+import { type RequestTools, requestToken } from './token-request.ts';
+
+/**
+ * The settings for a client credentials grant (RFC 6749, 4.4). With this grant, a program gets access tokens without a person logging in.
+ */
+export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
+
+/** The functions that are used to obtain access tokens. */
+export interface TokenTools extends RequestTools {
+  /** Returns the time of the monotonic clock in ms. */
+  now(): number;
+  /** Called after a client secret has worked, so that its last use can be stored. */
+  used(credential: string): void;
+}
+
+/** A source of access tokens. */
+export interface TokenSource extends RenewalSource {
+  /** Name of the stored credential that the access tokens are requested with. */
+  readonly credential: string;
+}
+
+/** An access token is renewed this many ms before it expires. A token with a short lifetime is renewed after 90 % of its lifetime. */
+const marginMs = 30_000;
+
+/** Returns for how many ms an access token is used. This is its lifetime minus a safety margin. */
+export function usableMs(lifetimeMs: number): number {
+  return lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
+}
+
+/** Returns the access token with its lifetime shortened by a safety margin. */
+export function usable({ text, lifetimeMs }: Renewed): Renewed {
+  return { text, lifetimeMs: usableMs(lifetimeMs) };
+}
+
+/** Obtains the client secret, if necessary, and calls `use` with it. */
+export type WithSecret = <Result>(use: (clientSecret: string) => Promise<Result>) => Promise<Result>;
+
+/**
+ * Sends requests with access tokens, which are renewed shortly before they expire. Records that need the same new token at the same time
+ * share one token request.
+ */
+export class Tokens {
+  readonly #tools: TokenTools;
+  readonly #renewals: Renewals;
+
+  constructor(tools: TokenTools) {
+    this.#tools = tools;
+    this.#renewals = new Renewals(() => tools.now());
+  }
+
+  /** Works like `sendWith`, but with an access token from a client credentials grant (RFC 6749, 4.4). */
+  send<Answer extends { readonly status: number }>(
+    auth: OAuth,
+    withSecret: WithSecret,
+    send: (token: string, refused?: Answer) => Promise<Answer>,
+    fetch = this.#tools.fetch,
+  ): Promise<Answer> {
+    return this.sendWith(clientTokens(auth, withSecret, { ...this.#tools, fetch }), send);
+  }
+
+  /** Calls `send` with an access token. After a 401, calls it once more with a new token. Throws a Failure if no token can be obtained. */
+  sendWith<Answer extends { readonly status: number }>(
+    source: TokenSource,
+    send: (token: string, refused?: Answer) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { key, credential } = source;
+    const came = (text: string) => {
+      this.#tools.secret(text, key);
+      this.#tools.used(credential);
+    };
+    return this.#renewals.sendWith<Answer>([{ ...source, came }], ([token = ''], refused) => send(token, refused));
+  }
+
+  /** Resolves when all open token requests have ended. */
+  close(): Promise<void> {
+    return this.#renewals.close();
+  }
+}
+
+/** Returns a source of access tokens from a client credentials grant. */
+function clientTokens(auth: OAuth, withSecret: WithSecret, tools: RequestTools): TokenSource {
+  const { tokenUrl: url, clientId, credential, scopes, params, clientAuth } = auth;
+  const grant = { grant_type: 'client_credentials', ...(scopes.length > 0 && { scope: scopes.join(' ') }) };
+  return {
+    key: JSON.stringify([url, clientId, credential, scopes, params, clientAuth]),
+    credential,
+    request: () =>
+      withSecret(async (clientSecret) => usable(await requestToken({ url, clientId, clientSecret, grant, params, clientAuth }, tools))),
+  };
+}

@@ -1,0 +1,134 @@
+import { excerpt } from '../../core/answer/response.ts';
+import type { TokenSettings } from '../../core/auth/token-options.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Fetch } from '../fetch.ts';
+
+/** The settings of a request to a token server for an access token. */
+export interface TokenQuestion extends TokenSettings {
+  readonly url: string;
+  readonly clientId: string;
+  /** The client secret; undefined for a public client, which has none. */
+  readonly clientSecret: string | undefined;
+  /** The parameter `grant_type`, and the other parameters that this grant type requires. */
+  readonly grant: Readonly<Record<string, string>>;
+}
+
+/** An access token from a token server, perhaps with a refresh token. */
+export interface Token {
+  readonly text: string;
+  readonly lifetimeMs: number;
+  /** The token for requesting further access tokens; undefined if the server sent none. */
+  readonly refreshToken?: string | undefined;
+}
+
+/** The functions that a token request uses. */
+export interface RequestTools {
+  readonly fetch: Fetch;
+  /** Masks a token in all output from now on. It replaces the token that was masked earlier for the same `slot`. */
+  secret(token: string, slot?: string): void;
+}
+
+/**
+ * Minimum assumed lifetime of an access token in ms. Even a token that expires immediately can then be used for the request that needed it.
+ */
+const minLifetimeMs = 1000;
+
+/**
+ * Lifetime of an access token in ms if the server sends no `expires_in`, which is only recommended (RFC 6749, 5.1). If the token expires
+ * earlier, a 401 causes a renewal.
+ */
+const defaultLifetimeMs = 3_600_000;
+
+/**
+ * Requests an access token. Throws a Failure if the request fails. If the token server refused it, the Failure contains the server's error
+ * code.
+ */
+export async function requestToken(question: TokenQuestion, tools: RequestTools): Promise<Token> {
+  const { url, grant, params = {}, clientId, clientSecret, clientAuth } = question;
+  const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
+  const body = new URLSearchParams({ ...params, ...grant });
+  if (clientSecret === undefined) body.set('client_id', clientId);
+  else if (clientAuth === 'body') {
+    body.set('client_id', clientId);
+    body.set('client_secret', clientSecret);
+    tools.secret(encodeURIComponent(clientSecret));
+  } else {
+    // RFC 6749, 2.3.1 requires that the client ID and the secret are form-encoded before they are joined. Servers decode both `%20` and `+`
+    // as a space.
+    const pair = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
+    tools.secret(pair);
+    headers.authorization = `Basic ${pair}`;
+  }
+  try {
+    // Imported only when a token is requested, because this module loads Node's built-in fetch, which most runs do not need.
+    const { readJson, statusFailure, sendSingle } = await import('../single-request.ts');
+    const response = await sendSingle(tools.fetch, url, { method: 'post', headers, body, throwHttpErrors: false });
+    if (!response.ok) {
+      const bytes = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
+      throw withoutToken(statusFailure(response, bytes), url, refusalText(bytes));
+    }
+    return toToken(await readJson(response, url), response.status);
+  } catch (error) {
+    throw error instanceof Failure && error.code !== 'no-access-token' ? withoutToken(error, url) : error;
+  }
+}
+
+/**
+ * Returns the error code (RFC 6749, 5.2) with which a token server refused a token request. It is undefined if `error` is not such a
+ * refusal.
+ */
+export function refusalIn(error: unknown): string | undefined {
+  return detailsOf(error, 'no-access-token')?.error;
+}
+
+function refusalText(body: Uint8Array): string | undefined {
+  try {
+    const { error } = Object(JSON.parse(new TextDecoder().decode(body))) as { error?: unknown };
+    return typeof error === 'string' ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the failure of an API request that was not sent because no access token could be obtained. Adds the token server's origin to the
+ * message, which a network failure already contains.
+ */
+function withoutToken(failure: Failure, url: string, error?: string): Failure {
+  const { kind, message, status, retryable, retryAfterMs } = failure;
+  const { origin } = new URL(url);
+  const tls = detailsOf(failure, 'tls');
+  const details = { server: origin, ...(error !== undefined && { error }) };
+  const facts = tls ? ({ code: 'tls', details: tls } as const) : ({ code: 'no-access-token', details } as const);
+  const from = kind === 'network' ? '' : ` from ${origin}`;
+  return new Failure(kind, `no access token${from}: ${message}`, { status, retryable, retryAfterMs, sent: false, ...facts });
+}
+
+function toToken(answer: unknown, status: number): Token {
+  const { access_token: text, expires_in: seconds, refresh_token: refreshToken } = Object(answer) as Record<string, unknown>;
+  if (typeof text !== 'string' || text === '') {
+    throw new Failure('parse', `expected JSON with access_token, found ${membersIn(answer)}`, { status });
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
+  if (/[\x00-\x20\x7f]/.test(text))
+    throw new Failure('parse', 'expected an access_token without spaces and control characters', { status });
+  const lifetimeMs = seconds === undefined || seconds === null ? Number.NaN : Number(seconds) * 1000;
+  return {
+    text,
+    lifetimeMs: Number.isNaN(lifetimeMs) ? defaultLifetimeMs : Math.max(minLifetimeMs, lifetimeMs),
+    ...(typeof refreshToken === 'string' && refreshToken !== '' && { refreshToken }),
+  };
+}
+
+/**
+ * Describes a token server's response by the names of its fields and its error (RFC 6749, 5.2). The other values are left out, because one
+ * of them could be the token.
+ */
+function membersIn(answer: unknown): string {
+  if (typeof answer !== 'object' || answer === null) return `a ${typeof answer}`;
+  const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);
+  const { error, error_description: description } = answer as Record<string, unknown>;
+  const errors = [error, description].filter((text) => typeof text === 'string');
+  return errors.length === 0 ? names : `${names} (${excerpt(errors.join(': '), 200)})`;
+}

@@ -1,0 +1,94 @@
+import { hash } from 'node:crypto';
+import { Failure, Unfinished } from '../../core/failure.ts';
+import type { Cache, HttpResponse } from '../../core/ports.ts';
+import type { Value } from '../../core/value/value.ts';
+import type { Redactor } from '../../credentials/masking/redact.ts';
+import { headerReader } from '../header.ts';
+import { BufferedAnswers, type BufferedAnswersOptions } from './buffered-answers.ts';
+import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
+import { RecentAnswers } from './recent-answers.ts';
+
+/** The settings of the cache, with the redactor that masks secrets in responses before they are cached. */
+export interface CacheOptions extends BufferedAnswersOptions {
+  readonly redactor: Redactor;
+}
+
+/** A cache whose responses are stored in a file. `close` writes the responses that are still buffered. */
+export type FileCache = Cache & {
+  close(): void;
+};
+
+/** Creates the cache. If a response cannot be cached, the run still uses it, because its request has already been paid for. */
+export function createCache(options: CacheOptions): FileCache {
+  const { wallNow } = options;
+  const answers = new BufferedAnswers(options);
+  const recent = new RecentAnswers((name) => answers.find(name));
+  const inFlight = new Map<string, Promise<HttpResponse>>();
+  return {
+    async through(key, maxAgeMs, produce, hit) {
+      const name = hash('sha256', key, 'hex');
+      for (let other = inFlight.get(name); other; other = inFlight.get(name)) {
+        const answer = await other.catch(undefinedIfUnfinished);
+        if (!answer) continue;
+        hit('in-flight');
+        return answer;
+      }
+      // If the time of caching is in the future, the clock was wrong when the response was cached. Without the absolute value, the response
+      // would count as fresh for too long.
+      const isFresh = ({ cachedAtMs }: CachedAnswer) => Math.abs(wallNow() - cachedAtMs) < maxAgeMs;
+      const cached = recent.find(name, isFresh);
+      if (cached && isFresh(cached)) {
+        hit('cached');
+        return responseOf(cached);
+      }
+      const answer = request(name, maxAgeMs, produce);
+      inFlight.set(name, answer);
+      try {
+        return await answer;
+      } finally {
+        inFlight.delete(name);
+      }
+    },
+    close: () => answers.close(),
+  };
+
+  async function request(name: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse> {
+    const response = await produce();
+    recent.forget(name);
+    answers.add(name, newAnswer(response, maxAgeMs, options));
+    return response;
+  }
+}
+
+/**
+ * Handles the failure of a request that other records also wait for. Throws a copy of the failure, because each record adds its own node
+ * and attempts to the failure. If the request's own record was interrupted before the request ended, returns undefined. A waiting record
+ * then sends its own request.
+ */
+function undefinedIfUnfinished(error: unknown): undefined {
+  if (error instanceof Unfinished) return;
+  throw error instanceof Failure ? error.withMessage(error.message) : error;
+}
+
+/**
+ * Returns a response in the form in which it is cached, with all secrets masked, because a server may echo the credential. The body is
+ * searched as Latin-1, which maps each byte to one character, so binary bodies stay intact.
+ */
+function newAnswer({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, options: CacheOptions): NewAnswer {
+  const { redactor, wallNow } = options;
+  const cachedAtMs = wallNow();
+  const text = Buffer.from(body).toString('latin1');
+  return {
+    cachedAtMs,
+    expiresAtMs: cachedAtMs + maxAgeMs,
+    status,
+    headers: redactor.value({ ...headers } as Value) as HttpResponse['headers'],
+    body: redactor.isIn(text) ? Buffer.from(redactor.text(text), 'latin1') : body,
+    ...(redirectedTo && { redirectedTo: { ...redirectedTo, path: redactor.text(redirectedTo.path) } }),
+  };
+}
+
+function responseOf({ status, headers, body, redirectedTo }: CachedAnswer): HttpResponse {
+  const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+  return redirectedTo ? { ...response, redirectedTo } : response;
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { LimitReached } from '../core/failure.ts';
+import type { DayLimit, Http } from '../core/ports.ts';
+import { formatCount } from '../core/text/number.ts';
+import { isMapping } from '../core/value/value.ts';
+import { createStateFile } from '../files/state-file.ts';
+
+/** The number of requests that this machine has sent to each public server on one day. */
+interface SavedCounts {
+  /** The UTC date of the counts, such as 2026-11-24. */
+  readonly day: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Minimum wait in ms after a public server has responded with 429 and Retry-After. */
+const minPauseMs = 30_000;
+
+/** The User-Agent header for public servers. Their rules require that clients identify themselves. */
+export interface PublicUserAgent {
+  readonly userAgent: string;
+}
+
+/** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
+export interface DailyLimits extends PublicUserAgent {
+  /** The folder of automate's own files. It contains the file with this machine's counts. */
+  readonly home: string;
+  wallNow(): number;
+}
+
+/**
+ * Wraps `http` for requests to public servers. These requests get the required User-Agent and are counted across all runs on this machine.
+ * Throws LimitReached if a request exceeds a server's daily limit.
+ */
+export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyLimits): Http {
+  const counts = homeCounts(home, wallNow);
+  return {
+    abort: http.abort,
+    async send(request) {
+      if (!request.perDay) return http.send(request);
+      if (!(await counts.add(request.perDay))) throw limitReached(request.perDay);
+      const response = await http.send({ ...request, headers: { ...request.headers, 'User-Agent': userAgent } });
+      const { status, retryAfterMs } = response;
+      return status === 429 && retryAfterMs !== undefined ? { ...response, retryAfterMs: Math.max(retryAfterMs, minPauseMs) } : response;
+    },
+  };
+}
+
+/** Counts the requests that this machine sends to each public server in a day. */
+function homeCounts(home: string, wallNow: () => number) {
+  const file = createStateFile<SavedCounts>(join(home, 'public-servers.json'), isDayCounts);
+  return {
+    /** Counts a request. Resolves to false if the server's daily limit has already been reached. */
+    add: ({ server, max }: DayLimit): Promise<boolean> =>
+      file.alone(async () => {
+        const day = new Date(wallNow()).toISOString().slice(0, 10);
+        const found = file.read();
+        const counts = found?.day === day ? found.counts : {};
+        const sent = counts[server] ?? 0;
+        if (sent >= max) return false;
+        await file.write({ day, counts: { ...counts, [server]: sent + 1 } });
+        return true;
+      }),
+  };
+}
+
+function limitReached({ server, max }: DayLimit): LimitReached {
+  const limit = `the public ${server} server accepts ${formatCount(max)} requests a day`;
+  const message = `${limit}, which are used up until midnight UTC; a connection to your own server has no such limit`;
+  return new LimitReached(message, 'max-credits', undefined, 'finishing');
+}
+
+function isDayCounts(found: unknown): found is SavedCounts {
+  return isMapping(found) && typeof found.day === 'string' && isMapping(found.counts);
+}

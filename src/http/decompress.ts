@@ -1,0 +1,93 @@
+import { promisify } from 'node:util';
+import {
+  brotliDecompress,
+  brotliDecompressSync,
+  gunzip,
+  gunzipSync,
+  inflate,
+  inflateRaw,
+  inflateRawSync,
+  inflateSync,
+  type ZlibOptions,
+} from 'node:zlib';
+import { Failure } from '../core/failure.ts';
+
+interface Decoder {
+  readonly sync: (body: Buffer, options: ZlibOptions) => Buffer;
+  readonly async: (body: Buffer, options: ZlibOptions) => Promise<Buffer>;
+}
+
+const gzip: Decoder = { sync: gunzipSync, async: promisify<Buffer, ZlibOptions, Buffer>(gunzip) };
+const zlib: Decoder = { sync: inflateSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflate) };
+const raw: Decoder = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
+const brotli: Decoder = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
+
+/** The value of the header Accept-Encoding, which lists the compression methods that servers may use for responses. */
+export const acceptEncoding = 'gzip, deflate, br';
+
+/**
+ * Maximum number of compression methods that may be applied to one body. No real server uses more, so a body with more is treated as an
+ * attack.
+ */
+const maxEncodings = 5;
+
+/**
+ * Maximum size in bytes of a body that is decompressed in this thread. Passing a smaller body to another thread would take longer than
+ * decompressing it.
+ */
+const syncBytes = 32 * 1024;
+
+/** The maximum size of a decompressed body, and the status of the response, which is part of the failure if decompression fails. */
+export interface BodyLimits {
+  readonly maxBytes: number;
+  readonly status: number;
+}
+
+/**
+ * Decompresses a body. Throws a Failure of the kind `network` if the body is incomplete or damaged, or of the kind `parse` if it is too
+ * large.
+ */
+export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
+  const names = encodings.toLowerCase().match(/[^\s,]+/g) ?? [];
+  const applied = names.filter((name) => name !== 'identity');
+  if (applied.length > maxEncodings) {
+    throw new Failure('parse', `expected at most ${maxEncodings} content encodings, found ${applied.length}`, { status });
+  }
+  const options = { maxOutputLength: maxBytes };
+  let result = body;
+  for (const encoding of applied.reverse()) {
+    const decoder = decoderOf(encoding, result);
+    if (!decoder) throw new Failure('parse', `expected the content encoding ${acceptEncoding}, found "${encodings}"`, { status });
+    try {
+      result = result.length <= syncBytes ? decoder.sync(result, options) : await decoder.async(result, options);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes, status);
+      throw new Failure('network', `the ${encoding} body is cut off or damaged: ${message}`, { retryable: true, status });
+    }
+  }
+  return result;
+}
+
+/**
+ * Returns the decoder for a compression method; undefined if the method is unknown. For `deflate`, HTTP requires the zlib format (RFC 9110,
+ * 8.4.1.2), but many servers send raw deflate data. In the zlib format, the low four bits of the first byte are 8.
+ */
+function decoderOf(encoding: string, body: Buffer): Decoder | undefined {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return gzip;
+    case 'deflate':
+      return ((body[0] ?? 0) & 15) === 8 ? zlib : raw;
+    case 'br':
+      return brotli;
+    default:
+      return undefined;
+  }
+}
+
+/** Creates the failure for a body that is larger than the flow's `max_body` allows. */
+export function tooLarge(maxBytes: number, status: number): Failure {
+  return new Failure('parse', `the body is larger than max_body of ${maxBytes} bytes`, { status });
+}

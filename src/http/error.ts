@@ -1,0 +1,114 @@
+import { cleaned } from '../core/answer/response.ts';
+import { Failure } from '../core/failure.ts';
+
+/** The request that was being sent when a connection error occurred. */
+export interface Occasion {
+  readonly origin: string;
+  /** The proxy's host and port; undefined if the request uses no proxy. */
+  readonly proxy?: string | undefined;
+  /** True if the request had already been written to a connection. */
+  readonly wasSent: boolean;
+}
+
+const tlsCodes =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
+
+/** undici's error codes for invalid requests, which are not sent. (undici is the HTTP client.) */
+const badRequests = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
+
+const unknownNames = new Set(['ENOTFOUND', 'EAI_AGAIN']);
+
+const slow = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'ETIMEDOUT']);
+
+/** Converts a connection error to the failure of the record that sent the request. */
+export function failureOf(error: unknown, occasion: Occasion): Failure {
+  if (error instanceof Failure) return error;
+  const { origin, proxy, wasSent } = occasion;
+  const { code = '', message } = rootOf(error);
+  if (code === 'ADDRESS_REFUSED') return new Failure('request', message, { sent: false });
+  const refusal = proxy === undefined ? undefined : proxyRefusal(message, occasion);
+  if (refusal) return refusal;
+  if (badRequests.has(code)) return new Failure('request', `the request cannot be sent: ${message}`, { sent: false });
+  if (tlsCodes.test(code)) return tlsFailure(code, message, origin);
+  const through = proxy === undefined ? '' : `, through the proxy ${proxy}`;
+  if (slow.has(code) && !wasSent) {
+    return new Failure('timeout', `no connection to ${origin} in time${through}`, { retryable: true, sent: false });
+  }
+  const facts = unknownNames.has(code) ? ({ code: 'unknown-host', details: {} } as const) : {};
+  return new Failure('network', `${origin}: ${networkReason(code, message)}${through}`, { retryable: true, sent: wasSent, ...facts });
+}
+
+interface Coded {
+  readonly code?: string;
+  readonly message: string;
+}
+
+/** Returns the innermost cause of an error. If Node has tried several IP addresses of a host, returns the error of the first one. */
+function rootOf(error: unknown): Coded {
+  const { code, errors, cause } = error as { code?: string; errors?: unknown[]; cause?: unknown };
+  if (Array.isArray(errors) && errors.length > 0) return rootOf(errors[0]);
+  if ((code === undefined || code === 'UND_ERR_PRX_TLS') && cause instanceof Error) return rootOf(cause);
+  return error as Coded;
+}
+
+/**
+ * Returns the failure if a proxy refused the connection; otherwise undefined. undici (the HTTP client) reports the proxy's status only in
+ * the error message. The request is retried only if the status is 429 or 5xx.
+ */
+function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
+  const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
+  if (Number.isNaN(status)) return undefined;
+  return new Failure('network', `the proxy ${proxy} refused the connection to ${origin} with status ${status}`, {
+    retryable: status >= 500 || status === 429,
+    sent: false,
+    code: 'proxy',
+    details: {},
+  });
+}
+
+/**
+ * Creates the failure for a TLS connection that could not be opened. The request is not retried, because the server would present the same
+ * certificate again.
+ */
+function tlsFailure(code: string, message: string, origin: string): Failure {
+  const isUnknownAuthority = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code);
+  // Newer versions of Node add a hint about one of Node's own options, which is removed here.
+  const cause = tlsReason(cleaned(message.replace(/; if the root CA is installed locally.*/s, '')));
+  const facts = { code: 'tls', details: { isUnknownAuthority } } as const;
+  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})`, { sent: false, ...facts });
+}
+
+/** Returns the reason in an OpenSSL error message, without error codes, function names and line numbers. */
+function tlsReason(message: string): string {
+  const reason = /:SSL routines:[^:]*:([^:]+)/.exec(message)?.[1] ?? message;
+  if (/wrong version number|packet length too long/.test(reason))
+    return 'the server does not speak TLS on this port; does the server use http://?';
+  return reason.replace(/\s+/g, ' ').trim();
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
+  EPIPE: 'the connection was closed',
+  ENOTFOUND: 'the name is not known (DNS)',
+  EAI_AGAIN: 'the name could not be looked up (DNS)',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the connection timed out',
+  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
+  UND_ERR_ABORTED: 'the connection was closed before the answer was complete',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the length of the answer does not match its Content-Length',
+  UND_ERR_HEADERS_OVERFLOW: "the answer's headers are too large",
+  UND_ERR_DESTROYED: 'the run has ended',
+};
+
+function networkReason(code: string, message: string): string {
+  const parserReason = /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1];
+  if (parserReason !== undefined) return `the answer is not valid HTTP (${parserReason})`;
+  // undici (the HTTP client) throws this error if the response's status is below 100.
+  if (code === 'ERR_ASSERTION') return 'the answer is not valid HTTP';
+  // undici reports "bad response" if a response arrives without a request, or a 100 Continue that was not requested.
+  if (code === 'UND_ERR_SOCKET' && message === 'bad response')
+    return 'the server sent an answer that was not requested, such as 100 Continue';
+  return `${reasons[code] ?? cleaned(message)}${code === '' || code.startsWith('UND_') ? '' : ` (${code})`}`;
+}

@@ -1,0 +1,287 @@
+import type { Dispatcher } from 'undici';
+import { retryAfterMs } from '../core/answer/rate-limit.ts';
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import { durationText, longestTimerMs } from '../core/duration.ts';
+import { Failure } from '../core/failure.ts';
+import type { HttpResponse } from '../core/ports.ts';
+import type { Save } from '../core/transfer.ts';
+import { inTurns } from '../files/turns.ts';
+import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
+import { failureOf } from './error.ts';
+import { headerReader } from './header.ts';
+import type { Route } from './routes.ts';
+import type { FormUpload, OpenUpload } from './transfers/form-upload.ts';
+import type { ClaimedSave } from './transfers/run-files.ts';
+import type { SavedBody } from './transfers/saved-body.ts';
+
+/** A request with authentication, as it is sent to a server. Each redirect creates another WireRequest. */
+export interface WireRequest {
+  readonly method: string;
+  readonly origin: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | FormUpload | undefined;
+  /** The request body with the files to upload, which have been opened; undefined if the request uploads no files. */
+  readonly upload?: OpenUpload | undefined;
+  /** The file that the response's body is saved to; undefined if the body is kept in memory. */
+  readonly save?: (ClaimedSave & Pick<Save, 'takes'>) | undefined;
+  /** The time at which the request times out, in ms of the monotonic clock. */
+  readonly deadlineMs: number;
+  /** The request's timeout in ms. It is used only in messages, because `deadlineMs` determines when the request fails. */
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+  /**
+   * The hosts in the internal network that the request may be sent to. This applies if the request's host comes from a record or a server.
+   * It is undefined if the flow itself specifies the host, because then any host is allowed.
+   */
+  readonly allowHosts?: readonly string[] | undefined;
+  /** The client certificate to show to the server; undefined if the connection has none. */
+  readonly clientCert?: ClientCertificate | undefined;
+}
+
+/** The User-Agent and the clocks that all requests use. */
+export interface ExchangeTools {
+  readonly userAgent: string;
+  /** Returns the time of the monotonic clock in ms. */
+  now(): number;
+  /** Returns the current time in ms since 1970 (UTC). */
+  wallNow(): number;
+}
+
+/**
+ * Sends a request without following redirects, and resolves to the complete response. `inFlight` contains the request until the response is
+ * complete. Rejects with a Failure if there is no complete response.
+ */
+export function exchange(route: Route, request: WireRequest, tools: ExchangeTools, inFlight: InFlight): Promise<HttpResponse> {
+  const { proxy } = route;
+  return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy, inFlight }).send(route));
+}
+
+interface Caller {
+  readonly proxy: string | undefined;
+  readonly inFlight: InFlight;
+  resolve(response: HttpResponse | Promise<HttpResponse>): void;
+  reject(failure: Error): void;
+}
+
+/**
+ * A run's requests in flight. They are stored in an array. When a request is deleted, the last request moves to its position. A Set took 60
+ * % more time and 15 % more memory in a measurement, because V8 keeps a Set's deleted members alive for a while.
+ */
+export class InFlight {
+  readonly #exchanges: Exchange[] = [];
+
+  add(exchange: Exchange): void {
+    exchange.place = this.#exchanges.push(exchange) - 1;
+  }
+
+  delete(exchange: Exchange): void {
+    if (exchange.place === -1) return;
+    const last = this.#exchanges.pop() as Exchange;
+    if (last !== exchange) this.#exchanges[exchange.place] = last;
+    last.place = exchange.place;
+    exchange.place = -1;
+  }
+
+  /** Aborts all requests in flight, so that they fail. */
+  abort(): void {
+    for (const exchange of [...this.#exchanges]) exchange.abort();
+  }
+}
+
+/**
+ * Passes on a few responses in each turn of the event loop. Otherwise the next requests and timers would have to wait until all responses
+ * are handled. The ledger, which counts the run's credits, is also written once per turn. In a measurement with 64 requests in flight,
+ * throughput rose by 4 % at a latency of 20 ms.
+ */
+const continueInTurn = inTurns();
+
+/** A request in flight. It ends when its response is complete or when it fails. */
+class Exchange implements Dispatcher.DispatchHandler {
+  /** Index of this request in the array of requests in flight; -1 if the request has ended. */
+  place = -1;
+  readonly #request: WireRequest;
+  readonly #tools: ExchangeTools;
+  readonly #caller: Caller;
+  readonly #timer: NodeJS.Timeout;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #maxBytes: number;
+  /** The status of the response; 0 until the response's headers have arrived. */
+  #status = 0;
+  #headers: HttpResponse['headers'] = {};
+  /** The connection that the request was written to; undefined while the request waits for one. */
+  #connection: Dispatcher.DispatchController | undefined;
+  #failure: Error | undefined;
+  /** The response's body if it is saved to a file; undefined if the body is kept in memory. */
+  #saving: SavedBody | undefined;
+
+  constructor(request: WireRequest, tools: ExchangeTools, caller: Caller) {
+    this.#request = request;
+    this.#tools = tools;
+    this.#caller = caller;
+    this.#maxBytes = request.maxBodyBytes;
+    this.#timer = setTimeout(expire, Math.min(longestTimerMs, Math.max(1, Math.ceil(request.deadlineMs - tools.now()))), this);
+  }
+
+  send({ pools }: Route): void {
+    this.#caller.inFlight.add(this);
+    try {
+      pools.dispatch(toDispatch(this.#request, this.#tools.userAgent), this);
+    } catch (error) {
+      this.#failWith(error);
+    }
+  }
+
+  onRequestStart(connection: Dispatcher.DispatchController): void {
+    // The request was aborted while it waited for a connection, so it is not sent.
+    if (this.#failure) connection.abort(this.#failure);
+    else this.#connection = connection;
+  }
+
+  onResponseStart(_connection: Dispatcher.DispatchController, status: number, headers: HttpResponse['headers']): void {
+    // Informational responses are ignored, because the final response follows them (RFC 9110, 15.2).
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    if (this.#request.save?.takes({ status, headers, header: headerReader(headers) })) {
+      this.#save(this.#request.save);
+      return;
+    }
+    if (headers['content-encoding'] !== undefined) this.#maxBytes = maxCompressed(this.#request.maxBodyBytes);
+    if (hasBody(status) && Number(headers['content-length']) > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, status));
+  }
+
+  onResponseData(connection: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#saving) {
+      if (!this.#saving.write(chunk, () => connection.resume())) connection.pause();
+      return;
+    }
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, this.#status));
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer);
+    this.#caller.inFlight.delete(this);
+    const response = this.#response();
+    const saving = this.#saving;
+    // Waits one turn of the event loop, in which undici frees the connection. A request that is sent earlier would open another connection.
+    setImmediate(continueInTurn, () =>
+      this.#caller.resolve(saving ? saving.end().then((saved) => ({ ...response, saved })) : this.#decompressed(response)),
+    );
+  }
+
+  onResponseError(_connection: Dispatcher.DispatchController, error: Error): void {
+    // A 204 or 304 is complete as soon as its headers have arrived, because it has no body. undici would wait for the number of bytes that
+    // a 304 may announce (RFC 9110, 15.4.5).
+    if (this.#status !== 0 && !hasBody(this.#status)) this.onResponseEnd();
+    else this.#failWith(error);
+  }
+
+  /** Fails the request because its timeout has passed. */
+  expire(): void {
+    const wasSent = this.#connection !== undefined;
+    const progress = !wasSent ? ': the connection was not made' : this.#status !== 0 ? ': the body was not complete' : '';
+    const message = `no response within ${durationText(this.#request.timeoutMs)}${progress}`;
+    this.#giveUp(new Failure('timeout', message, { retryable: true, sent: wasSent }));
+  }
+
+  /** Fails the request because the run has ended. */
+  abort(): void {
+    const message = `${this.#request.origin}: the run has ended`;
+    this.#giveUp(new Failure('network', message, { retryable: true, sent: this.#connection !== undefined }));
+  }
+
+  #save(save: ClaimedSave): void {
+    this.#saving = save.begin({ status: this.#status, encodings: headerReader(this.#headers)('content-encoding') });
+    this.#saving.onFailure((error) => {
+      if (this.place !== -1) this.#giveUp(error as Error);
+    });
+  }
+
+  #failWith(error: unknown): void {
+    const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#connection !== undefined };
+    this.#giveUp(failureOf(error, occasion));
+  }
+
+  #giveUp(reason: Error): void {
+    this.#failure ??= reason;
+    this.#saving?.abort();
+    clearTimeout(this.#timer);
+    this.#caller.inFlight.delete(this);
+    this.#caller.reject(this.#failure);
+    this.#connection?.abort(this.#failure);
+  }
+
+  #response(): HttpResponse {
+    const status = this.#status;
+    const headers = this.#headers;
+    const header = headerReader(headers);
+    return {
+      status,
+      headers,
+      header,
+      body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks),
+      endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
+      retryAfterMs: retryAfterMs(status, header, this.#tools.wallNow()),
+      atMs: this.#tools.now(),
+    };
+  }
+
+  #decompressed(response: HttpResponse): HttpResponse | Promise<HttpResponse> {
+    const encodings = response.header('content-encoding');
+    if (encodings === undefined || response.body.length === 0) return response;
+    const limits = { maxBytes: this.#request.maxBodyBytes, status: response.status };
+    return decompress(response.body as Buffer, encodings, limits).then((body) => ({ ...response, body }));
+  }
+}
+
+function expire(exchange: Exchange): void {
+  exchange.expire();
+}
+
+function hasBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
+
+/**
+ * Returns the maximum size of a body while it is still compressed. It is a little more than `maxBytes`, because data that cannot be
+ * compressed grows slightly.
+ */
+function maxCompressed(maxBytes: number): number {
+  return maxBytes + maxBytes / 100 + 1024;
+}
+
+/**
+ * Converts a request to the options of undici, the HTTP client. undici's timeouts are turned off, because they start over with every few
+ * bytes that a server sends. `Exchange` has a deadline instead.
+ */
+function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
+  const method = request.method as Dispatcher.HttpMethod;
+  const headers = wireHeaders(request.headers, userAgent);
+  const { origin, path, upload, save } = request;
+  if (save) headers['accept-encoding'] = 'identity';
+  if (upload) Object.assign(headers, { 'content-type': upload.contentType, 'content-length': String(upload.length) });
+  const body = upload?.body ?? (request.body as string | undefined) ?? null;
+  return { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+}
+
+/**
+ * Returns the headers to send. undici expects values with one character per byte, so each value's UTF-8 bytes are converted to characters.
+ */
+function wireHeaders(written: WireRequest['headers'], userAgent: string): Record<string, string> {
+  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': acceptEncoding, 'user-agent': userAgent };
+  for (const name in written) {
+    const value = written[name] as string;
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches ASCII text
+    headers[name.toLowerCase()] = /^[\x00-\x7f]*$/.test(value) ? value : utf8Bytes(name, value);
+  }
+  return headers;
+}
+
+function utf8Bytes(name: string, value: string): string {
+  if (value.isWellFormed()) return Buffer.from(value).toString('latin1');
+  throw new Failure('request', `the header "${name}" contains a broken character (a lone surrogate)`, { sent: false });
+}

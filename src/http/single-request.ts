@@ -1,0 +1,57 @@
+import ky, { HTTPError, type KyResponse, type Options } from 'ky';
+import { retryAfterMs } from '../core/answer/rate-limit.ts';
+import { answerMessage } from '../core/answer/response.ts';
+import { durationText } from '../core/duration.ts';
+import { Failure } from '../core/failure.ts';
+import { failureOf } from './error.ts';
+import type { Fetch } from './fetch.ts';
+
+/** Timeout in ms from the start of a request until its response is complete. */
+const timeoutMs = 30_000;
+
+/**
+ * Sends a single request that does not belong to a node of a flow, such as a request for an access token. Redirects are not followed,
+ * because the request contains a secret. Throws a Failure if the request fails, or if the status is outside 200 to 299 and
+ * `throwHttpErrors` is not false.
+ */
+export async function sendSingle(fetch: Fetch, url: string | URL, options: Options = {}): Promise<KyResponse> {
+  // ky's own timeout is not used, because it covers only the time until the headers have arrived.
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+  try {
+    return await ky(url, { ...options, fetch, signal, timeout: false, retry: 0, redirect: 'manual' });
+  } catch (error) {
+    throw await toFailure(error, url);
+  }
+}
+
+/** Reads the response to a single request as JSON. Throws a Failure if the response cannot be read or is not JSON. */
+export async function readJson(response: KyResponse, url: string): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw await toFailure(error, url);
+    const contentType = response.headers.get('content-type') ?? 'no content type';
+    throw new Failure('parse', `the answer is not JSON (${contentType})`, { status: response.status });
+  }
+}
+
+async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
+  if (error instanceof HTTPError) {
+    return statusFailure(error.response, new Uint8Array(await error.response.arrayBuffer().catch(() => new ArrayBuffer(0))));
+  }
+  if ((error as Error).name === 'TimeoutError')
+    return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
+  return failureOf(error, { origin: new URL(url).origin, wasSent: true });
+}
+
+/** Creates the failure for a response whose status is outside 200 to 299. */
+export function statusFailure({ status, headers }: Response, body: Uint8Array): Failure {
+  const header = (name: string) => headers.get(name) ?? undefined;
+  const waitMs = retryAfterMs(status, header, Date.now());
+  return new Failure('http', answerMessage({ status, header, body }), {
+    status,
+    retryable: status === 429 || status >= 500,
+    retryAfterMs: waitMs,
+  });
+}

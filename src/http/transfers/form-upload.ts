@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { basename, extname } from 'node:path';
+import { Readable } from 'node:stream';
+import { Failure } from '../../core/failure.ts';
+import type { FilePart, FormPart } from '../../core/transfer.ts';
+import { systemReason } from '../../files/naming-errors.ts';
+import { type FilesFolder, openPath, PathRefused } from './files-folder.ts';
+
+/** A form that is ready to be sent, whose files have been opened. */
+export interface OpenUpload {
+  readonly contentType: string;
+  /** The size of the request body in bytes. */
+  readonly length: number;
+  /** The request body. Reading it throws a Failure if a file has changed since it was opened. */
+  readonly body: Readable;
+  /** Closes the files of the form. */
+  close(): Promise<void>;
+}
+
+/**
+ * A form that is sent as multipart/form-data (RFC 7578), possibly with files. Each attempt to send the request opens the files again. All
+ * attempts send the same bytes, unless a file has changed.
+ */
+export class FormUpload {
+  readonly #parts: readonly FormPart[];
+  readonly #boundary: string;
+  readonly #folder: FilesFolder;
+
+  /**
+   * `key` identifies the request's form. Forms with the same key have the same boundary between their parts, so all attempts send the same
+   * bytes.
+   */
+  constructor(parts: readonly FormPart[], key: object, folder: FilesFolder) {
+    this.#parts = parts;
+    this.#boundary = boundaryOf(key);
+    this.#folder = folder;
+  }
+
+  /** Opens the files of the form. Throws a Failure (`request`) if a file cannot be read. Nothing has been sent then. */
+  async open(): Promise<OpenUpload> {
+    const handles: FileHandle[] = [];
+    const close = async () => {
+      await Promise.all(handles.splice(0).map((handle) => handle.close()));
+    };
+    try {
+      const sections: Section[] = [];
+      for (const part of this.#parts) {
+        const file = 'file' in part ? await openFile(part, this.#folder, handles) : undefined;
+        sections.push({ head: Buffer.from(this.#headOf(part)), text: 'file' in part ? '' : part.value, file });
+      }
+      const end = Buffer.from(`--${this.#boundary}--\r\n`);
+      const length = sections.reduce(
+        (sum, { head, text, file }) => sum + head.length + Buffer.byteLength(text) + (file?.size ?? 0) + 2,
+        end.length,
+      );
+      const body = Readable.from(formBytes(sections, end), { objectMode: false });
+      return { contentType: `multipart/form-data; boundary=${this.#boundary}`, length, body, close };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  #headOf(part: FormPart): string {
+    const lines = [`--${this.#boundary}`];
+    const name = `Content-Disposition: form-data; name="${quotable(part.name)}"`;
+    if ('file' in part) {
+      lines.push(
+        `${name}; filename="${quotable(part.fileName ?? basename(part.file))}"`,
+        `Content-Type: ${part.contentType ?? typeOf(part.file)}`,
+      );
+    } else lines.push(name);
+    return `${lines.join('\r\n')}\r\n\r\n`;
+  }
+}
+
+/** A part of the request body. It consists of a head, followed by text or a file. */
+interface Section {
+  readonly head: Buffer;
+  readonly text: string;
+  readonly file: OpenFile | undefined;
+}
+
+interface OpenFile {
+  /** The path of the file as it is written in the flow or record. */
+  readonly path: string;
+  readonly handle: FileHandle;
+  readonly size: number;
+  readonly changedMs: number;
+}
+
+const chunkBytes = 64 * 1024;
+
+async function* formBytes(sections: readonly Section[], end: Buffer): AsyncGenerator<Buffer> {
+  for (const { head, text, file } of sections) {
+    yield head;
+    if (text !== '') yield Buffer.from(text);
+    if (file) yield* fileBytes(file);
+    yield Buffer.from('\r\n');
+  }
+  yield end;
+}
+
+async function* fileBytes({ path, handle, size, changedMs }: OpenFile): AsyncGenerator<Buffer> {
+  for (let at = 0; at < size; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(chunkBytes, size - at)), 0, undefined, at);
+    if (bytesRead === 0) throw changed(path);
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+  const now = await handle.stat();
+  if (now.size !== size || now.mtimeMs !== changedMs) throw changed(path);
+}
+
+/**
+ * Returns the failure for a file that changed while it was being sent. The request can be retried, because the next attempt reads the new
+ * content.
+ */
+function changed(path: string): Failure {
+  return new Failure('network', `the file "${path}" was changed while it was being sent`, { retryable: true });
+}
+
+async function openFile({ file: path, name }: FilePart, folder: FilesFolder, handles: FileHandle[]): Promise<OpenFile> {
+  const refused = (reason: string) =>
+    new Failure('request', `the file of "${name}" in the form cannot be sent: ${reason}`, { sent: false });
+  try {
+    // With `O_NONBLOCK`, opening a named pipe does not wait for a writer.
+    const real = await folder.existing(path);
+    const handle = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
+    handles.push(handle);
+    await folder.refuseOpen(handle, await openPath(handle, real), path);
+    const found = await handle.stat();
+    if (!found.isFile()) throw refused(`"${path}" is not a file`);
+    return { path, handle, size: found.size, changedMs: found.mtimeMs };
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    if (error instanceof PathRefused) throw refused(error.message);
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw refused(isMissing ? `there is no file "${path}"` : `"${path}": ${systemReason(error as Error)}`);
+  }
+}
+
+const boundaries = new WeakMap<object, string>();
+
+/** Returns the boundary between the parts of a form. It is random, so a file that contains it cannot be prepared. */
+function boundaryOf(key: object): string {
+  const boundary = boundaries.get(key) ?? `automate-${randomBytes(16).toString('hex')}`;
+  boundaries.set(key, boundary);
+  return boundary;
+}
+
+/** Escapes a name as browsers do (html.spec.whatwg.org, multipart/form-data encoding algorithm). */
+function quotable(name: string): string {
+  return name.toWellFormed().replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain',
+  '.webp': 'image/webp',
+  '.xml': 'application/xml',
+  '.zip': 'application/zip',
+};
+
+function typeOf(path: string): string {
+  return types[extname(path).toLowerCase()] ?? 'application/octet-stream';
+}

@@ -1,0 +1,125 @@
+import { lstat } from 'node:fs/promises';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { FormPart, Save, SaveNames } from '../../core/transfer.ts';
+import type { OutputSpace } from '../../files/output-space.ts';
+import { SavedNames, type SavedNamesFile } from '../../files/saved-names.ts';
+import { FilesFolder } from './files-folder.ts';
+import { FormUpload } from './form-upload.ts';
+import type { ReservedPath } from './reserved-paths.ts';
+import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from './saved-body.ts';
+
+/** Settings that specify which files the records of a run may send and save. */
+export interface RunFilesOptions {
+  /** The folder for the files that records send and save; undefined if the run has none. */
+  readonly folder: string | undefined;
+  /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
+  readonly list?: SavedNamesFile | undefined;
+  /** The disk space that the saved files may use; undefined if it is not limited. */
+  readonly space?: OutputSpace | undefined;
+  /** Lets another process keep track of the saved files; undefined if this process does so itself. */
+  readonly names?: SaveNames | undefined;
+  /** The files and folders that records can neither send nor save to, such as the flow and the output. */
+  readonly reserved?: readonly ReservedPath[] | undefined;
+  /** True for a trial run, which saves no files. */
+  readonly isTrial?: boolean | undefined;
+}
+
+/** A path that is reserved for saving the response to a request. */
+export interface ClaimedSave {
+  /** Starts writing the response's body. */
+  begin(facts: BodyFacts): SavedBody;
+  /** Ends the reservation of the path, unless the file has already been saved. Resolves once writing has stopped. */
+  release(): Promise<void>;
+}
+
+/** The files that the records of a run send and save. */
+export class RunFiles {
+  readonly #folder: FilesFolder | undefined;
+  /** Keeps track of the files that the records save. */
+  readonly names: SaveNames;
+  readonly #list: SavedNames;
+  readonly #isTrial: boolean;
+
+  constructor({ folder, list, space, names, reserved = [], isTrial = false }: RunFilesOptions) {
+    this.#folder = folder === undefined ? undefined : new FilesFolder(folder, reserved);
+    this.#list = new SavedNames(isTrial ? undefined : list, space);
+    this.names = names ?? this.#list;
+    this.#isTrial = isTrial;
+  }
+
+  /** Returns a form with files to send. `key` identifies the request's form, see FormUpload. */
+  upload(parts: readonly FormPart[], key: object): FormUpload {
+    return new FormUpload(parts, key, this.#within());
+  }
+
+  /**
+   * Claims the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder or is reserved,
+   * if another record of the run saves to it, or if the file exists and may not be replaced.
+   */
+  async claim({ to: shown, replace, owner = '' }: Save): Promise<ClaimedSave> {
+    const folder = this.#within();
+    const { names } = this;
+    try {
+      const path = await folder.place(shown, !this.#isTrial);
+      const claimed = await names.claim(path, owner);
+      if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
+      const replaces = replace || claimed === 'own';
+      let isSaved = claimed === 'own';
+      const release = () => {
+        if (!isSaved) names.release(path);
+      };
+      await refuseExisting(path, shown, replaces).catch((error) => {
+        release();
+        throw error;
+      });
+      const place: SavePlace = {
+        ...{ shown, path, replaces, isTrial: this.#isTrial },
+        refuseOpen: (handle, at) => folder.refuseOpen(handle, at, shown),
+        async note(bytes) {
+          await names.note(path, owner, bytes);
+          isSaved = true;
+        },
+        async takeBack() {
+          isSaved = false;
+          await names.takeBack(path);
+        },
+      };
+      let body: SavedBody | undefined;
+      return {
+        begin(facts) {
+          body = new SavedBody(place, facts);
+          return body;
+        },
+        async release() {
+          await body?.settled();
+          release();
+        },
+      };
+    } catch (error) {
+      throw saveError(shown, error);
+    }
+  }
+
+  /** Closes the on-disk list of the files that the run has saved. */
+  close(): Promise<void> {
+    return this.#list.close();
+  }
+
+  #within(): FilesFolder {
+    if (this.#folder) return this.#folder;
+    throw new AutomateError('usage', 'there is no folder for files', { code: 'no-files-folder', details: {} });
+  }
+}
+
+/**
+ * Throws a Failure (`output`) if a file exists at the path and may not be replaced. Symbolic links, folders and devices may never be
+ * replaced.
+ */
+async function refuseExisting(path: string, shown: string, replaces: boolean): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (found && !found.isFile()) throw new Failure('output', `"${shown}" exists, and is not a file`, { sent: false });
+  if (found && !replaces) throw existing(shown);
+}

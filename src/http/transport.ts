@@ -1,0 +1,80 @@
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import { Failure } from '../core/failure.ts';
+import type { HttpResponse } from '../core/ports.ts';
+import type { CertifiedRoutes } from './client-certificate.ts';
+import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
+import { createFetch, type Fetch } from './fetch.ts';
+import { isListed } from './guard.ts';
+import { type Route, type RouteOptions, Routes } from './routes.ts';
+import type { FormUpload } from './transfers/form-upload.ts';
+
+/** The functions with which one run sends requests over keep-alive connections. */
+export interface Transport {
+  /** Sends a record's request and resolves to the complete response. Rejects with a Failure if there is no complete response. */
+  send(request: WireRequest): Promise<HttpResponse>;
+  /** A `fetch` for single requests that do not belong to a node of a flow, such as token requests. */
+  readonly fetch: Fetch;
+  /**
+   * A `fetch` that continues when the run ends. It is for requests that must not be lost because the server answers them only once, such as
+   * renewing a login.
+   */
+  readonly fetchToEnd: Fetch;
+  /** Aborts the run's requests in flight and refuses further ones. Other runs that use the same connections continue. */
+  abort(): void;
+}
+
+/** Options for creating the functions that send a run's requests. */
+interface TransportOptions extends RouteOptions, ExchangeTools {
+  /** The connections for requests with a client certificate; undefined if the flow uses no client certificates. */
+  readonly certified?: CertifiedRoutes | undefined;
+}
+
+/**
+ * Creates the functions that send a run's requests. `routes` contains connections that several runs may share. Throws an AutomateError if
+ * the file `cacert` or a proxy's URL cannot be used.
+ */
+export function createTransport(options: TransportOptions, routes = new Routes(options)): Transport {
+  const inFlight = new InFlight();
+  const ending = new AbortController();
+  const fetch = createFetch(routes, options.userAgent);
+  return {
+    send(request) {
+      const { origin, allowHosts, clientCert } = request;
+      return allowHosts === undefined ? sendTo(routesFor(clientCert).to(origin), request) : sendGuarded(request, allowHosts);
+    },
+    fetchToEnd: fetch,
+    fetch(input, init) {
+      const own = init?.signal ?? (input instanceof Request ? input.signal : undefined);
+      return fetch(input, { ...init, signal: own ? AbortSignal.any([ending.signal, own]) : ending.signal });
+    },
+    abort() {
+      ending.abort();
+      inFlight.abort();
+    },
+  };
+
+  function routesFor(certificate: ClientCertificate | undefined): Routes {
+    return certificate ? (options.certified as CertifiedRoutes).of(certificate) : routes;
+  }
+
+  async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
+    const route = await routesFor(request.clientCert).guardedTo(request.origin, isListed(request.origin, allowHosts));
+    return sendTo(route, request);
+  }
+
+  async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
+    const upload = await form.open();
+    try {
+      return await sendTo(route, { ...request, body: undefined, upload });
+    } finally {
+      upload.body.destroy();
+      await upload.close();
+    }
+  }
+
+  function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
+    if (typeof request.body === 'object') return sendFiles(route, request, request.body);
+    if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
+    return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
+  }
+}

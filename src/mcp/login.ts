@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  OAuthClientInformationContext,
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from '@modelcontextprotocol/client';
+import type { Login } from '../core/auth/auth.ts';
+import { Failure } from '../core/failure.ts';
+import { loginHint } from '../core/tools.ts';
+import type { LoginPerson } from '../http/auth/browser.ts';
+
+/** The OAuth login of one connection. */
+export interface LoginSession {
+  readonly provider: OAuthClientProvider;
+  /**
+   * Waits until the login redirects the browser to this machine. Resolves to the query parameters of that redirect, and rejects if the
+   * login fails. Undefined if there is no user who can log in.
+   */
+  readonly answer?: () => Promise<URLSearchParams>;
+}
+
+/** The settings of a connection's OAuth login, and the functions that the login uses. */
+export interface LoginOptions {
+  readonly connection: string;
+  readonly auth: Login;
+  /** The OAuth client's secret; undefined for a public client, which has none. */
+  readonly clientSecret: string | undefined;
+  /** The stored login, as a string that was passed to `store` earlier; undefined if no login is stored. */
+  readonly stored: string | undefined;
+  store(text: string): Promise<void>;
+  /** Registers a token as a secret, which masks it in all output. A new token replaces the earlier token of the same slot. */
+  secret(token: string, slot?: string): void;
+  /** The user who can log in; undefined in a run, which has no user. */
+  readonly person: LoginPerson | undefined;
+}
+
+/**
+ * The result of an OAuth login, which is stored between runs. Clients and tokens are keyed by their issuer, so that they are never sent to
+ * another authorization server (RFC 9207).
+ */
+interface StoredLogin {
+  clients: Record<string, StoredOAuthClientInformation>;
+  tokens: Record<string, StoredOAuthTokens>;
+  /** The issuer of the tokens in use. The tokens are stored under this key. */
+  issuer?: string;
+}
+
+type Context = OAuthClientInformationContext | undefined;
+
+const unknownIssuer = 'unknown';
+
+/**
+ * Creates the OAuth login of a connection. It uses the authorization code flow with PKCE and redirects the browser to this machine (RFC
+ * 8252).
+ */
+export function createLogin(options: LoginOptions): LoginSession {
+  const provider = new LoginProvider(options);
+  const { person } = options;
+  return { provider, ...(person && { answer: () => person.answer(provider.state()) }) };
+}
+
+/** Provides the client, tokens and functions that the SDK needs for an OAuth login, and stores the result of the login. */
+class LoginProvider implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly clientMetadata: OAuthClientMetadata;
+  readonly clientMetadataUrl?: string;
+  readonly #options: LoginOptions;
+  readonly #login: StoredLogin;
+  readonly #state = randomBytes(16).toString('base64url');
+  #verifier = '';
+  /** True once a login has been stored. From then on, every change is stored too. */
+  #isStored: boolean;
+  /**
+   * The authorization server that was discovered for the current login. It is cleared after the login, because the next login may use a
+   * different server.
+   */
+  #discovery: OAuthDiscoveryState | undefined;
+
+  constructor(options: LoginOptions) {
+    const { auth, person, stored } = options;
+    this.#options = options;
+    this.#login = parseLogin(stored);
+    this.#isStored = stored !== undefined;
+    for (const tokens of Object.values(this.#login.tokens)) this.#mask(tokens);
+    this.redirectUrl = person?.redirectUrl ?? 'http://127.0.0.1/callback';
+    if (isMetadataUrl(auth.clientId)) this.clientMetadataUrl = auth.clientId;
+    this.clientMetadata = {
+      client_name: 'automate',
+      redirect_uris: [this.redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      application_type: 'native',
+      ...(auth.scopes.length > 0 && { scope: auth.scopes.join(' ') }),
+    };
+  }
+
+  state(): string {
+    return this.#state;
+  }
+
+  clientInformation(context: Context): StoredOAuthClientInformation | undefined {
+    const { auth, clientSecret } = this.#options;
+    if (auth.clientId === undefined || isMetadataUrl(auth.clientId)) return this.#login.clients[this.#issuer(context)];
+    return { client_id: auth.clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+  }
+
+  async saveClientInformation(information: StoredOAuthClientInformation, context: Context): Promise<void> {
+    if ('client_secret' in information && information.client_secret) this.#options.secret(information.client_secret);
+    this.#login.clients[context?.issuer ?? unknownIssuer] = information;
+    await this.#store();
+  }
+
+  tokens(context: Context): StoredOAuthTokens | undefined {
+    return this.#login.tokens[this.#issuer(context)];
+  }
+
+  async saveTokens(tokens: StoredOAuthTokens, context: Context): Promise<void> {
+    this.#mask(tokens);
+    this.#login.issuer = context?.issuer ?? unknownIssuer;
+    this.#login.tokens[this.#login.issuer] = tokens;
+    this.#discovery = undefined;
+    await this.#store();
+  }
+
+  async redirectToAuthorization(url: URL): Promise<void> {
+    const { person, connection } = this.#options;
+    if (person) return person.visit(url);
+    // A run has no user who could log in, so the error message names the command for logging in.
+    throw new Failure('http', `the MCP server "${connection}" requires a login\n${loginHint(connection)}`, { status: 401, sent: false });
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.#verifier;
+  }
+
+  saveDiscoveryState(found: OAuthDiscoveryState): void {
+    this.#discovery = found;
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#discovery;
+  }
+
+  async invalidateCredentials(scope: 'all' | 'client' | 'tokens' | 'verifier' | 'discovery'): Promise<void> {
+    if (scope === 'all' || scope === 'client') this.#login.clients = {};
+    if (scope === 'all' || scope === 'tokens') this.#login.tokens = {};
+    if (scope === 'all' || scope === 'discovery') this.#discovery = undefined;
+    await this.#store();
+  }
+
+  #issuer(context: Context): string {
+    return context?.issuer ?? this.#login.issuer ?? unknownIssuer;
+  }
+
+  #mask({ access_token, refresh_token }: StoredOAuthTokens): void {
+    const { auth, secret } = this.#options;
+    secret(access_token, `login ${auth.credential}`);
+    if (refresh_token) secret(refresh_token, `refresh ${auth.credential}`);
+  }
+
+  /**
+   * Stores the login once it has tokens. After that, every change is stored, even if the login has lost its tokens. Otherwise, the next run
+   * would load invalid tokens.
+   */
+  async #store(): Promise<void> {
+    this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
+    if (this.#isStored) await this.#options.store(JSON.stringify(this.#login));
+  }
+}
+
+/** True if the client id is a URL at which a client metadata document describes the client. */
+function isMetadataUrl(clientId: string | undefined): clientId is `https://${string}` {
+  return clientId?.startsWith('https://') ?? false;
+}
+
+/** Parses a stored login. Returns an empty login for any other text, such as a secret that a user has set. */
+function parseLogin(text: string | undefined): StoredLogin {
+  try {
+    const found = JSON.parse(text ?? '{}') as Partial<StoredLogin>;
+    return { ...found, clients: found.clients ?? {}, tokens: found.tokens ?? {} };
+  } catch {
+    return { clients: {}, tokens: {} };
+  }
+}

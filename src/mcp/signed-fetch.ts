@@ -1,0 +1,142 @@
+import { retryAfterMs } from '../core/answer/rate-limit.ts';
+import { excerpt } from '../core/answer/response.ts';
+import { type Auth, signature } from '../core/auth/auth.ts';
+import type { Signature } from '../core/auth/auth-type.ts';
+import { Failure } from '../core/failure.ts';
+import { withQuery } from '../core/template/query.ts';
+import { isLoopback } from '../core/template/target.ts';
+import type { RemoteServer } from '../core/tools.ts';
+import type { CommandSecrets } from '../credentials/command-secrets.ts';
+import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { Tokens, WithSecret } from '../http/auth/oauth.ts';
+import type { Fetch } from '../http/fetch.ts';
+import { sendSingle } from '../http/single-request.ts';
+
+/** The secrets and tokens that are added to the requests to a server. */
+export interface Signing {
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Secrets that commands have printed; undefined if no credential uses a command. */
+  readonly commands?: CommandSecrets | undefined;
+  readonly tokens: Tokens;
+  /** Called when a request with this credential has succeeded. */
+  used(credential: string): void;
+  wallNow(): number;
+}
+
+/** The two fetch functions that a signed fetch uses. */
+export interface Fetches {
+  /** Sends requests to origins that the user has set in the connection. */
+  readonly fetch: Fetch;
+  /**
+   * Sends requests to origins that only the server has named, such as its login server. It refuses the addresses of cloud metadata
+   * services.
+   */
+  readonly fetchNamed: Fetch;
+}
+
+/**
+ * Creates a fetch that adds the credential only to requests to the server's origin. For an error response, it throws a Failure with the
+ * reason and the Retry-After, because the MCP client would drop them.
+ */
+export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
+  const { origin } = new URL(server.url);
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin !== origin) return fetchForLogin(fetches, url, init, server);
+    const response = await sendSigned(server, signing, (sign) => {
+      const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
+      return fetches.fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
+    });
+    return checkedResponse(response, init?.method, server, signing);
+  };
+}
+
+/**
+ * Sends a request of the OAuth login to an origin other than the server's. Such requests discover how to log in, or obtain and refresh
+ * tokens.
+ */
+async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestInit | undefined, server: RemoteServer): Promise<Response> {
+  const { protocol, hostname, host } = url;
+  if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) {
+    return sendSingle(fetchNamed, url, { ...init, throwHttpErrors: false });
+  }
+  throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
+}
+
+/**
+ * Signs a request with the server's credential and sends it with `send`. If the server rejects a credential or token that can be renewed,
+ * renews it and sends the request again.
+ */
+async function sendSigned(
+  { auth, url }: RemoteServer,
+  { secrets, commands, tokens }: Signing,
+  send: (sign?: Signature) => Promise<Response>,
+): Promise<Response> {
+  if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
+  const { credential } = auth;
+  const isOAuth = auth.type === 'oauth2_client_credentials';
+  const { origin } = new URL(isOAuth ? auth.tokenUrl : url);
+  const again = async (secret: string, refused?: Response) => {
+    await refused?.body?.cancel().catch(() => undefined);
+    return send(signature(auth, secret));
+  };
+  if (commands?.commands.has(credential)) {
+    if (!isOAuth) return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
+    const withSecret: WithSecret = (use) =>
+      commands.use(credential, (secret) => use(secretFor(auth, new Map([[credential, secret]]), origin)));
+    return tokens.send(auth, withSecret, again);
+  }
+  const secret = secretFor(auth, secrets, origin);
+  return isOAuth ? tokens.send(auth, (use) => use(secret), again) : again(secret);
+}
+
+/**
+ * Returns the response, but throws a Failure for errors that the MCP client would handle badly. The client would wait without effect, or
+ * start a login that does not help.
+ */
+async function checkedResponse(
+  response: Response,
+  method: string | undefined,
+  { auth }: RemoteServer,
+  signing: Signing,
+): Promise<Response> {
+  const { status } = response;
+  if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
+  // In the authorization code flow, the client must get the 401 or 403, because it then starts the login.
+  const isRefusal = auth?.type !== 'oauth2_authorization_code' && (status === 401 || status === 403);
+  const isOverload = method === 'POST' && (status === 429 || status >= 500);
+  if (isRefusal || isOverload) throw await serverRefusal(response, signing.wallNow());
+  return response;
+}
+
+/**
+ * Combines the headers of the request, the connection and the credential. If a name occurs twice, the credential's header takes precedence
+ * over the connection's, and the connection's over the request's.
+ */
+function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
+  const headers = new Headers(written);
+  for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
+  return headers;
+}
+
+/**
+ * Returns a credential's secret. Throws a Failure if there is no such credential, or if it may not be sent to the origin's host. No setting
+ * of a connection can lift this restriction.
+ */
+function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
+  const secret = secrets.get(credential);
+  if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
+  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  return secret.text;
+}
+
+async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
+  const { status } = response;
+  // The header comes first because it may mention an expired token. At the end of a long message, it would be cut off.
+  const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
+  const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
+  const header = (name: string) => response.headers.get(name) ?? undefined;
+  const waitMs = retryAfterMs(status, header, nowMs);
+  const message = `the server answered ${status}${text === '' ? '' : `: ${text}`}`;
+  return new Failure('http', message, { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });
+}

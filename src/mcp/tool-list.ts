@@ -1,0 +1,114 @@
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import { Failure } from '../core/failure.ts';
+import { listedNames } from '../core/text/suggest.ts';
+import type { Tool } from '../core/tools.ts';
+import { ExactNumber, isObject, type JsonObject, type Value } from '../core/value/value.ts';
+import { tidiedTool } from './tool-schema.ts';
+
+type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+
+/**
+ * The tools of one MCP server. It checks the arguments of a call before they are sent, because a call that is rejected here costs nothing.
+ */
+export class ToolList {
+  readonly #connection: string;
+  readonly #validator = new AjvJsonSchemaValidator();
+  /** Compiled checks of arguments, keyed by the name of the tool. A check is compiled when its tool is first called. */
+  readonly #checks = new Map<string, Check>();
+  #tools: readonly Tool[] = [];
+
+  constructor(connection: string) {
+    this.#connection = connection;
+  }
+
+  /** Replaces the list of tools and discards the compiled checks. */
+  replace(tools: readonly Tool[]): void {
+    this.#checks.clear();
+    this.#tools = tools;
+  }
+
+  /** Returns the tools, with the malformed parts of their schemas removed. */
+  tidied(): Tool[] {
+    return this.#tools.map(tidiedTool);
+  }
+
+  /**
+   * Checks the arguments of a call and returns them as they will be sent. If the tool does not accept null, arguments that are null are
+   * left out. Throws a Failure (`request`) if the tool is unknown, an argument is invalid, or a number would lose digits.
+   */
+  checkArguments(name: string, values: JsonObject): Record<string, unknown> {
+    const tool = this.#tool(name);
+    const check = this.#checks.get(name) ?? this.#compile(tool);
+    const all = plainArguments(values);
+    const { valid, errorMessage = '' } = check(all);
+    if (valid) return all;
+    const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+    if (check(given).valid) return given;
+    const problem = withChoices(withoutDataPath(errorMessage), tool);
+    throw requestFailure(`the tool "${name}" does not take these arguments: ${problem}${hintFor(errorMessage)}`);
+  }
+
+  #tool(name: string): Tool {
+    const found = this.#tools.find((tool) => tool.name === name);
+    if (found) return found;
+    const names = listedNames(this.#tools.map((tool) => tool.name)) || 'none';
+    throw requestFailure(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
+  }
+
+  #compile({ name, inputSchema }: Tool): Check {
+    let check: Check = () => ({ valid: true });
+    try {
+      check = this.#validator.getValidator(inputSchema as never);
+    } catch {
+      // The tool's schema is invalid, so the arguments are left to the server to check.
+    }
+    this.#checks.set(name, check);
+    return check;
+  }
+}
+
+function requestFailure(message: string): Failure {
+  return new Failure('request', message, { sent: false });
+}
+
+function plainArguments(values: JsonObject): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plainValue(value)]));
+}
+
+function plainValue(value: Value): unknown {
+  if (value instanceof ExactNumber) return toDouble(value);
+  if (Array.isArray(value)) return value.map(plainValue);
+  return isObject(value) ? plainArguments(value) : value;
+}
+
+/** Maximum number of significant digits of a number that is converted to a double. No digits are lost up to this number. */
+const safeDigits = 15;
+
+function toDouble({ text }: ExactNumber): number {
+  const number = Number(text);
+  const [mantissa = ''] = text.split(/[eE]/);
+  const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
+  if (Number.isFinite(number) && digits.length <= safeDigits) return number;
+  throw requestFailure(
+    `the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a string, if the tool accepts one`,
+  );
+}
+
+/** Removes the SDK's name for the arguments from a validation message, so `data/a must be number` becomes `a must be number`. */
+function withoutDataPath(message: string): string {
+  return message.replace(/\bdata\/?/g, '').replace(/^\s+|(?<=, )\s+/g, '');
+}
+
+/** Adds an argument's allowed values to a validation message. */
+function withChoices(message: string, tool: Tool): string {
+  const { properties = {} } = tidiedTool(tool).inputSchema;
+  return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {
+    const allowed = Object.hasOwn(properties, name) ? properties[name]?.enum : undefined;
+    return allowed ? `${name} must be one of ${allowed.map((value) => JSON.stringify(value)).join(', ')}` : whole;
+  });
+}
+
+function hintFor(message: string): string {
+  if (!/must be (?:number|integer|boolean)/.test(message)) return '';
+  return '\na CSV cell is text; write the arguments as JSON text with {{field}} outside quotes, or convert it in a set node: fields: { field: { cel: double(field) } }';
+}

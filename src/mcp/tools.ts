@@ -1,0 +1,126 @@
+import { setMaxListeners } from 'node:events';
+import type { ToolServerEvent } from '../core/event.ts';
+import { Failure } from '../core/failure.ts';
+import { isRemote, type LocalServer, localOrigin, type McpConnection, serverCredentials, type Tools } from '../core/tools.ts';
+import type { CommandSecrets } from '../credentials/command-secrets.ts';
+import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { LoginPerson } from '../http/auth/browser.ts';
+import { Tokens, type TokenTools } from '../http/auth/oauth.ts';
+import type { ExtraAuthorities } from '../http/authorities.ts';
+import { createFetch, createGuardedFetch } from '../http/fetch.ts';
+import { Routes } from '../http/routes.ts';
+import { createLogin, type LoginSession } from './login.ts';
+import type { Elicit, SessionContext } from './open-client.ts';
+import { openSession, type Session } from './session.ts';
+import { SessionSlot } from './session-slot.ts';
+import { signedFetch } from './signed-fetch.ts';
+
+/** Options for `createTools`. */
+export interface ToolsOptions extends TokenTools {
+  readonly version: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly cacert: ExtraAuthorities | undefined;
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Secrets that commands have printed; undefined if no credential uses a command. */
+  readonly commands?: CommandSecrets | undefined;
+  wallNow(): number;
+  /** Stores the result of an OAuth login as the secret of its credential, which may then be sent only to `host`. */
+  storeLogin(credential: string, text: string, host: string): Promise<void>;
+  /** The user who can log in; undefined in a run, which has no user. */
+  readonly person?: LoginPerson | undefined;
+  readonly elicit?: Elicit | undefined;
+  report(event: ToolServerEvent): void;
+}
+
+/** Creates the object that calls the tools of MCP servers. It has one session per connection, which is opened on first use. */
+export function createTools(options: ToolsOptions): Tools & { close(): Promise<void> } {
+  const slots = new Map<string, SessionSlot>();
+  const aborting = new AbortController();
+  // The limit on listeners is removed, because every call adds a listener to this signal.
+  setMaxListeners(0, aborting.signal);
+  const routes = new Routes(options);
+  const userAgent = `automate/${options.version}`;
+  const fetches = { fetch: createFetch(routes, userAgent), fetchNamed: createGuardedFetch(routes, userAgent) };
+  const tokens = new Tokens(options);
+  const context: SessionContext = {
+    version: options.version,
+    signal: aborting.signal,
+    report: options.report,
+    elicit: options.elicit,
+    login: async (connection) => loginFor(connection, await withGiven(connection, options)),
+    fetch: async (connection, server) => {
+      // The credential's command runs here, before the server's start timeout begins, because it may take longer than that timeout.
+      await withGiven(connection, options);
+      return signedFetch(fetches, server, { ...options, tokens });
+    },
+    variables: async (connection, server) => variablesFor(server, await withGiven(connection, options)),
+  };
+  const abort = () => aborting.abort(new Error('the run has ended'));
+  return {
+    call: async (call, progressed) => (await sessionOf(call.connection)).call(call, progressed),
+    server: async (connection) => (await sessionOf(connection)).server,
+    abort,
+    async close() {
+      await Promise.all([...slots.values()].map((slot) => slot.close()));
+      abort();
+      routes.destroy();
+    },
+  };
+
+  function sessionOf(connection: McpConnection): Promise<Session> {
+    const { name, server } = connection;
+    const slot = slots.get(name) ?? new SessionSlot(name, !isRemote(server), () => openSession(connection, context));
+    slots.set(name, slot);
+    return slot.session();
+  }
+}
+
+/** Runs the commands of the connection's credentials. Returns the options with the secrets that the commands have printed. */
+async function withGiven(connection: McpConnection, options: ToolsOptions): Promise<ToolsOptions> {
+  const { commands, secrets } = options;
+  if (!commands) return options;
+  return { ...options, secrets: new Map([...secrets, ...(await commands.find(serverCredentials(connection).map(({ name }) => name)))]) };
+}
+
+/**
+ * Creates the OAuth login of a connection, or returns undefined if the connection needs no login. Throws a Failure if the stored login may
+ * not be sent to the server's host.
+ */
+function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: ToolsOptions): LoginSession | undefined {
+  if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
+  const { auth } = server;
+  const stored = secrets.get(auth.credential);
+  const { origin, host } = new URL(server.url);
+  if (stored && !isAllowedHost(origin, stored.hosts)) {
+    throw new Failure('request', hostRefusal(auth.credential, stored, origin), { sent: false });
+  }
+  return createLogin({
+    connection: name,
+    auth,
+    clientSecret: auth.clientCredential === undefined ? undefined : secrets.get(auth.clientCredential)?.text,
+    stored: stored?.text,
+    store: (text) => storeLogin(auth.credential, text, host),
+    secret,
+    person,
+  });
+}
+
+/**
+ * Returns the environment variables and secrets that the connection lists for its locally started server. Throws a Failure if a credential
+ * is missing or is restricted to certain hosts.
+ */
+function variablesFor({ passEnv, credentials }: LocalServer, { environment, secrets }: ToolsOptions): Record<string, string> {
+  const passed = passEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]] as const]));
+  const secret = Object.entries(credentials).map(([variable, credential]) => {
+    const found = secrets.get(credential);
+    if (!found) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
+    if (!isAllowedHost(localOrigin, found.hosts)) {
+      const refusal = `the credential "${credential}" can be sent only to ${found.hosts?.join(', ')}`;
+      throw new Failure('request', `${refusal}: a server that is started on this machine does not get a secret that is bound to hosts`, {
+        sent: false,
+      });
+    }
+    return [variable, found.text] as const;
+  });
+  return Object.fromEntries([...passed, ...secret]);
+}

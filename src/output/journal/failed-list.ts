@@ -1,0 +1,135 @@
+import { open, rm } from 'node:fs/promises';
+import { AutomateError } from '../../core/failure.ts';
+import { fileError, namingErrors } from '../../files/naming-errors.ts';
+import type { Format } from '../../records/format.ts';
+import type { Written } from '../sink.ts';
+import type { Identity } from './identity.ts';
+import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
+
+/** A range of consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */
+export type Mark = readonly [first: number, count: number, offset: number];
+
+/**
+ * The first line of the file that lists a run's failed records. It contains everything about the run that is needed to retry these records.
+ */
+export interface FailedList {
+  /** The run's UUID. */
+  readonly run: string;
+  readonly identity: Identity;
+  /** The absolute path of the flow file. */
+  readonly flow: string;
+  /** The run's option values that a retry also needs, keyed by option name. */
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
+  readonly formats: { readonly output: Format; readonly errors: Format };
+  /** A description of the output file, with the byte offsets at which its first row begins and its last row ends. */
+  readonly output: Written & { readonly firstRow: number; readonly rowsEnd: number };
+  readonly counts: {
+    readonly written: number;
+    readonly failed: number;
+    readonly rows: number;
+    /** Number of records that a filter node dropped; undefined if there are none. */
+    readonly filtered?: number;
+    /** Number of failed records that the user deleted from the errors file before a retry; undefined if there are none. */
+    readonly givenUp?: number;
+  };
+}
+
+/** The fields of the first line that the run provides. The other fields are taken from the run's journal. */
+export type ListOfRun = Omit<FailedList, 'run' | 'identity'>;
+
+/** The content of the file that lists a run's failed records. */
+export interface FoundFailures extends FailedList {
+  readonly failed: FailedRecords;
+}
+
+/** Returns the path of the file that lists a run's failed records, which is next to the output file. */
+export function failedListPath(out: string): string {
+  return `${out}.automate-failed`;
+}
+
+/**
+ * Writes the list of failed records to a new file, in place of any earlier list. Throws an AutomateError (`output`) if the file cannot be
+ * written.
+ */
+export function writeFailedList(path: string, list: FailedList, marks: AsyncIterable<readonly Mark[]>): Promise<void> {
+  return namingErrors(path, 'written', async () => {
+    await rm(path, { force: true });
+    const handle = await open(path, 'wx', 0o600);
+    try {
+      await handle.chmod(0o600);
+      await handle.appendFile(lineOf(list));
+      for await (const some of marks) await handle.appendFile(lineOf({ marks: some }));
+      await handle.appendFile(lineOf({ complete: true }));
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+  });
+}
+
+/**
+ * Reads the list of failed records. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the file is
+ * damaged.
+ */
+export async function readFailedList(path: string): Promise<FoundFailures | undefined> {
+  refuseNoFile(path, 'the list of failed records');
+  let list: FailedList | undefined;
+  const failed = new FailedRecords();
+  let isComplete = false;
+  try {
+    for await (const bytes of linesOf(path)) {
+      const line = parseLine(bytes.toString()) as { marks?: readonly Mark[] } | undefined;
+      if (line === undefined) break;
+      if (!list) list = line as FailedList;
+      else if (line.marks) failed.add(line.marks);
+      else isComplete = true;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw fileError(path, 'read', error);
+  }
+  if (list && isComplete) return { ...list, failed };
+  throw new AutomateError('output-exists', `${path} is damaged: the positions of the failed records are not known`);
+}
+
+/** A range of failed records is stored as this many numbers: the first record, the number of records, and the byte offset of their rows. */
+const groupSize = 3;
+
+/**
+ * The failed records of a run, and the byte offsets at which a retry inserts their rows. A range of consecutive failed records takes only
+ * 24 bytes.
+ */
+export class FailedRecords {
+  #groups: number[] = [];
+  #isSorted = true;
+
+  /** Adds ranges of failed records. With --unordered, they may be added in any order. */
+  add(marks: readonly Mark[]): void {
+    for (const mark of marks) {
+      if (mark[0] < (this.#groups.at(-groupSize) ?? 0)) this.#isSorted = false;
+      this.#groups.push(...mark);
+    }
+  }
+
+  /** Returns the byte offset at which a retry inserts a failed record's rows; undefined if the record has not failed. */
+  placeOf(record: number): number | undefined {
+    if (!this.#isSorted) this.#sort();
+    let [low, high] = [0, this.#groups.length / groupSize];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#groups[middle * groupSize] as number) <= record) low = middle + 1;
+      else high = middle;
+    }
+    const [first = 0, count = 0, place] = this.#groups.slice((low - 1) * groupSize, low * groupSize);
+    return low > 0 && record < first + count ? place : undefined;
+  }
+
+  #sort(): void {
+    const marks = Array.from({ length: this.#groups.length / groupSize }, (_, at) =>
+      this.#groups.slice(at * groupSize, (at + 1) * groupSize),
+    );
+    this.#groups = marks.sort(([one = 0], [other = 0]) => one - other).flat();
+    this.#isSorted = true;
+  }
+}

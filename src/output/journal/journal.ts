@@ -1,0 +1,251 @@
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { AutomateError } from '../../core/failure.ts';
+import { syncFolder } from '../../files/folder.ts';
+import { fileError, namingErrors } from '../../files/naming-errors.ts';
+import type { OutputSpace } from '../../files/output-space.ts';
+import type { Written } from '../sink.ts';
+import type { CompleteRun } from './complete-run.ts';
+import type { FailedList, Mark } from './failed-list.ts';
+import type { Identity } from './identity.ts';
+import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
+import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
+
+/**
+ * The progress of a run, as saved in its journal. A resumed run first deletes everything that was written to the output files after the
+ * checkpoint, and then continues from there.
+ */
+export interface Checkpoint {
+  /** Number of records before the first unfinished one. */
+  readonly records: number;
+  /** Ranges of finished records after the first unfinished one. With --unordered, records are written in the order in which they finish. */
+  readonly beyond: readonly (readonly [number, number])[];
+  /**
+   * The position in the input from which a resumed run continues to read. `offset` is the number of bytes before it, and `line` is the
+   * number of lines.
+   */
+  readonly offset: number;
+  readonly line: number;
+  /** The index of the input file that contains this position, counted from 0; undefined if there is only one input file. */
+  readonly file?: number;
+  readonly out: Written;
+  /** A description of the errors file; undefined if no record has failed so far. */
+  readonly errors?: Written;
+  readonly written: number;
+  readonly failed: number;
+  /** Number of records that a filter node dropped; undefined if there are none. */
+  readonly filtered?: number;
+  /** Number of written records that have not changed since an earlier run; undefined if there are none. */
+  readonly unchanged?: number;
+  readonly rows: number;
+  readonly credits: number;
+  /** The money spent so far, keyed by node; undefined if no node has a price in money. */
+  readonly costs?: Readonly<Record<string, number>>;
+  /** The language model tokens used so far, keyed by node; undefined if no node has called a model. */
+  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
+  /** Counts that a server keeps for its runs; undefined if the run was started on the command line. */
+  readonly notes?: object;
+  /**
+   * Number of uncompressed bytes of the earlier output that a retry has already copied to the new output; undefined if the run is not a
+   * retry.
+   */
+  readonly copied?: number;
+  /** Number of records in the memory file, with which a later run reuses rows of unchanged records; undefined if there is no such file. */
+  readonly remembered?: number;
+}
+
+/** The files that a complete run leaves next to its output file. */
+export interface JournalEnd {
+  /** The first line of the list of failed records. It is undefined if no record failed or if there is no errors file. */
+  readonly list?: FailedList | undefined;
+  /**
+   * A note about the complete run. If the same command is used again, the note shows that there is nothing left to do. Undefined if the run
+   * leaves no note.
+   */
+  readonly note?: CompleteRun | undefined;
+  /** True if the run leaves a memory file, with which a later run reuses rows of unchanged records; otherwise undefined. */
+  readonly remembers?: boolean | undefined;
+}
+
+/** The content of the journal of an earlier run. */
+export interface FoundJournal {
+  /** The UUID of the run. The idempotency keys of its requests are derived from the UUID. */
+  readonly run: string;
+  readonly identity: Identity;
+  /** The last checkpoint that was completely written; undefined if the run wrote none. */
+  readonly checkpoint: Checkpoint | undefined;
+  readonly parked: ParkedRecords<RenderedRows>;
+  /** True if all records are finished. The run's files then only have to be moved to their final paths. */
+  readonly isComplete: boolean;
+  /** The files that the run leaves next to its output file; empty if the run is not complete. */
+  readonly end: JournalEnd;
+  /** Length of the journal file in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
+  readonly validBytes: number;
+}
+
+/** A file with the checkpoints of a run, from which the run can be resumed. It is deleted when the run is complete. */
+export interface Journal {
+  /**
+   * Adds a checkpoint, and the ranges of records that have failed since the last checkpoint. Waits until they are on disk. Throws an
+   * AutomateError (`output`) if they cannot be written.
+   */
+  add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
+  /**
+   * Adds parked records, which are finished but have to wait for an earlier record. Waits until they are on disk. Throws an AutomateError
+   * (`output`) if they cannot be written.
+   */
+  park(records: ParkedRecords): Promise<void>;
+  /** Marks the run as complete and closes the journal. Throws an AutomateError (`output`) if the journal cannot be written. */
+  complete(end: JournalEnd): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Returns the path of a run's journal, which is next to the output file. */
+export function journalPath(out: string): string {
+  return `${out}.automate-run`;
+}
+
+/**
+ * Creates the journal of a run. Its first line contains everything that the run's output depends on. The file appears at `path` only after
+ * this line is on disk.
+ */
+export async function createJournal(path: string, run: string, identity: Identity, space?: OutputSpace): Promise<Journal> {
+  return namingErrors(path, 'written', async () => {
+    const draft = `${path}.new`;
+    await rm(draft, { force: true });
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.chmod(0o600);
+      await appendLine(handle, { run, identity });
+      await rename(draft, path);
+      await syncFolder(path);
+      return toJournal(path, handle, space);
+    } catch (error) {
+      await handle.close();
+      await rm(draft, { force: true });
+      throw error;
+    }
+  });
+}
+
+/** Opens an existing journal in order to add lines. First removes an incomplete line that a crash has left at the end. */
+export async function continueJournal(path: string, found: FoundJournal, space?: OutputSpace): Promise<Journal> {
+  return namingErrors(path, 'written', async () => {
+    const handle = await open(path, 'r+');
+    await handle.truncate(found.validBytes);
+    await handle.close();
+    return toJournal(path, await open(path, 'a'), space);
+  });
+}
+
+/**
+ * Reads a journal. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the first line is damaged.
+ */
+export async function readJournal(path: string): Promise<FoundJournal | undefined> {
+  refuseNoFile(path, 'a journal');
+  let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
+  let checkpoint: Checkpoint | undefined;
+  const parked = new ParkedReader(path, parkedText);
+  let end: EndLine | undefined;
+  let validBytes = 0;
+  try {
+    for await (const bytes of linesOf(path)) {
+      const line = parseLine(bytes.toString());
+      if (line === undefined) break;
+      if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
+      else if (Object.hasOwn(line as object, 'complete')) end = line as EndLine;
+      else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
+      else checkpoint = withoutMarks(line as CheckpointLine);
+      validBytes += bytes.length + 1;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw fileError(path, 'written', error);
+  }
+  if (!first)
+    throw new AutomateError('output-exists', `${path} is damaged at its beginning, so there is nothing to resume from`, {
+      code: 'journal-damaged',
+      details: {},
+    });
+  return {
+    ...first,
+    checkpoint,
+    parked: parked.records,
+    isComplete: end !== undefined,
+    end: { list: end?.list, note: end?.note, remembers: end?.remembers },
+    validBytes,
+  };
+}
+
+/**
+ * Returns everything that a run's output depends on. This is read from the first line of the run's journal or list of failed records.
+ * Returns undefined if that line cannot be read.
+ */
+export async function readIdentity(path: string): Promise<Identity | undefined> {
+  try {
+    for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
+  } catch {
+    // An unreadable file belongs to another user, so it is ignored.
+  }
+  return undefined;
+}
+
+type EndLine = JournalEnd & { readonly complete: true };
+
+type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
+
+/**
+ * Removes the failed records from a journal line and returns the rest, which is the checkpoint. A resumed run does not need the failed
+ * records.
+ */
+function withoutMarks({ marks: _, ...checkpoint }: CheckpointLine): Checkpoint {
+  return checkpoint;
+}
+
+/** Yields the ranges of failed records in the lines of a journal. */
+export async function* marksOf(path: string): AsyncGenerator<readonly Mark[]> {
+  for await (const bytes of linesOf(path)) {
+    const line = parseLine(bytes.toString()) as Partial<CheckpointLine> | undefined;
+    if (line?.marks) yield line.marks;
+  }
+}
+
+function isParkedLine(line: unknown): line is ParkedLine {
+  return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
+}
+
+/**
+ * Returns the piece of a parked record's text in a journal line. Throws an AutomateError if the line has changed since the journal was
+ * read.
+ */
+function parkedText(written: string): string {
+  const line = parseLine(written) as { text: [number, number, string] } | undefined;
+  if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');
+  return line.text[2];
+}
+
+function toJournal(path: string, handle: FileHandle, space: OutputSpace | undefined): Journal {
+  return {
+    add: (checkpoint, marks = []) =>
+      namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks }, space)),
+    park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
+    complete: (end) =>
+      namingErrors(path, 'written', async () => {
+        await appendLine(handle, { complete: true, ...end } satisfies EndLine);
+        await handle.close();
+      }),
+    close: () => namingErrors(path, 'written', () => handle.close()),
+  };
+}
+
+async function appendLine(handle: FileHandle, value: unknown, space?: OutputSpace): Promise<void> {
+  const line = Buffer.from(lineOf(value));
+  await space?.take(line.length, 'output');
+  await handle.appendFile(line);
+  await handle.datasync();
+}
+
+/** Takes no disk space, because without these lines a resumed run would send the requests of the records again. */
+async function appendParked(handle: FileHandle, records: ParkedRecords): Promise<void> {
+  for await (const line of parkedLines(records)) await handle.appendFile(lineOf(line));
+  await handle.datasync();
+}

@@ -1,0 +1,84 @@
+import { open } from 'node:fs/promises';
+import type { SpilledRows } from '../../core/item.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { readSlice, type Slice } from '../spill.ts';
+
+/** The rows of a parked record, which is finished but has to wait for an earlier record. Their text is appended to the output unchanged. */
+export interface ParkedRows {
+  readonly rows: number;
+  texts(): AsyncIterable<string>;
+}
+
+/** Rows as text, exactly as they are written to the output. The text may be stored in a file on disk. */
+export interface RenderedRows extends ParkedRows, SpilledRows {}
+
+/** Parked records, keyed by their number in the input. They are finished but have to wait for an earlier record. */
+export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<number, Rows>;
+
+/**
+ * A journal line for a parked record. A `text` line contains a piece of the record's rows. After the last piece, a `kept` line contains the
+ * number of rows.
+ */
+export type ParkedLine =
+  | { readonly text: readonly [number: number, index: number, text: string] }
+  | { readonly kept: readonly [number: number, rows: number] };
+
+/** Maximum number of characters of a record's text in one journal line. The whole text may exceed the maximum length of a string. */
+const maxPiece = 1024 * 1024;
+
+/** Yields the journal lines for parked records. A record whose `kept` line is missing is ignored when the journal is read. */
+export async function* parkedLines(records: ParkedRecords): AsyncGenerator<ParkedLine> {
+  for (const [number, parked] of records) {
+    let index = 0;
+    for await (const text of parked.texts()) {
+      for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
+    }
+    yield { kept: [number, parked.rows] };
+  }
+}
+
+/** Splits text into pieces for separate lines. Surrogate pairs are never split, because each piece is encoded separately. */
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0, end: number; start < text.length; start = end) {
+    end = start + maxPiece;
+    if ((text.codePointAt(end - 1) ?? 0) > 0xffff) end--;
+    yield text.slice(start, end);
+  }
+}
+
+/** Collects the parked records while a journal is being read. The text of their rows is read from the file only when it is needed. */
+export class ParkedReader {
+  readonly records = new Map<number, RenderedRows>();
+  readonly #path: string;
+  readonly #textOf: (line: string) => string;
+  readonly #lines = new Map<number, Slice[]>();
+
+  /** `path` is the journal's path, and `textOf` returns the piece of text in one of its lines. */
+  constructor(path: string, textOf: (line: string) => string) {
+    this.#path = path;
+    this.#textOf = textOf;
+  }
+
+  add(line: ParkedLine, place: Slice): void {
+    if ('kept' in line) {
+      const [number, rows] = line.kept;
+      const places = this.#lines.get(number) ?? [];
+      this.records.set(number, { rows, texts: () => this.#texts(places), drop: () => undefined });
+      return;
+    }
+    const [number, index] = line.text;
+    // A piece with index 0 begins a new copy of the record. The pieces of an earlier copy, which a crash interrupted, are discarded.
+    if (index === 0) this.#lines.set(number, []);
+    this.#lines.get(number)?.push(place);
+  }
+
+  async *#texts(places: readonly Slice[]): AsyncGenerator<string> {
+    if (places.length === 0) return;
+    const handle = await namingErrors(this.#path, 'read', () => open(this.#path));
+    try {
+      for (const place of places) yield this.#textOf(await namingErrors(this.#path, 'read', () => readSlice(handle, place)));
+    } finally {
+      await handle.close();
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { createReadStream } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
+import { AutomateError } from '../core/failure.ts';
+import { namingErrors } from '../files/naming-errors.ts';
+import { gunzip } from '../records/encoding.ts';
+import type { OldPart } from './record-text.ts';
+
+/**
+ * The output file of an earlier run. A retry copies it and inserts the rows of the records that had failed. All positions are in bytes of
+ * uncompressed text.
+ */
+export interface OldOutput {
+  readonly path: string;
+  readonly gzip: boolean;
+  readonly firstRow: number;
+  readonly rowsEnd: number;
+  /** Returns the position in the earlier output at which the rows of a failed record have to be inserted. */
+  placeOf(record: number): number;
+}
+
+/**
+ * Copies the rows of an earlier output file in parts, from beginning to end. The text of the parts must be read in this order, and only
+ * once.
+ */
+export class OldRows {
+  readonly #old: OldOutput;
+  readonly #text: OldText;
+  /** The position in the earlier output, in bytes of text, up to which rows have been copied. */
+  copied: number;
+
+  constructor(old: OldOutput, copied: number) {
+    this.#old = old;
+    this.copied = copied;
+    this.#text = new OldText(old, copied);
+  }
+
+  /** True if rows of the earlier output have been copied. */
+  get hasRows(): boolean {
+    return this.copied > this.#old.firstRow;
+  }
+
+  /** Returns the rows before a failed record that have not been copied yet; undefined if all of them have been copied. */
+  before(record: number): OldPart | undefined {
+    return this.#upTo(this.#old.placeOf(record));
+  }
+
+  /** Returns all rows that have not been copied yet; undefined if there are none. */
+  rest(): OldPart | undefined {
+    return this.#upTo(this.#old.rowsEnd);
+  }
+
+  close(): Promise<void> {
+    return this.#text.close();
+  }
+
+  #upTo(end: number): OldPart | undefined {
+    const { copied } = this;
+    if (end <= copied) return undefined;
+    this.copied = end;
+    const { firstRow } = this.#old;
+    return { isFirst: copied === firstRow, hasRows: end > firstRow, texts: () => this.#text.upTo(end) };
+  }
+}
+
+const chunkBytes = 256 * 1024;
+
+/** Reads the text of the earlier output, and decompresses it if necessary. */
+class OldText {
+  readonly #path: string;
+  readonly #chunks: AsyncGenerator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  #at: number;
+  readonly #start: number;
+
+  constructor({ path, gzip }: OldOutput, start: number) {
+    this.#path = path;
+    this.#start = start;
+    // A gzipped file has to be read from its beginning, because a position in the text does not correspond to a known position in the file.
+    this.#at = gzip ? 0 : start;
+    const chunks = chunksOf(path, this.#at);
+    this.#chunks = gzip ? gunzip(chunks, path) : chunks;
+  }
+
+  async *upTo(end: number): AsyncGenerator<string> {
+    while (this.#at < this.#start) await this.#take(this.#start);
+    const decoder = new StringDecoder('utf8');
+    while (this.#at < end) yield decoder.write(await this.#take(end));
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return(undefined);
+  }
+
+  async #take(end: number): Promise<Buffer> {
+    if (this.#rest.length === 0) {
+      const { value, done } = await namingErrors(this.#path, 'read', () => this.#chunks.next());
+      if (done) throw new AutomateError('output', `${this.#path} was changed during the retry`);
+      this.#rest = value;
+    }
+    const taken = this.#rest.subarray(0, end - this.#at);
+    this.#rest = this.#rest.subarray(taken.length);
+    this.#at += taken.length;
+    return taken;
+  }
+}
+
+async function* chunksOf(path: string, start: number): AsyncGenerator<Buffer> {
+  yield* createReadStream(path, { start, highWaterMark: chunkBytes });
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { devNull, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import type { OutputSpace } from '../files/output-space.ts';
+import { isNoFile } from '../files/stat.ts';
+import { errorColumns, otherFields } from '../records/errors.ts';
+import type { Format } from '../records/format.ts';
+import { isTable } from '../records/inputs/input.ts';
+import { createWriter } from '../records/writer.ts';
+import type { Checkpoint, Journal } from './journal/journal.ts';
+import { type OldOutput, OldRows } from './old-rows.ts';
+import { type EndedOutput, FileOutput, type FileOutputParts, type OutputMemory } from './output.ts';
+import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+import {
+  createClosedSink,
+  createStreamSink,
+  type FileSinkOptions,
+  isRegularFile,
+  openFileDevice,
+  openFileSink,
+  type Sink,
+  streamDevice,
+} from './sink.ts';
+import { SpillFiles } from './spill.ts';
+
+/** The properties of a run that determine how its output is opened. */
+export interface OutputRun {
+  readonly inputFormat: Format;
+  /** The columns of the input (empty for JSON) and of the output. */
+  readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
+  readonly redactor: Redactor;
+  readonly csvSafe: boolean;
+  readonly journal: Journal | undefined;
+  readonly space?: OutputSpace | undefined;
+  readonly from: Checkpoint;
+  credits(): number;
+  spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
+  notes?: (() => object) | undefined;
+  /** The existing output into which a retry inserts its rows; undefined for other runs. */
+  readonly old?: OldOutput | undefined;
+  /** True if the run was already complete and its files must stay unchanged. */
+  readonly isComplete: boolean;
+  readonly memory?: OutputMemory | undefined;
+  publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  /** See `settle` in `OutputParts`. */
+  settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
+}
+
+/**
+ * Opens a new output file, or truncates the existing one after the rows that the checkpoint confirms. Deletes an errors file that is not in
+ * the checkpoint. The first failure then creates a new one.
+ */
+export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
+  const { from, csvSafe, space } = run;
+  const writers = {
+    records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
+    // csvSafe is not applied to the errors file, because a retry reads it as input.
+    errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
+  };
+  const spillFiles = new SpillFiles(() => spillPath(plan.out), space);
+  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, { space, spillFiles });
+  return new FileOutput({
+    records: { sink: records, writer: writers.records },
+    errors: { ...errors, writer: writers.errors },
+    redactor: run.redactor,
+    spillFiles,
+    journal: run.journal,
+    from,
+    credits: run.credits,
+    spent: run.spent,
+    notes: run.notes,
+    old: run.old && new OldRows(run.old, from.copied ?? 0),
+    memory: run.memory,
+    publish: run.publish,
+    settle: run.settle,
+  });
+}
+
+interface Sinks {
+  readonly records: Sink;
+  readonly errors: Omit<FileOutputParts['errors'], 'writer'>;
+}
+
+function closedSinks({ out }: Checkpoint): Sinks {
+  const sink = createClosedSink(out);
+  return { records: sink, errors: { isBegun: false, open: async () => sink } };
+}
+
+/** The places to which an output is written, besides its file. */
+interface SinkParts {
+  readonly space: OutputSpace | undefined;
+  readonly spillFiles: SpillFiles;
+}
+
+async function openSinks(plan: OutputPlan, from: Checkpoint, { space, spillFiles }: SinkParts): Promise<Sinks> {
+  const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
+  const records =
+    plan.format.kind === 'xlsx'
+      ? await openWorkbook(plan, { space, spillFiles })
+      : await openRecords(plan, { keep: isBegun ? from.out : undefined, space });
+  const { errors = devNull, errorsFormat } = plan;
+  const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
+  if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
+  const open = async () =>
+    errors === '-'
+      ? createStreamSink(process.stdout, 'stdout', errorsFormat)
+      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors, space });
+  return { records, errors: { isBegun: writtenErrors !== undefined, open } };
+}
+
+async function openWorkbook({ out, isText = false }: OutputPlan, { space, spillFiles }: SinkParts): Promise<Sink> {
+  const { createXlsxSink } = await import('./xlsx-sink.ts');
+  const [name, device] = out === '-' ? ['stdout', streamDevice(process.stdout)] : [out, await openFileDevice(out, { space })];
+  return createXlsxSink(name, device, spillFiles.newText(), { isText });
+}
+
+async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<FileSinkOptions, 'keep' | 'space'>): Promise<Sink> {
+  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep, space });
+}
+
+/**
+ * Returns the columns of the errors file. Later JSON records can have fields that the first records lack. All such fields share one column.
+ */
+function columnsOfErrors({ inputFormat, columns: { input } }: OutputRun): string[] {
+  if (isTable(inputFormat)) return [...input, ...errorColumns];
+  return [...input, ...errorColumns, otherFields];
+}
+
+/**
+ * Returns the path of a spill file, which stores waiting rows that would take too much memory. The file is next to the output, because that
+ * disk needs space for these rows anyway.
+ */
+function spillPath(out: string): string {
+  const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
+  return join(folder, `.${name}.${randomUUID()}.part`);
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import { rename, rm } from 'node:fs/promises';
+import type { OutputRole } from '../core/error-code.ts';
+import { AutomateError } from '../core/failure.ts';
+import type { RunOptions } from '../core/run-options.ts';
+import { type Lock, takeLock } from '../files/lock.ts';
+import { namingErrors, refuseUnwritable } from '../files/naming-errors.ts';
+import type { OutputSpace } from '../files/output-space.ts';
+import { fullPath, realFile, shownPath } from '../files/stat.ts';
+import { refuseMissing } from '../records/input.ts';
+import { inputPaths } from '../records/inputs/input.ts';
+import { completeRunOf, findCompleteRun } from './completed-run.ts';
+import type { CompleteRun } from './journal/complete-run.ts';
+import { type FailedList, failedListPath, type ListOfRun } from './journal/failed-list.ts';
+import { errorsFileKey, type Identity } from './journal/identity.ts';
+import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from './journal/journal.ts';
+import { ownerOfErrors } from './journal/owner-of-errors.ts';
+import { type EndedOutput, untouched } from './output.ts';
+import { outputNames, refusePlaces } from './output-places.ts';
+import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
+import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
+import { refuseChanged } from './sink.ts';
+import { findJournal, type RetryClaim } from './unfinished-run.ts';
+import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
+
+/** A flow, and the run that claims its output. */
+interface ClaimingFlow extends FlowInFile {
+  /** The id of a new run that writes a file. */
+  readonly run: string;
+}
+
+/** The right to write a run's output files, and the checkpoint from which the run continues. */
+export interface Claim {
+  /** The run's id, such as a UUID. A resumed run keeps its id. */
+  readonly run: string;
+  readonly from: Checkpoint;
+  /** Rows of parked records, which an earlier part of the run finished while a record before them was unfinished. */
+  readonly parked: FoundJournal['parked'];
+  /** The files that the run writes. These are either the planned files, or part files that are moved to the planned paths at the end. */
+  readonly work: OutputPlan;
+  /**
+   * Creates the journal (the run's record of progress) or continues it. Returns undefined for a stream, which cannot be truncated and so
+   * cannot be resumed. `space` is the disk space that the run may use; undefined if it is not limited.
+   */
+  begin(space: OutputSpace | undefined): Promise<Journal | undefined>;
+  /** True if an earlier command has completed the run and moved its output files into place. */
+  readonly isComplete: boolean;
+  /** The earlier run that has already written the whole output. Undefined if something is left to write. */
+  readonly earlier?: CompleteRun | undefined;
+  /** Completes the journal, moves the output files of a complete run into place, and removes the journal. Undefined for a stream. */
+  publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
+  /** Moves the output files of a run without a journal into place. Undefined for a stream. */
+  settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
+  /** Removes the files of a run that has written nothing. Undefined for a stream, and for a resumed run. */
+  undo?(): Promise<void>;
+  /** The memory file, whose rows a later run with `update` can reuse. Undefined for a run that keeps no memory file. */
+  readonly memory?: ClaimedMemory | undefined;
+  /** Releases the locks that keep other runs from writing the same output. */
+  release(): void;
+}
+
+/**
+ * Claims the output files of a run. Throws an AutomateError if another run is writing them, or if an earlier run did not finish and neither
+ * `resume` nor `force` is set. With `resume`, also throws if the journal belongs to another run.
+ */
+export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
+  // A retry replaces the errors file that it reads, but it must not overwrite the input of the run that it retries.
+  refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
+  if (!retry) refuseNoInput(options);
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
+  const errors = errorsFileOf(plan);
+  const release = takeLocks({ out, errors });
+  try {
+    if (errors !== undefined) await refuseOthers(errors, out);
+    return { ...(await claimPlaces(flow, options, plan, retry)), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Throws if `claimOutput` would throw because of existing files. Writes nothing, not even locks. */
+export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
+  refuseMixedFiles(flow, options, plan);
+  refuseNoInput(options);
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
+  const errors = errorsFileOf(plan);
+  if (errors !== undefined) await refuseOthers(errors, out);
+  await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
+}
+
+function refuseNoInput(options: RunOptions): void {
+  for (const path of inputPaths(options)) if (path !== '-') refuseMissing(path);
+}
+
+/**
+ * Returns the inputs of the run that wrote a list of failed records. Returns `-` for stdin, and for an errors file that an earlier retry
+ * read.
+ */
+function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
+  const [input = 'stdin', ...moreIn] = inputsIn(identity);
+  return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
+}
+
+/** Throws if two of the run's paths lead to the same file, or if two outputs go to stdout. */
+function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
+  refusePlaces(flow, options, plan);
+  refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
+}
+
+/** Returns the path of the errors file. Undefined if there is none, or if the path leads to a stream or device. */
+function errorsFileOf({ errors }: OutputPlan): string | undefined {
+  return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
+}
+
+/** Throws if the file is the errors file of a different output. Not even `force` allows overwriting it. */
+async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
+  const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
+  if (owner === undefined) return;
+  const facts = { code: 'place-refused', details: { of: 'errors' } } as const;
+  throw new AutomateError('output-exists', `${errors} is already the errors file of ${shownPath(owner)}`, facts);
+}
+
+/** Throws if more than one output goes to stdout, because the reader of stdout could not separate them. */
+function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | undefined }): void {
+  const of = (Object.keys(paths) as OutputRole[]).filter((role) => paths[role] === '-');
+  if (of.length < 2) return;
+  const names = of.map((role) => outputNames[role]);
+  const all = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+  throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
+}
+
+/** Takes the locks of both paths. If another run holds one of them, takes neither and throws. Returns a function that releases them. */
+function takeLocks(paths: { readonly out: string | undefined; readonly errors: string | undefined }): () => void {
+  const locks: Lock[] = [];
+  const release = () => {
+    for (const lock of locks) lock.release();
+  };
+  try {
+    for (const of of ['out', 'errors'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return release;
+}
+
+function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  if (canResume(plan)) return claimFile(flow, options, plan, retry);
+  return plan.isStreamed ? claimStream(options, plan) : claimWhole(options, plan);
+}
+
+/** Claims an output that is written to part files. At the end, the part files are moved to the final paths. */
+async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
+  const { replace = false } = options;
+  const stream = await claimStream(options, plan);
+  const parts = partPlan(plan);
+  await removeParts(plan);
+  return {
+    ...stream,
+    work: replace ? parts : { ...plan, out: parts.out },
+    async settle(isComplete, saved) {
+      const { failed } = saved;
+      if (!replace) return finishRun(plan.out, { identity: {}, list: undefined, failed });
+      const errors = errorsFileOf(plan);
+      const identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
+      if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
+      if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
+      return removeParts(plan);
+    },
+  };
+}
+
+/** Renames the part files of an unfinished run that cannot be resumed. They are not deleted, because their rows exist nowhere else. */
+async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<void> {
+  const [parts, kept] = [partPlan(plan), unfinishedPlan(plan)];
+  await namingErrors(kept.out, 'written', () => rename(parts.out, kept.out));
+  const { errors } = kept;
+  if (hasErrors && errors !== undefined) await namingErrors(errors, 'written', () => rename(parts.errors ?? '', errors));
+}
+
+async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
+  // A stream cannot be replaced, but the errors file next to it can. It is deleted when the run begins, because its records belong to an
+  // earlier run.
+  if (!options.force && !options.replace) await refuseExistingFiles(plan);
+  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
+}
+
+async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  const path = journalPath(realFile(plan.out));
+  const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
+  const found = await findJournal(path, options, plan, retry);
+  const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
+  const replaces = (options.replace ?? false) && !found?.isComplete;
+  const work = replaces ? partPlan(plan) : plan;
+  if (found) await refuseOtherFiles(found, identity, plan, work);
+  const memory = found?.isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
+  const run = found?.run ?? flow.run;
+  return {
+    run,
+    from: found?.checkpoint ?? untouched,
+    parked: found?.parked ?? new Map(),
+    work,
+    isComplete: found?.isComplete ?? false,
+    earlier,
+    memory,
+    async begin(space) {
+      if (found) return found.isComplete ? undefined : continueJournal(path, found, space);
+      await removeParts(plan);
+      const journal = await createJournal(path, run, identity, space);
+      if (replaces) return journal;
+      await removeOldErrors(plan.out, identity);
+      await removeNote(plan.out);
+      await removeMemory(plan.out);
+      await rm(failedListPath(realFile(plan.out)), { force: true });
+      return journal;
+    },
+    ...(!found && (replaces || !retry) && { undo: () => removeBegun(path, plan, work) }),
+    async publish(journal, ended, facts) {
+      if (replaces && !retry && keepsOld(ended.saved)) {
+        await journal.close();
+        await rm(path);
+        await ended.memory?.close();
+        return removeParts(plan);
+      }
+      const list = facts && { run, identity, ...facts };
+      const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
+      const remembers = ended.memory && (await memory?.finish(ended.memory, ended));
+      await journal.complete({ list, note, ...(remembers && { remembers }) });
+      return finishRun(plan.out, { identity, list, note, remembers, failed: ended.saved.failed });
+    },
+  };
+}
+
+/** Removes the journal and the output files that a run has created. */
+async function removeBegun(journal: string, plan: OutputPlan, work: OutputPlan): Promise<void> {
+  if (work === plan) await rm(realFile(plan.out), { force: true });
+  else await removeParts(plan);
+  await rm(journal, { force: true });
+}
+
+/** Throws if the journal belongs to another run, or if the output files have changed since the journal was written. */
+async function refuseOtherFiles({ identity, checkpoint }: FoundJournal, now: Identity, plan: OutputPlan, work: OutputPlan): Promise<void> {
+  refuseOtherRun(identity, now, plan.out);
+  if (checkpoint) await refuseChanged(work.out, checkpoint.out);
+  const errors = errorsFileOf(work);
+  // A run writes the name of its errors file to the journal before it creates the file. An errors file that exists but is not in the
+  // journal therefore belongs to another run.
+  if (checkpoint?.errors === undefined) await refuseExistingErrors(work);
+  if (checkpoint?.errors && errors !== undefined) await refuseChanged(errors, checkpoint.errors);
+}

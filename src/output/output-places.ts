@@ -1,0 +1,95 @@
+import type { OutputRole } from '../core/error-code.ts';
+import { AutomateError } from '../core/failure.ts';
+import type { RunOptions } from '../core/run-options.ts';
+import { isInHome } from '../files/home.ts';
+import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
+import { inputPaths } from '../records/inputs/input.ts';
+import type { OutputPlan } from './output-plan.ts';
+
+/** The names that messages use for a run's output files. */
+export const outputNames: Readonly<Record<OutputRole, string>> = {
+  out: 'the output',
+  errors: 'the errors file',
+  events: 'the events file',
+  summary: 'the summary',
+  report: 'the report',
+};
+
+/**
+ * Throws an AutomateError (`usage`) if an output would overwrite the input, the flow, another output, one of the run's helper files, or the
+ * home folder. Throws `output-exists` for a dangling link, which would create a file at a path chosen by the link's author.
+ */
+export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
+  const { events, summary, report } = options;
+  const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
+  const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
+  refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
+  refuseSameFiles([...ownFiles(plan), ...outputs]);
+  for (const { what, path, of } of outputs) {
+    if (path === undefined || path === '-') continue;
+    if (!plan.isOwn && isInHome(path, process.env)) {
+      throw placeRefused('usage', `${what} ${path} must not be in automate's home folder`, { of });
+    }
+    if (isLink(path) && !statOf(path)) {
+      throw placeRefused('output-exists', `${path} is a symbolic link to a file that does not exist`, { of, isRemovable: true });
+    }
+  }
+}
+
+function inputFiles(options: RunOptions): NamedFile[] {
+  return inputPaths(options).map((path) => ({ what: 'the input', path }));
+}
+
+function placeRefused(
+  kind: 'usage' | 'output-exists',
+  message: string,
+  { of, isRemovable = false }: { readonly of?: OutputRole; readonly isRemovable?: boolean },
+): AutomateError {
+  return new AutomateError(kind, message, of && { code: 'place-refused', details: { of, isRemovable } });
+}
+
+/** Returns the helper files that a run keeps next to its output and its errors file, such as the journal. */
+function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
+  const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
+  const ofErrors =
+    errors === undefined || errors === '-'
+      ? []
+      : [beside(errors, 'the lock of the errors file', 'lock'), beside(errors, 'the new errors file', 'part')];
+  if (isStreamed) return ofErrors;
+  return [
+    ...ofErrors,
+    beside(out, 'the lock of the output', 'lock'),
+    beside(out, 'the new output', 'part'),
+    beside(out, 'the journal of the output', 'run'),
+    beside(out, 'the journal of the output', 'run.new'),
+    beside(out, 'the file that marks the run as complete', 'complete'),
+    beside(out, 'the file that marks the run as complete', 'complete.new'),
+    beside(out, 'the memory file of the output', 'rows'),
+    beside(out, 'the list of failed records of the output', 'failed'),
+  ];
+}
+
+/** A file that a run reads or writes. */
+interface NamedFile {
+  /** The purpose of the file, as it is called in messages. */
+  readonly what: string;
+  readonly path: string | undefined;
+  /** The kind of output that the file receives; undefined for a file that is not an output. */
+  readonly of?: OutputRole;
+}
+
+/** Throws an AutomateError (`usage`) if two of these paths lead to the same file. */
+function refuseSameFiles(files: readonly NamedFile[]): void {
+  const byIdentity = new Map<string, NamedFile>();
+  for (const file of files) {
+    if (file.path === undefined || file.path === '-') continue;
+    const found = statOf(file.path);
+    // Compares device and inode, because one file can have several paths.
+    const identity = found?.isFile() ? `${found.dev}/${found.ino}` : fullPath(file.path);
+    const other = byIdentity.get(identity);
+    const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
+    const clash = other?.what === file.what ? 'given twice' : other?.what;
+    if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${clash}`, file);
+    byIdentity.set(identity, file);
+  }
+}

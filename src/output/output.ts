@@ -1,0 +1,300 @@
+import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
+import type { Output } from '../core/ports.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import { errorRow } from '../records/errors.ts';
+import type { RecordWriter } from '../records/record-writer.ts';
+import type { Mark } from './journal/failed-list.ts';
+import type { Checkpoint, Journal } from './journal/journal.ts';
+import type { ParkedRows } from './journal/parked-records.ts';
+import { InputProgress } from './journal/progress.ts';
+import type { OldRows } from './old-rows.ts';
+import { isPlace, RecordText, writeAll } from './record-text.ts';
+import { checkRows } from './renderer.ts';
+import { nothingWritten, type Sink, type Written } from './sink.ts';
+import type { SpilledText, SpillFiles } from './spill.ts';
+import type { MemoryLog, RememberedRows } from './update/memory-file.ts';
+
+/** The files, sinks and settings that make up the output of a run. */
+export interface FileOutputParts {
+  readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
+  readonly errors: {
+    readonly writer: RecordWriter;
+    /**
+     * True if this run continues an errors file that an earlier run has begun. False for a stream, which always starts from the beginning.
+     */
+    readonly isBegun: boolean;
+    /** Opens the errors file when the first record fails. If an earlier run has begun the file, new text is appended to it. */
+    open(): Promise<Sink>;
+  };
+  readonly redactor: Redactor;
+  /** Temporary files for the rows of records that are not finished. */
+  readonly spillFiles: SpillFiles;
+  /** The journal of the run. It is undefined if the output is a stream, because a stream cannot be truncated when the run is resumed. */
+  readonly journal: Journal | undefined;
+  /** The checkpoint from which this run continues. */
+  readonly from: Checkpoint;
+  credits(): number;
+  /** Returns the money and the tokens that the flow's nodes have spent so far. */
+  spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
+  /** Returns the server's own counts, which are stored in each checkpoint. Undefined if the run was started by a command. */
+  notes?: (() => object) | undefined;
+  /** The earlier output into which a retry inserts rows; undefined unless the run is a retry. */
+  readonly old?: OldRows | undefined;
+  /** The output's memory file, which lists the records and the positions of their rows. Undefined if the output has no such file. */
+  readonly memory?: OutputMemory | undefined;
+  /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined if the output is a stream. */
+  readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  /**
+   * Moves the closed files of a run without a journal to their final paths, even if the run is not complete. Undefined if the output is a
+   * stream.
+   */
+  readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
+}
+
+/** The memory file of an output, which lists the records and the positions of their rows. */
+export interface OutputMemory {
+  readonly log: MemoryLog | undefined;
+  /**
+   * Returns a new entry for a record in the memory file. Its positions are set when the record's rows are written. Returns undefined if the
+   * next run must process the record again.
+   */
+  rememberedAs(item: Item, rows: number): RememberedRows | undefined;
+  close(): void;
+}
+
+/** The results of a complete run, after its files have been closed. */
+export interface EndedOutput {
+  readonly saved: Checkpoint;
+  /** Size and checksum of the output file. */
+  readonly out: Written;
+  /** Size and checksum of the errors file; undefined if no record failed. */
+  readonly errors?: Written | undefined;
+  /** Position of the first row in the output file, in bytes of text. `rowsEnd` is the position after the last row. */
+  readonly firstRow: number;
+  readonly rowsEnd: number;
+  /** The output's memory file; undefined if the output has none. */
+  readonly memory?: MemoryLog | undefined;
+}
+
+/** The first checkpoint of every run, before anything has been done. */
+export const untouched: Checkpoint = {
+  records: 0,
+  beyond: [],
+  offset: 0,
+  line: 0,
+  out: nothingWritten,
+  written: 0,
+  failed: 0,
+  rows: 0,
+  credits: 0,
+};
+
+/**
+ * The output of a run. Rows are written to one file and failed records to another, and secrets are masked in both. Each flush writes and
+ * syncs both files, then adds a checkpoint with their lengths to the journal.
+ */
+export class FileOutput implements Output {
+  readonly #parts: FileOutputParts;
+  readonly #progress: InputProgress;
+  readonly #records: RecordText;
+  readonly #errors: RecordText;
+  readonly #counts: { written: number; failed: number; filtered?: number; unchanged?: number; rows: number };
+  /** Finished records that wait for an earlier record and are not in the journal yet, keyed by their position in the input. */
+  readonly #parked = new Map<number, ParkedRows>();
+  #errorSink: Sink | undefined;
+  #saved: Checkpoint;
+  #hasBegun: boolean;
+  #isBroken = false;
+  /** Position after the last row in the output file, in bytes of text. */
+  #rowsEnd = 0;
+
+  constructor(parts: FileOutputParts) {
+    const { records, errors, redactor, from, old } = parts;
+    this.#parts = parts;
+    this.#progress = new InputProgress(from);
+    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
+    this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
+    const { written, failed, filtered, unchanged, rows } = from;
+    this.#counts = { written, failed, ...(filtered !== undefined && { filtered }), ...(unchanged !== undefined && { unchanged }), rows };
+    this.#saved = from;
+    this.#hasBegun = from.out.bytes > 0 || old !== undefined;
+  }
+
+  partialRows(): PartialRows {
+    return this.#records.partialRows(this.newText());
+  }
+
+  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  newText(): SpilledText {
+    return this.#parts.spillFiles.newText();
+  }
+
+  put(item: Item, outcome: Outcome, isFiltered = false): Outcome {
+    const { records, errors, journal, old } = this.#parts;
+    const checked = checkRows(outcome, records.writer);
+    const before = old?.before(item.number);
+    if (before) this.#records.addOld(before);
+    if ('failure' in checked) {
+      this.#errors.add([errorRow(item, checked.failure, errors.writer)]);
+      if (journal) this.#records.addFailed(item.number);
+      this.#counts.failed++;
+    } else {
+      this.#addRows(item, checked);
+      if (isFiltered) this.#counts.filtered = (this.#counts.filtered ?? 0) + 1;
+      else this.#counts.written++;
+      if (item.unchanged) this.#counts.unchanged = (this.#counts.unchanged ?? 0) + 1;
+    }
+    this.#progress.add(item);
+    return checked;
+  }
+
+  #addRows(item: Item, success: Success): void {
+    const rows = 'spilled' in success ? success.spilled.rows : 'rendered' in success ? success.rendered.rows : success.rows.length;
+    const entry = this.#parts.memory?.rememberedAs(item, rows);
+    this.#counts.rows += rows;
+    if (entry) this.#records.addPlace(entry, 'start');
+    if ('spilled' in success) this.#records.addSpilled(success.spilled);
+    else if ('rendered' in success) this.#records.addText(success.rendered);
+    else this.#records.add(success.rows);
+    if (entry) this.#records.addPlace(entry, 'end');
+  }
+
+  park(item: Item, outcome: Success): boolean {
+    if (!this.#parts.journal || 'failure' in checkRows(outcome, this.#parts.records.writer)) return false;
+    if (!item.parked) this.#parked.set(placeOf(item), this.#records.parkedRows(outcome));
+    return true;
+  }
+
+  /** Counts a record as processed, because its rows are in the output of an earlier run. */
+  skip(item: Item): void {
+    this.#progress.add(item);
+  }
+
+  get waiting(): number {
+    return this.#records.waiting + this.#errors.waiting;
+  }
+
+  /** Returns the latest checkpoint. */
+  saved(): Checkpoint {
+    return this.#saved;
+  }
+
+  flush(): Promise<void> {
+    return this.#orBreak(() => this.#flush());
+  }
+
+  /**
+   * Writes the text at the end of each file and closes the files. After an earlier write error, only closes them. `isComplete` is true if
+   * nothing is left for a resumed run.
+   */
+  async close(isComplete: boolean): Promise<void> {
+    const { records, journal, old, publish, settle } = this.#parts;
+    if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
+    if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
+    const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close(), old?.close()]);
+    const refusal = closed.find((result) => result.status === 'rejected');
+    this.#isBroken ||= refusal !== undefined;
+    if (isComplete && !this.#isBroken) await this.#orBreak(async () => publish?.(this.#ended()));
+    else {
+      await journal?.close();
+      await this.#parts.memory?.log?.close();
+    }
+    this.#parts.memory?.close();
+    if (!this.#isBroken) await this.#orBreak(async () => settle?.(isComplete, this.#saved));
+    if (refusal) throw refusal.reason;
+  }
+
+  #ended(): EndedOutput {
+    const { written: out } = this.#parts.records.sink;
+    return {
+      saved: this.#saved,
+      out,
+      errors: this.#errorSink?.written,
+      firstRow: Buffer.byteLength(this.#records.begin()),
+      rowsEnd: this.#rowsEnd,
+      memory: this.#parts.memory?.log,
+    };
+  }
+
+  async #orBreak(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      this.#isBroken = true;
+      throw error;
+    }
+  }
+
+  async #end(isComplete: boolean): Promise<void> {
+    const { old, records } = this.#parts;
+    const rest = isComplete ? old?.rest() : undefined;
+    if (rest) this.#records.addOld(rest);
+    await this.#flush();
+    this.#rowsEnd = records.sink.written.text;
+    await records.sink.write(this.#records.end());
+    if (this.#errorSink) await this.#errorSink.write(this.#errors.end());
+    await this.#sync();
+  }
+
+  /**
+   * Writes the queued text and saves a checkpoint. The text and the counts are taken before the first await. Records that arrive while they
+   * are being written therefore belong to the next checkpoint.
+   */
+  async #flush(): Promise<void> {
+    const { records, errors, from, credits, old } = this.#parts;
+    const spent = this.#parts.spent?.();
+    const notes = this.#parts.notes?.();
+    const begin = this.#hasBegun ? '' : this.#records.begin();
+    const pieces = this.#records.take();
+    this.#hasBegun = true;
+    const opensErrors = !this.#errorSink && (errors.isBegun || this.#counts.failed > from.failed);
+    const errorBegin = opensErrors && !errors.isBegun ? this.#errors.begin() : '';
+    const errorPieces = this.#errors.take();
+    const reached = {
+      ...this.#progress.reached(),
+      ...this.#counts,
+      credits: credits(),
+      ...spent,
+      ...(notes && { notes }),
+      ...(old && { copied: old.copied }),
+    };
+    if (opensErrors) this.#errorSink = await this.#openErrors();
+    if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
+    const marks = await writeAll(records.sink, begin, pieces);
+    const log = this.#parts.memory?.log;
+    await log?.add(pieces.flatMap((piece) => (isPlace(piece) && piece.side === 'end' ? [piece.entry] : [])));
+    const errorsWritten = this.#errorSink && { errors: this.#errorSink.written };
+    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, ...(log && { remembered: log.count }) }, marks);
+  }
+
+  /**
+   * Saves the path of the errors file in the journal, and then creates the file. If a resumed run finds the file, it knows from the journal
+   * that the file belongs to this run.
+   */
+  async #openErrors(): Promise<Sink> {
+    const { journal, errors } = this.#parts;
+    if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: nothingWritten });
+    return errors.open();
+  }
+
+  async #save(checkpoint: Checkpoint, marks: readonly Mark[]): Promise<void> {
+    const { journal } = this.#parts;
+    if (journal && isNew(checkpoint, this.#saved)) {
+      await this.#sync();
+      await journal.add(checkpoint, marks);
+    }
+    this.#saved = checkpoint;
+  }
+
+  async #sync(): Promise<void> {
+    await Promise.all([this.#parts.records.sink.sync(), this.#errorSink?.sync(), this.#parts.memory?.log?.sync()]);
+  }
+}
+
+function isNew(checkpoint: Checkpoint, before: Checkpoint): boolean {
+  const spent = ({ costs, tokens }: Checkpoint) => JSON.stringify([costs, tokens]);
+  return (
+    (['written', 'failed', 'filtered', 'credits'] as const).some((count) => checkpoint[count] !== before[count]) ||
+    spent(checkpoint) !== spent(before)
+  );
+}

@@ -1,0 +1,84 @@
+import type { Outcome, SpilledRows } from '../core/item.ts';
+import type { Fields } from '../core/record.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import { isTableWriter } from '../records/csv/csv-writer.ts';
+import type { RecordWriter } from '../records/record-writer.ts';
+import type { ParkedRows } from './journal/parked-records.ts';
+
+/** Maximum number of rows that are rendered into one string. */
+export const maxRendered = 256;
+
+/** Rows as text in the output's format, which may have been moved to disk. */
+export type SpilledPiece = Pick<ParkedRows, 'texts'> & Pick<SpilledRows, 'drop'>;
+
+/** Renders rows in the format of the output and masks every secret in them. */
+export class Renderer {
+  readonly writer: RecordWriter;
+  readonly #redactor: Redactor;
+
+  constructor(writer: RecordWriter, redactor: Redactor) {
+    this.writer = writer;
+    this.#redactor = redactor;
+  }
+
+  begin(): string {
+    const { writer } = this;
+    return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
+  }
+
+  /** Renders rows as text. Returns several strings if a single string would exceed JavaScript's maximum length. */
+  texts(rows: readonly Fields[], isFirst: boolean): string[] {
+    if (rows.length <= maxRendered) {
+      try {
+        return [this.#render(rows, isFirst)];
+      } catch (error) {
+        if (!(error instanceof RangeError) || rows.length === 1) throw error;
+      }
+    }
+    const middle = Math.ceil(rows.length / 2);
+    return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
+  }
+
+  /** Returns the rendered rows of a record that come first in the file, without the separator before the first of them. */
+  asFirst(rows: SpilledPiece): SpilledPiece {
+    const { between } = this.writer;
+    return {
+      drop: () => rows.drop(),
+      async *texts() {
+        let { length } = between;
+        for await (const text of rows.texts()) {
+          yield text.slice(length);
+          length = 0;
+        }
+      },
+    };
+  }
+
+  #render(rows: readonly Fields[], isFirst: boolean): string {
+    const text = this.writer.write(rows, isFirst);
+    if (!this.#redactor.mayBeWrittenIn(text)) return text;
+    return this.writer.write(
+      rows.map((row) => this.#mask(row)),
+      isFirst,
+    );
+  }
+
+  #mask(row: Fields): Fields {
+    const names = [...row.keys()];
+    // In a table, a field's name determines its column, so the names in a row are not masked.
+    const masked = isTableWriter(this.writer) ? names : this.#redactor.names(names);
+    return new Map([...row.values()].map((value, index) => [masked[index] as string, this.#redactor.value(value)]));
+  }
+}
+
+/**
+ * Checks whether the output's format can represent every row of a record. If not, returns a failure, because the whole record then fails.
+ */
+export function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
+  if (!('rows' in outcome)) return outcome;
+  for (const row of outcome.rows) {
+    const failure = writer.misfit(row);
+    if (failure) return { failure };
+  }
+  return outcome;
+}

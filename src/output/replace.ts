@@ -1,0 +1,118 @@
+import { chmod, rename, rm } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import { syncFolder } from '../files/folder.ts';
+import { namingErrors } from '../files/naming-errors.ts';
+import { savedNamesPath } from '../files/saved-names.ts';
+import { realFile, statOf } from '../files/stat.ts';
+import { completeRunPath, writeCompleteRun } from './journal/complete-run.ts';
+import { failedListPath, writeFailedList } from './journal/failed-list.ts';
+import { errorsFileKey, type Identity } from './journal/identity.ts';
+import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from './journal/journal.ts';
+import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+import { isRegularFile } from './sink.ts';
+import { memoryPath } from './update/memory-file.ts';
+
+/** Returns the part files that a run with --replace writes. When the run is complete, they replace the old files next to them. */
+export function partPlan(plan: OutputPlan): OutputPlan {
+  const { out, errors } = plan;
+  return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
+}
+
+function partPath(path: string): string {
+  return `${realFile(path)}.automate-part`;
+}
+
+/**
+ * Returns the paths to which a run with --replace moves its part files if it ends early and cannot be resumed. The paths are next to the
+ * old files.
+ */
+export function unfinishedPlan(plan: OutputPlan): OutputPlan {
+  const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
+  const { out, errors } = plan;
+  return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
+}
+
+/** True if records failed and none was written. Such a run must not replace the old output. */
+export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'failed'>): boolean {
+  return written === 0 && failed > 0;
+}
+
+/** Deletes the part files of an earlier run, and the list of files that its records saved. */
+export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
+  await rm(partPath(out), { force: true });
+  await rm(memoryPart(out), { force: true });
+  await rm(retriedMemory(out), { force: true });
+  await rm(savedNamesPath(realFile(out)), { force: true });
+  if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
+}
+
+/** A complete run whose files still have to be moved into place. */
+export interface EndedRun extends JournalEnd {
+  readonly identity: Identity;
+  readonly failed: number;
+}
+
+/**
+ * Finishes a complete run. Replaces the old files with the part files, if the run wrote part files. Writes the list of failed records and
+ * the note about the complete run, and removes the journal. If no record failed, deletes the old errors file and the old list. If the
+ * process is killed during this, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be written.
+ */
+export async function finishRun(out: string, { identity, list, note, remembers, failed }: EndedRun): Promise<void> {
+  const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
+  const errors = identity[errorsFileKey] ?? '';
+  const draft = `${listPath}.new`;
+  if (list) await writeFailedList(draft, list, marksOf(journal));
+  await namingErrors(out, 'written', async () => {
+    await removeOldErrors(out, identity);
+    if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
+    await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
+    await removeNote(out);
+    await (remembers ? replace(memoryPath(realFile(out))) : removeMemory(out));
+    await replace(out);
+    await syncFolder(realFile(out));
+    if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
+  });
+  await rm(savedNamesPath(realFile(out)), { force: true });
+  if (note) await writeCompleteRun(completeRunPath(realFile(out)), note);
+  // The folder is not synced to disk. If a crash restores the journal, the next command finishes the run once more.
+  await namingErrors(journal, 'written', () => rm(journal, { force: true }));
+}
+
+/** Deletes the errors file that the output's list of failed records names, unless the run with this identity writes to the same file. */
+export async function removeOldErrors(out: string, identity: Identity): Promise<void> {
+  const old = (await readIdentity(failedListPath(realFile(out))))?.[errorsFileKey] ?? '';
+  if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
+}
+
+/** Deletes the note that an earlier complete run left next to the output. */
+export async function removeNote(out: string): Promise<void> {
+  await rm(completeRunPath(realFile(out)), { force: true });
+}
+
+/** Deletes the memory file that belongs to an earlier version of the output. */
+export async function removeMemory(out: string): Promise<void> {
+  await rm(memoryPath(realFile(out)), { force: true });
+}
+
+/** Returns the path at which a run with --update writes the memory file until the run is complete. */
+export function memoryPart(out: string): string {
+  return partPath(memoryPath(realFile(out)));
+}
+
+/** Returns the path at which a retry writes the memory file until the retry is complete. */
+export function retriedMemory(out: string): string {
+  return `${memoryPart(out)}.new`;
+}
+
+/** Removes a file if it is a regular file. Pipes and devices are left alone. */
+async function removeFile(path: string): Promise<void> {
+  if (isRegularFile(path)) await rm(path);
+}
+
+async function replace(path: string): Promise<void> {
+  const [file, part] = [realFile(path), partPath(path)];
+  if (!isRegularFile(part)) return;
+  const mode = statOf(file)?.mode;
+  if (mode !== undefined) await chmod(part, mode & 0o777);
+  await rename(part, file);
+}

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { AutomateError } from '../core/failure.ts';
+import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import type { RunOptions } from '../core/run-options.ts';
+import { version } from '../core/version.ts';
+import { envOf } from '../files/env.ts';
+import { contentKey, inputFingerprint } from '../files/fingerprint.ts';
+import { fullPath, statOf } from '../files/stat.ts';
+import { readError } from '../records/input.ts';
+import { filesFolder } from '../records/inputs/files-folder.ts';
+import { inputPaths } from '../records/inputs/input.ts';
+import type { FailedList } from './journal/failed-list.ts';
+import { errorsFileKey, type Identity } from './journal/identity.ts';
+import type { OutputPlan } from './output-plan.ts';
+
+/** A flow, and the path of the file from which it was read. */
+export interface FlowInFile {
+  readonly file: string;
+  readonly plan: Plan;
+}
+
+const writingKey = 'the way the output is written';
+
+/** True for the identity of a run with `replace`. The rows of such a run are in part files until it is complete. */
+export function isReplacing(identity: Identity): boolean {
+  return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+}
+
+const versionKey = 'the version of automate';
+
+/** Returns the identity of a run without the version of automate. */
+export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
+  return identity;
+}
+
+/** True if the identity includes fingerprints of all inputs. It is false for stdin and pipes, which cannot be read twice. */
+export function knowsInput(identity: Identity, options: RunOptions): boolean {
+  const paths = inputPaths(options);
+  return paths.every((path) => Object.hasOwn(identity, keyFor(contentKey, path, paths)));
+}
+
+/** Returns the key of an input's property, such as its content. If there are several inputs, the key contains the input's path. */
+function keyFor(property: string, path: string, { length }: readonly string[]): string {
+  return length === 1 ? property : property.replace('the input', () => path);
+}
+
+const flowKey = 'the flow';
+
+const variableKey = (name: string) => `the variable ${name}`;
+
+/** Returns the variables of the flow whose values have changed since the earlier run. */
+export function changedVariables({ variables }: Plan, before: Identity): string[] {
+  const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before[variableKey(name)]);
+  return [...variables.values].filter(isChanged).map(([name]) => name);
+}
+
+/** True if a flow has changed since an earlier run, apart from the values of its variables. */
+export async function hasChanged(flow: FlowInFile, { [flowKey]: before }: Identity): Promise<boolean> {
+  return (await flowHash(flow)) !== before;
+}
+
+/**
+ * Returns a hash of a flow file. The hash leaves out the values of variables, because these are compared one by one. It also leaves out the
+ * `max_cost` amounts, because the user raises an amount to resume a run that reached it.
+ */
+async function flowHash({ file, plan }: FlowInFile): Promise<string> {
+  const { range } = plan.variables;
+  const whole = await readFile(file, range ? 'utf8' : 'latin1');
+  const text = range ? whole.slice(0, range[0]) + whole.slice(range[1]) : whole;
+  return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
+}
+
+const retryKey = 'the run whose failed records are retried';
+
+/** Returns the entry that a retry's identity has in addition to the identity of the run that is retried. */
+export function identityOfRetry({ run }: FailedList): Identity {
+  return { [retryKey]: run };
+}
+
+/** Returns true if the run was started by `automate retry`. */
+export function isRetry(identity: Identity): boolean {
+  return Object.hasOwn(identity, retryKey);
+}
+
+/** Returns the run's identity, which contains everything that determines the content of the output. Messages show its keys. */
+export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
+  const {
+    skip,
+    limit,
+    set = [],
+    noInput,
+    unordered,
+    replace,
+    update,
+    runsAll,
+    maxAge,
+    inFormat,
+    delimiter,
+    encoding,
+    records,
+    sheet,
+    csvSafe,
+  } = options;
+  const { savedConnections } = flow.plan;
+  const folder = usesFiles(flow.plan) ? filesFolder(options) : undefined;
+  return {
+    [versionKey]: version,
+    [flowKey]: await flowHash(flow),
+    ...Object.fromEntries([...flow.plan.variables.values].map(([name, value]) => [variableKey(name), contentHash(value)])),
+    ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
+    'the environment of its credentials': envOf(options.env),
+    ...(await fingerprintsOf(inputPaths(options))),
+    ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
+    ...(folder !== undefined && { 'the folder for files': fullPath(folder) }),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
+    ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
+    [writingKey]: JSON.stringify({
+      unordered,
+      replace,
+      update,
+      runsAll,
+      maxAge,
+      csvSafe,
+      format: output.format,
+      errorsFormat: output.errorsFormat,
+    }),
+    [errorsFileKey]: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
+  };
+}
+
+function contentHash(content: string): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+/** Returns the size and modification time of a file as one string. */
+function stateOf(file: string): string {
+  const found = statOf(file);
+  return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
+}
+
+/** Returns the fingerprints of all inputs. */
+async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
+  const [first = '', ...more] = paths;
+  if (more.length === 0) return fingerprintOf(first);
+  const all = await Promise.all(paths.map(fingerprintOf));
+  const named = all.flatMap((identity, index) =>
+    Object.entries(identity).map(([name, value]) => [
+      name === inputKey ? keyOfInput(index) : keyFor(name, paths[index] ?? '', paths),
+      value,
+    ]),
+  );
+  return Object.fromEntries(named);
+}
+
+const inputKey = 'input';
+
+const keyOfInput = (index: number) => (index === 0 ? inputKey : `${inputKey} ${index + 1}`);
+
+/** Returns the full paths of the inputs that an identity contains, or `stdin` for stdin. */
+export function inputsIn(identity: Identity): string[] {
+  const inputs: string[] = [];
+  for (let path = identity[inputKey]; path !== undefined; path = identity[keyOfInput(inputs.length)]) inputs.push(path);
+  return inputs;
+}
+
+async function fingerprintOf(input: string): Promise<Identity> {
+  return inputFingerprint(input).catch((error: unknown) => {
+    throw readError(input, error);
+  });
+}
+
+/**
+ * Throws an AutomateError (`output-exists`) if this run's identity differs from the earlier run's. The message lists the differences.
+ * `isComplete` is true if the earlier run is complete.
+ */
+export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
+  const changed = changedNames(before, now);
+  if (changed.length === 0) return;
+  const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
+  const what = isComplete ? 'was completed by a different run' : 'cannot be resumed, because this is not the run that began it';
+  const details = { isReplacing: isReplacing(before), isComplete };
+  throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
+}
+
+/**
+ * Describes one difference between two runs. For a hash, the description is only "has changed". For options, it lists those that differ.
+ */
+function describeChange(what: string, before: string, now: string): string[] {
+  if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
+  if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
+  const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
+  return changedNames(old, present).map(
+    (name) => `${what}: ${optionName(name)} was ${showOption(old[name])}, is ${showOption(present[name])}`,
+  );
+}
+
+/** Returns an option's name as on the command line: `csv-safe` for `csvSafe`. */
+function optionName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function showOption(value: unknown): string {
+  return value === undefined ? 'not set' : JSON.stringify(value);
+}
+
+function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
+}

@@ -1,0 +1,103 @@
+import { type Item, placeOf } from '../core/item.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
+import { headerNames, noColumn } from '../records/csv/csv-writer.ts';
+import type { Format } from '../records/format.ts';
+import { isTable } from '../records/inputs/input.ts';
+import type { Source } from '../records/source.ts';
+import type { Checkpoint } from './journal/journal.ts';
+import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
+import { untouched } from './output.ts';
+
+/** Determines which records of the input to process. */
+export interface Selection {
+  readonly options: { readonly skip?: number; readonly limit?: number };
+  readonly plan: Plan;
+  /** The format of the output. */
+  readonly format: Format;
+  /** The checkpoint of the earlier run; undefined for a new run. */
+  readonly done?: Checkpoint;
+  /** Receives each record that is already finished although a record before it is unfinished. */
+  skipped?(item: Item): void;
+  /**
+   * Rows of parked records. An earlier part of the run finished these records, but did not write their rows, because an earlier record was
+   * unfinished.
+   */
+  readonly parked?: ParkedRecords<RenderedRows> | undefined;
+  /**
+   * If the record has not changed since the previous run with `update`, returns it with that run's rows. Otherwise returns the record as it
+   * is.
+   */
+  readonly takeOver?: ((item: Item) => Item) | undefined;
+}
+
+/** Yields the records that --skip and --limit select and that are not finished yet. */
+export async function* selectRecords(source: Source, selection: Selection): AsyncGenerator<readonly Item[]> {
+  const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
+  const { skip = 0, limit } = options;
+  const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
+  const isDone = inRanges(done.beyond);
+  if (last <= Math.max(skip, done.records)) return;
+  // No check if the input is also a table: all its records have the same fields, which were checked when the flow was compiled.
+  const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
+  for await (const items of source.read()) {
+    let left = items.filter((item) => {
+      const place = placeOf(item);
+      return place > skip && place > done.records && place <= last;
+    });
+    if (done.beyond.length > 0) {
+      left = left.filter((item) => {
+        if (!isDone(item)) return true;
+        skipped?.(item);
+        return false;
+      });
+    }
+    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
+    if (checked) left = left.map(checked);
+    if (takeOver) left = left.map(takeOver);
+    if (left.length > 0) yield left;
+    const end = items.at(-1);
+    if (end && placeOf(end) >= last) return;
+  }
+}
+
+/**
+ * Returns a function that returns true if a record is in one of the ranges. The function must receive the records in order, because it
+ * never searches earlier ranges.
+ */
+function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
+  let at = 0;
+  return (item) => {
+    const number = placeOf(item);
+    while (number > (ranges[at]?.[1] ?? Number.POSITIVE_INFINITY)) at++;
+    return number >= (ranges[at]?.[0] ?? Number.POSITIVE_INFINITY);
+  };
+}
+
+function withParked(item: Item, parked: RenderedRows | undefined): Item {
+  return parked ? { ...item, parked } : item;
+}
+
+/**
+ * Returns a function that fails a record with a field that is not a column of the output table, unless a node removes the field. The record
+ * fails before it sends requests. Otherwise it would fail when its row is written, and would waste the cost of its requests on every retry.
+ */
+function columnCheck(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
+  /**
+   * Field names known to fit the output table. Names that a node removes are added when they first occur, because there can be any number
+   * of them.
+   */
+  const fitting = new Set(headerNames(plan.columns(inputColumns)));
+  const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
+  return (item) => {
+    if (item.failure || item.parked) return item;
+    for (const name of item.fields.keys()) if (!fits(name)) return { ...item, failure: noColumn(name) };
+    return item;
+  };
+
+  function fits(name: string): boolean {
+    if (fitting.has(name)) return true;
+    if (nodes.every((node) => node.columns([name]).includes(name))) return false;
+    fitting.add(name);
+    return true;
+  }
+}

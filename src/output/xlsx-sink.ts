@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { ZipFile } from 'yazl';
+import { namingErrors } from '../files/naming-errors.ts';
+import { contentTypes, relationsXml, rowXml, sheetBegin, sheetEnd, workbookXml } from '../records/xlsx/sheet-xml.ts';
+import type { OpenCell, SheetCell } from '../records/xlsx/xlsx-writer.ts';
+import { type Device, nothingWritten, type Sink, type Written } from './sink.ts';
+import type { SpilledText } from './spill.ts';
+
+/** Maximum number of rows in an Excel sheet, including the header row. */
+const maxSheetRows = 1_048_576;
+
+/** Options for every file in the workbook's zip archive. The date is fixed, so the same rows always result in the same bytes. */
+const partOptions = { mtime: new Date('2000-01-01T00:00:00Z'), mode: 0o100644 };
+
+/** Options for writing a workbook. */
+export interface XlsxSinkOptions {
+  /** True if all cells become text. */
+  readonly isText?: boolean;
+  /** Maximum number of rows in a sheet; undefined for Excel's maximum. */
+  readonly maxRows?: number;
+}
+
+/**
+ * Creates a sink that writes an Excel workbook. It expects text with one JSON array of cells per line. `waiting` holds this text until
+ * `close`, because the last row can still decide about the cells of the first one: a column contains either only numbers or only text. When a
+ * sheet is full, the rows continue on a new sheet with the same header.
+ */
+export function createXlsxSink(name: string, device: Device, waiting: SpilledText, options: XlsxSinkOptions = {}): Sink {
+  return new XlsxSink(name, device, waiting, options);
+}
+
+class XlsxSink implements Sink {
+  readonly #name: string;
+  readonly #device: Device;
+  readonly #waiting: SpilledText;
+  readonly #kinds: ColumnKinds;
+  readonly #maxRows: number;
+  readonly #zip = new ZipFile();
+  readonly #packed: Promise<void>;
+  #fault: { readonly error: unknown } | undefined;
+  #sheet: PassThrough | undefined;
+  #sheets = 0;
+  #rows = 0;
+  #header: readonly SheetCell[] | undefined;
+  readonly #received = new Lines();
+  #written: Written = nothingWritten;
+
+  constructor(name: string, device: Device, waiting: SpilledText, { isText = false, maxRows = maxSheetRows }: XlsxSinkOptions) {
+    this.#name = name;
+    this.#device = device;
+    this.#waiting = waiting;
+    this.#kinds = new ColumnKinds(isText);
+    this.#maxRows = maxRows;
+    this.#packed = this.#pack();
+    this.#packed.catch((error: unknown) => {
+      this.#fault = { error };
+      this.#sheet?.destroy();
+    });
+    this.#add('[Content_Types].xml', contentTypes);
+    this.#add('_rels/.rels', relationsXml([['officeDocument', 'xl/workbook.xml']]));
+  }
+
+  get written(): Written {
+    return this.#written;
+  }
+
+  async write(text: string): Promise<void> {
+    this.#throwFault();
+    for (const cells of this.#received.add(text)) this.#kinds.add(cells);
+    try {
+      await this.#waiting.add(text);
+    } catch (error) {
+      this.#fault = { error };
+      throw error;
+    }
+    this.#written = { ...this.#written, text: this.#written.text + Buffer.byteLength(text) };
+  }
+
+  /** Does nothing, because syncing an unfinished workbook would be useless. It cannot be read before it is closed. */
+  async sync(): Promise<void> {}
+
+  async close(): Promise<void> {
+    try {
+      if (!this.#fault) await this.#end();
+      this.#throwFault();
+    } finally {
+      this.#waiting.drop();
+      await namingErrors(this.#name, 'written', () => this.#device.close());
+    }
+  }
+
+  async #end(): Promise<void> {
+    const lines = new Lines();
+    for await (const text of this.#waiting.texts()) await this.#writeRows(lines.add(text));
+    // A workbook must have a sheet, even if there are no rows.
+    if (!this.#sheet) await this.#send(this.#beginSheet());
+    this.#endSheet();
+    const names = Array.from({ length: this.#sheets }, (_, index) => `Sheet${index + 1}`);
+    this.#add('xl/workbook.xml', workbookXml(names));
+    this.#add('xl/_rels/workbook.xml.rels', relationsXml(names.map((_, index) => ['worksheet', `worksheets/sheet${index + 1}.xml`])));
+    this.#zip.end();
+    await this.#packed.catch(() => undefined);
+    if (!this.#fault) await namingErrors(this.#name, 'written', () => this.#device.sync());
+  }
+
+  async #writeRows(rows: readonly (readonly OpenCell[])[]): Promise<void> {
+    let xml = '';
+    for (const row of rows) {
+      if (this.#sheet && this.#rows === this.#maxRows) {
+        await this.#send(xml);
+        this.#endSheet();
+        xml = '';
+      }
+      xml += this.#row(row);
+    }
+    await this.#send(xml);
+  }
+
+  /** Writes the bytes of the zip archive to the device until the archive ends. */
+  async #pack(): Promise<void> {
+    for await (const chunk of this.#zip.outputStream as AsyncIterable<Buffer>) {
+      await namingErrors(this.#name, 'written', () => this.#device.write(chunk));
+      this.#written = { ...this.#written, bytes: this.#written.bytes + chunk.length };
+    }
+  }
+
+  #add(part: string, xml: string): void {
+    this.#zip.addBuffer(Buffer.from(xml), part, partOptions);
+  }
+
+  /** Returns the XML of a row. If no sheet is open, begins one first. */
+  #row(row: readonly OpenCell[]): string {
+    const cells = this.#header ? this.#kinds.cells(row) : (row as readonly SheetCell[]);
+    let xml = '';
+    if (!this.#sheet) {
+      xml = this.#beginSheet();
+      if (this.#header) xml += rowXml(this.#header, ++this.#rows);
+      this.#header ??= cells;
+    }
+    return xml + rowXml(cells, ++this.#rows);
+  }
+
+  #beginSheet(): string {
+    const sheet = new PassThrough();
+    // The error is ignored here, because the next write throws it.
+    sheet.on('error', () => undefined);
+    this.#zip.addReadStream(sheet, `xl/worksheets/sheet${++this.#sheets}.xml`, partOptions);
+    this.#sheet = sheet;
+    this.#rows = 0;
+    return sheetBegin;
+  }
+
+  #endSheet(): void {
+    this.#sheet?.end(sheetEnd);
+    this.#sheet = undefined;
+  }
+
+  /** Adds XML to the current sheet. Waits until the zip archive accepts more data, which limits memory use. */
+  async #send(xml: string): Promise<void> {
+    this.#throwFault();
+    if (xml === '' || !this.#sheet || this.#sheet.write(xml)) return;
+    await Promise.race([once(this.#sheet, 'drain'), this.#packed]);
+    this.#throwFault();
+  }
+
+  #throwFault(): void {
+    if (this.#fault) throw this.#fault.error;
+  }
+}
+
+/** Splits text into lines. The end of the text can be the beginning of a line that the next text continues. */
+class Lines {
+  #open = '';
+
+  /** Returns the cells in the lines that are completed by this text. */
+  add(text: string): OpenCell[][] {
+    const lines = (this.#open + text).split('\n');
+    this.#open = lines.pop() ?? '';
+    return lines.map((line) => JSON.parse(line) as OpenCell[]);
+  }
+}
+
+/** The kinds of cells that a column can contain, as bits. */
+const kindBits = { number: 1, boolean: 2, text: 4 };
+
+/** Decides for each column whether its cells keep their types. They do if all cells that are not empty have the same type. */
+class ColumnKinds {
+  readonly #isText: boolean;
+  /** The kinds of cells in each column. Undefined until the header row has been added. */
+  #kinds: number[] | undefined;
+
+  constructor(isText: boolean) {
+    this.#isText = isText;
+  }
+
+  add(row: readonly OpenCell[]): void {
+    const kinds = this.#kinds;
+    if (kinds) for (const [column, cell] of row.entries()) kinds[column] = (kinds[column] ?? 0) | kindBit(cell);
+    else this.#kinds = row.map(() => (this.#isText ? kindBits.text : 0));
+  }
+
+  /** Returns the cells of a row once all rows have been added. */
+  cells(row: readonly OpenCell[]): SheetCell[] {
+    return row.map((cell, column) => {
+      if (typeof cell === 'string') return cell;
+      const text = typeof cell === 'object' ? cell[0] : String(cell);
+      const kind = this.#kinds?.[column];
+      if (kind !== kindBits.number && kind !== kindBits.boolean) return text;
+      return typeof cell === 'object' ? Number(text) : cell;
+    });
+  }
+}
+
+function kindBit(cell: OpenCell): number {
+  if (cell === '') return 0;
+  if (typeof cell === 'string') return kindBits.text;
+  return typeof cell === 'boolean' ? kindBits.boolean : kindBits.number;
+}

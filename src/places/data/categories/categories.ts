@@ -1,0 +1,71 @@
+import type { CategoryQuery } from '../../category.ts';
+import type { LookupDocument } from '../../lookup.ts';
+import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
+
+/** Maximum number of candidates in the result of a category lookup. */
+const maxCandidates = 5;
+
+/** Minimum score of a category that is listed as a candidate. */
+const minCandidateScore = 0.4;
+
+/** A category of places, such as cafés, that the words of a lookup may refer to. */
+export interface CategoryCandidate {
+  readonly id: string;
+  /** Name of the category in the requested language, or in English if the data has no name in that language. */
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly score: number;
+}
+
+/** A category as it is listed for the user. `words` contains its other names and related terms. */
+export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly words: readonly string[]; readonly score?: number };
+
+/** Creates the lookup that finds the category of places that some words refer to. `folder` contains the embedded data. */
+export function loadCategories(folder: string): (query: CategoryQuery) => LookupDocument {
+  const search = categorySearch(folder);
+  return (query) => categoryAnswer(search, query);
+}
+
+/**
+ * Creates a function that lists the categories that some words may refer to, with the best match first. If the words are undefined, it
+ * lists all categories. `folder` contains the embedded data.
+ */
+export function loadCategoryList(folder: string): (words: string | undefined, language?: string) => DescribedCategory[] {
+  const search = categorySearch(folder);
+  return (words, language) => {
+    const tongue = tongueOf(language);
+    if (words === undefined) return search.all().map((hit) => describedCategory(search, hit, tongue));
+    const hits = search.search(words, tongue).filter(({ score }) => score >= minCandidateScore);
+    return hits.map((hit) => ({ ...describedCategory(search, hit, tongue), score: hit.score }));
+  };
+}
+
+function categoryAnswer(search: CategorySearch, { words, language, minScore }: CategoryQuery): LookupDocument {
+  const tongue = tongueOf(language);
+  const candidates = search
+    .search(words, tongue)
+    .filter(({ score }) => score >= minCandidateScore)
+    .slice(0, maxCandidates)
+    .map((hit) => categoryCandidate(search, hit, tongue));
+  const [best] = candidates;
+  const match = best !== undefined && best.score >= minScore;
+  const { id, name, tags, score } = match ? best : { id: null, name: null, tags: null, score: null };
+  return { query: words, match, id, name, tags, score, candidates };
+}
+
+/** Returns the language part of a language tag, such as `de` for `de-AT`. */
+function tongueOf(language: string | undefined): string | undefined {
+  return language?.toLowerCase().split(/[-_]/)[0];
+}
+
+function categoryCandidate(search: CategorySearch, hit: CategoryHit, language: string | undefined) {
+  const { id, name, tags } = describedCategory(search, hit, language);
+  return { id, name, tags: { ...tags }, score: hit.score };
+}
+
+function describedCategory({ data }: CategorySearch, { category: [id, tags], index }: CategoryHit, language = 'en'): DescribedCategory {
+  const words = data.words(language)[index] || data.words('en')[index];
+  if (!words) return { id, name: id, tags, words: [] };
+  const [name, aliases, terms] = words;
+  return { id, name, tags, words: [...aliases, ...terms] };
+}

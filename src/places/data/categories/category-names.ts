@@ -1,0 +1,57 @@
+import type { CategoryNames, NamedCategory } from '../../category.ts';
+import { type CategoryHit, categorySearch } from './category-search.ts';
+
+/** Minimum score at which words in a flow are accepted as a category. */
+const minScore = 0.9;
+
+/** Minimum score of a category whose name is exactly the words. */
+const nameScore = 0.99;
+
+/**
+ * The best category's score must exceed all other scores by at least this much. This does not apply if the words are exactly the category's
+ * name.
+ */
+const minLead = 0.025;
+
+/** Minimum score of a category that an error message suggests. */
+const minChoiceScore = 0.5;
+
+/** Maximum number of categories that an error message suggests. */
+const maxChoices = 5;
+
+/** Creates a function that finds the one category that words in a flow refer to. `folder` contains the embedded data. */
+export function loadCategoryNames(folder: string): CategoryNames {
+  const search = categorySearch(folder);
+  return (words) => namedCategory(search.search(words));
+}
+
+function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
+  const [best] = hits;
+  if (!best || best.score < minScore) {
+    return { reason: 'unknown', choices: idsOf(hits.filter(({ score }) => score >= minChoiceScore)) };
+  }
+  const tied = hits.filter((hit) => isRival(hit, best));
+  if (tied.length > 1) return { reason: 'ambiguous', choices: idsOf(tied) };
+  const [id, tags] = best.category;
+  return { id, tags };
+}
+
+/**
+ * Returns true if the words may refer to this hit as well as to the best hit, because their scores are nearly equal. If the words are
+ * exactly the best hit's name, the scores must be equal. Also returns true for the best hit itself.
+ */
+function isRival({ score, category: [id, tags] }: CategoryHit, { score: most, category: [bestId, bestTags] }: CategoryHit): boolean {
+  if (id === bestId) return true;
+  // If the words also refer to more specific categories, the category with a single tag is meant. `education/school` is left out, because
+  // `education=school` means the same as `amenity=school`.
+  if (tagsIn(tags) > tagsIn(bestTags) || id.startsWith(`${bestId}/`) || id.startsWith('education/')) return false;
+  return most >= nameScore ? score === most : score > most - minLead;
+}
+
+function tagsIn(tags: object): number {
+  return Object.keys(tags).length;
+}
+
+function idsOf(hits: readonly CategoryHit[]): string[] {
+  return hits.slice(0, maxChoices).map(({ category: [id] }) => id);
+}

@@ -1,0 +1,159 @@
+import type { ChainQuery } from '../../chain.ts';
+import { doubtText } from '../../doubt.ts';
+import type { LookupDocument } from '../../lookup.ts';
+import type { ChainRow } from './chain-data.ts';
+import { ChainNames, world } from './chain-names.ts';
+import { type Hit, type Method, searchChains } from './chain-search.ts';
+
+/** Maximum number of candidates in the result of a chain lookup. */
+const maxCandidates = 5;
+
+/** Minimum score of a chain that is listed as a candidate. */
+const minCandidateScore = 0.5;
+
+/** A match whose score is below this is reported as doubtful. */
+const lowScore = 0.87;
+
+/** A chain that a name may refer to, as commands show it. */
+export interface ChainCandidate {
+  readonly name: string;
+  /** The chain's Wikidata ID; null if it has none. */
+  readonly id: string | null;
+  readonly category: string | null;
+  /** ISO 3166-1 alpha-2 codes of the chain's countries. For a worldwide chain, the only code is 001. */
+  readonly countries: readonly string[];
+  readonly score: number;
+  readonly method: Method;
+}
+
+/** Loads the data of all chains. Resolves to the lookup, which finds the chain that a name refers to. */
+export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
+  const names = await ChainNames.read(folder);
+  return (query) => chainAnswer(names, query);
+}
+
+/** The chains that a name may refer to, with the best first. `doubt` is a reason why the best chain may be wrong; null if there is none. */
+interface FoundChains {
+  readonly chains: readonly ChainCandidate[];
+  readonly doubt: string | null;
+}
+
+/** Loads the data of all chains. Resolves to a function that lists the chains that a name may refer to. */
+export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => FoundChains> {
+  const names = await ChainNames.read(folder);
+  return (query) => {
+    const ranked = rankedHits(names, query);
+    const chains = ranked.map(({ hit }) => {
+      const { name, id, category, ...found } = chainCandidate(names, hit);
+      return { name, id, category, countries: countriesOf(names, hit), ...found };
+    });
+    return { chains, doubt: doubtAbout(names, ranked, query).doubt };
+  };
+}
+
+function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
+  const ranked = rankedHits(names, query);
+  const [best] = ranked;
+  const match = best !== undefined && best.hit.score >= query.minScore;
+  return {
+    query: query.name,
+    match,
+    ...(match ? doubtAbout(names, ranked, query) : { ambiguous: false, doubt: null }),
+    ...(match ? detailsOf(names, best.hit) : nothing),
+    candidates: ranked.slice(0, maxCandidates).map(({ hit }) => chainCandidate(names, hit)),
+  };
+}
+
+/** Returns the reasons why a person should check the best hit before using it. */
+function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
+  if (!best) return { ambiguous: false, doubt: null };
+  const { method, score, name } = best.hit;
+  const ambiguous = second !== undefined && isTie(names, best, second);
+  const missingIn = country !== undefined && names.presence(name.chain, country) === 0 ? country : undefined;
+  return { ambiguous, doubt: doubtText({ isAmbiguous: ambiguous, isMisspelt: method === 'fuzzy', missingIn, isLow: score < lowScore }) };
+}
+
+const nothing = { name: null, matched_name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
+
+function detailsOf(names: ChainNames, hit: Hit) {
+  const { name, score, method, ...chain } = chainCandidate(names, hit);
+  const matched = { name, matched_name: hit.name.text };
+  return { ...matched, ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
+}
+
+function chainCandidate(names: ChainNames, hit: Hit) {
+  const [name, id] = rowOf(names, hit);
+  const brand = hit.name.brand?.[0] ?? name;
+  return { name: brand, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
+}
+
+function countriesOf(names: ChainNames, hit: Hit): string[] {
+  return (hit.name.brand?.[2] ?? rowOf(names, hit)[3]).split(' ').filter((country) => country !== '');
+}
+
+function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
+  return data.chains[chain] as ChainRow;
+}
+
+/** Returns the tags of the categories of the brand that was found, with the main category first. */
+function categoriesOf(names: ChainNames, { name: { chain, brand } }: Hit): string[] {
+  return brand ? names.tagsOf(brand[1]) : names.categoriesOfBrand(chain);
+}
+
+/** A hit with the numbers by which the hits are sorted. */
+interface RankedHit {
+  readonly hit: Hit;
+  /**
+   * Numbers for the reasons to prefer a hit. They are compared in this order: score, kind of name (main, further or old), country, and
+   * category. Higher numbers are better.
+   */
+  readonly reasons: readonly number[];
+  /** Numbers for sorting hits whose `reasons` are equal. Hits that differ only in these numbers still count as equally good. */
+  readonly order: readonly number[];
+}
+
+function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): RankedHit[] {
+  const category = query.category?.split('/').slice(0, 2).join('/');
+  return searchChains(names, { ...query, category })
+    .filter(({ score }) => score >= minCandidateScore)
+    .map((hit) => {
+      const row = rowOf(names, hit);
+      const place = category === undefined ? -1 : names.categoriesOfBrand(hit.name.chain).indexOf(category);
+      const reasons = [
+        hit.score,
+        2 - hit.name.rank,
+        query.country === undefined ? 0 : names.presence(hit.name.chain, query.country),
+        place < 0 ? 0 : place === 0 ? 2 : 1,
+      ];
+      return { hit, reasons, order: [row[1] === null ? 0 : 1, spread(row)] };
+    })
+    .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
+}
+
+/**
+ * Returns true if the two best hits are equally good. Returns false if they have the same name, but the best chain is far more widespread.
+ */
+function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
+  if (compared(best.reasons, second.reasons) !== 0) return false;
+  return spread(rowOf(names, best.hit)) < clearLead * spread(rowOf(names, second.hit));
+}
+
+/** Of two chains with the same name, the best is preferred if it is this many times as widespread as the other. */
+const clearLead = 20;
+
+function compared(one: readonly number[], other: readonly number[]): number {
+  for (const [index, value] of one.entries()) if (value !== other[index]) return value - (other[index] as number);
+  return 0;
+}
+
+/**
+ * The number of countries that a worldwide chain is assumed to have. It is not larger, because chains whose countries are unknown also
+ * count as worldwide.
+ */
+const worldCountries = 40;
+
+/** Returns how widespread a chain is: its number of countries, multiplied by its number of categories and names. */
+function spread([, , categories, countries, , ownNames]: ChainRow): number {
+  const places = countries === world ? worldCountries : countries.split(' ').length;
+  return places * (categories.length + ownNames.length);
+}

@@ -1,0 +1,233 @@
+import { countryCode } from '../../country.ts';
+import { foldedText } from '../folded-text.ts';
+
+/**
+ * Words in several languages that come before the name of a business on bank and card statements. They are in lower case without accents.
+ */
+const paymentWords = new Set(
+  [
+    'pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt',
+    'preauthorized withdrawal ach contactless signature pin eftpos interac pur dbt retail transaction trans pymt sq tst paypal pp sumup',
+    'zettle iz sp applepay googlepay apple google pay klarna stripe bancontact idp dda dc',
+    'kartenzahlung girocard ec lastschrift sepa basislastschrift kartenkauf zahlung debitk kreditkarte kartenumsatz bezahlung elv',
+    'cb carte achat paiement prlv prelevement facture facturette',
+    'betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie',
+    'compra tarjeta pago cargo recibo tarj tpv pagamento acquisto carta addebito operazione cartao debito credito',
+    'platnosc karta zakup kortkop kop dankort kob kortbetaling platba kartou',
+  ]
+    .join(' ')
+    .split(' '),
+);
+
+/** Words that may come between a word for a payment and the name of the business. */
+const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref'.split(' '));
+
+/** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
+const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
+
+/** Codes of the US states. */
+const states = new Set(
+  'al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt va wa wv wi wy dc pr'.split(
+    ' ',
+  ),
+);
+
+/**
+ * Country codes, keyed by other names for a country and by the abbreviations of Canadian provinces and Australian states. Abbreviations
+ * that are also a country's code are left out.
+ */
+const otherRegions: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    CA: 'ab bc mb nb nl on qc sk ns can canada',
+    AU: 'nsw vic qld tas act nt aus australia',
+    US: 'usa',
+    GB: 'gbr uk england scotland wales',
+    DE: 'deu germany deutschland',
+    FR: 'fra france',
+    ES: 'esp spain espana',
+    IT: 'ita italy italia',
+    NL: 'nld netherlands nederland',
+    BE: 'bel belgium belgie belgique',
+    AT: 'aut austria osterreich',
+    CH: 'che switzerland schweiz suisse',
+    PL: 'pol poland polska',
+    IE: 'irl ireland',
+    SE: 'swe sweden sverige',
+    NO: 'nor norway norge',
+    DK: 'dnk denmark danmark',
+    FI: 'fin finland suomi',
+    PT: 'prt portugal',
+    CZ: 'cze',
+  }).flatMap(([country, names]) => names.split(' ').map((name) => [name, country])),
+);
+
+/** Matches dates, times, phone numbers and masked card numbers. They do not help to identify a business. */
+const noise =
+  /\b\d{4}-\d\d?-\d\d?(?:t[\d:]+)?\b|\b\d\d?[./-]\d\d?(?:[./-]\d{2,4})?\b\.?|\b\d\d?:\d\d(?::\d\d)?\b|\b\d{3}-\d{3}-\d{4}\b|\b\d{1,2} ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?: \d{2,4}\b)?|\b[x*]{2,}\d+|\bcb\*\d+|\b(?:pas|karte|card no|kartennr)\.? ?\d+/g;
+
+/** Matches the code of a payment service before the name of the business, such as `SQ *`. */
+const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
+
+/** Matches a number that may be a store number. It has at least three digits, or two after letters or `#`. */
+const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
+
+/**
+ * Matches a number that is certainly a store number. It has at least four digits, or two after letters or `#`. The words after it may be a
+ * town that is not in the data.
+ */
+const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
+
+/** Maximum number of words in a town's name. */
+const longestTown = 3;
+
+/** Returns true if text may be a line of a bank or card statement. This quick check excludes most names of businesses. */
+export function isStatementLike(text: string): boolean {
+  if (/[\d*]/.test(text)) return true;
+  const lower = text.toLowerCase();
+  const isRegionLast = isRegion(lower.slice(lower.lastIndexOf(' ') + 1));
+  return isRegionLast || paymentWords.has(lower.slice(0, Math.max(0, lower.indexOf(' ')))) || lower.includes('dank');
+}
+
+/** A part of a bank statement line that may be the name of a business. */
+export interface StatementName {
+  readonly text: string;
+  /** True if the part may be the name of a town instead, as in `COLUMBIA MD`. Only a state or country, if anything, follows the part. */
+  readonly mayBeTown: boolean;
+  /** The country code for the end of the line; undefined if there is none, or if the code stands for both a state and a country. */
+  readonly country: string | undefined;
+}
+
+/** A bank or card statement line. Words for the payment, dates and similar parts have been removed from `words`. */
+interface Line {
+  readonly words: readonly string[];
+  /** True if words for a payment were removed from the line. */
+  readonly isPayment: boolean;
+  /** True if words for a payment, a date, or similar parts were removed from the line. */
+  readonly isShortened: boolean;
+  /** The state or country at the end of the line; undefined if the line has none. */
+  readonly region: string | undefined;
+  /** True if the whole line is in capital letters, as on most statements. */
+  readonly isCapital: boolean;
+}
+
+/**
+ * Returns the parts of a bank or card statement line that may be the name of the business, with the likeliest first. Returns an empty array
+ * if the text does not look like a statement line.
+ */
+export function statementNames(text: string, isTown: (words: readonly string[]) => boolean): StatementName[] {
+  const line = statementLineOf(text);
+  const { words, isPayment, isShortened, region } = line;
+  const country = region === undefined ? undefined : countryOf(region);
+  const names: StatementName[] = [];
+  const add = (count: number, mayBeTown = false) => {
+    if (count > 0 && !names.some(({ text }) => text === words.slice(0, count).join(' '))) {
+      names.push({ text: words.slice(0, count).join(' ').replace(/#/g, ''), mayBeTown, country });
+    }
+  };
+  const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
+  const rest = words.slice(numberAt + 1);
+  if (numberAt > 0 && isPlace(rest, line, words[numberAt] as string, isTown)) add(numberAt, rest.length === 0 && !isPayment);
+  if (numberAt > 0) {
+    if (isPayment) add(numberAt);
+  } else if (isShortened || region !== undefined) {
+    add(words.length, !isPayment);
+    if (isPayment || region !== undefined) for (const count of townStarts(words, isTown)) add(count);
+  }
+  return names;
+}
+
+/**
+ * Finds the possible towns at the end of a line, and returns for each of them the number of words before it. If the town is written twice,
+ * only the words before the first one are counted.
+ */
+function townStarts(words: readonly string[], isTown: (words: readonly string[]) => boolean): number[] {
+  const counts: number[] = [];
+  for (let count = 1; count <= longestTown && count < words.length; count++) {
+    if (!isTown(words.slice(-count))) continue;
+    const before = words.slice(0, -count);
+    const isTwice = before.slice(-count).join(' ') === words.slice(-count).join(' ');
+    counts.push(isTwice ? before.length - count : before.length);
+  }
+  return counts.sort((one, other) => one - other);
+}
+
+/** Returns true if the words after a store number may be the name of a town. */
+function isPlace(
+  words: readonly string[],
+  { region, isCapital }: Line,
+  number: string,
+  isTown: (words: readonly string[]) => boolean,
+): boolean {
+  const rest = words.filter((word) => !/\d/.test(word));
+  if (rest.length === 0 || isTown(rest)) return true;
+  if (rest.length > longestTown) return false;
+  // After a number that is certainly a store number, the town may be unknown, because the data does not contain small towns and shortened
+  // names.
+  if (sureNumber.test(number) && !year.test(number) && (region !== undefined || isCapital)) return true;
+  return region !== undefined && (isTown(rest.slice(-1)) || isTown(rest.slice(-2)));
+}
+
+/** Matches a year. A year is not a store number. */
+const year = /^(?:19|20)\d\d$/;
+
+function statementLineOf(text: string): Line {
+  const folded = foldedText(text).replace(/['’‘`´]/g, '');
+  const withoutNoise = folded.replace(noise, ' ');
+  const plain = withoutNoise.replace(thanks, ' ');
+  const bare = plain.replace(serviceMark, '');
+  const all = bare.replace(/\b([a-z])[-#]+(?=\d)/g, '$1').match(/#?[\p{L}\p{M}\p{N}&+]+/gu) ?? [];
+  const start = paymentEnd(all);
+  const end = endOf(all, start);
+  const words = all.slice(start, end.at);
+  const isPayment = start > 0 || bare !== plain || plain !== withoutNoise;
+  return {
+    words,
+    isPayment,
+    isShortened: isPayment || withoutNoise !== folded,
+    region: end.region,
+    isCapital: text === text.toUpperCase(),
+  };
+}
+
+/** Returns the index of the first word after the words for the payment. */
+function paymentEnd(words: readonly string[]): number {
+  let end = 0;
+  for (const [index, word] of words.entries()) {
+    const isPayment = paymentWords.has(word);
+    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d{2,}$/.test(word)))) break;
+    if (isPayment || /\d/.test(word) || end > 0) end = index + 1;
+  }
+  return end < words.length ? end : 0;
+}
+
+/**
+ * Returns the state or country at the end of a line as `region`, and the number of words before it as `at`. Numbers after the state or
+ * country are ignored.
+ */
+function endOf(words: readonly string[], start: number): { readonly at: number; readonly region: string | undefined } {
+  let at = words.length;
+  while (at > start + 2 && /^\d{3,}$/.test(words[at - 1] as string) && !isNumberOfStore(words, at - 1)) at--;
+  const last = at;
+  while (at > start + 1 && isRegion(words[at - 1] as string)) at--;
+  return { at, region: at < last ? words[last - 1] : undefined };
+}
+
+/**
+ * Returns true if a number at the end of a line may belong to the business's name. This is not so if it follows a state, a country or
+ * another number.
+ */
+function isNumberOfStore(words: readonly string[], at: number): boolean {
+  const before = words[at - 1] as string;
+  return !isRegion(before) && !/^\d+$/.test(before);
+}
+
+function isRegion(word: string): boolean {
+  return states.has(word) || otherRegions.has(word) || (word.length === 2 && countryCode(word) !== undefined);
+}
+
+/** Returns the country code of a state or country; undefined for a code that stands for both, such as `ca` (California and Canada). */
+function countryOf(region: string): string | undefined {
+  const country = otherRegions.get(region) ?? countryCode(region);
+  if (!states.has(region)) return country;
+  return country === undefined ? 'US' : undefined;
+}

@@ -1,0 +1,129 @@
+import { placeKey } from '../../../place-key.ts';
+import type { Country, Places, Region } from '../places.ts';
+import type { Word } from './address-text.ts';
+import type { Reading } from './readings.ts';
+
+/** A place, region or country that an address may refer to. */
+export interface Candidate {
+  readonly level: 'place' | 'region' | 'country';
+  readonly place: number;
+  /** The name of the region or country; undefined for a place, whose name is in the data. */
+  readonly name: string | undefined;
+  /** The region itself, or the region that contains the place; undefined for a country. */
+  readonly region: Region | undefined;
+  readonly country: Country;
+  /** Number of inhabitants; 0 if unknown. */
+  readonly population: number;
+  /**
+   * Number by which candidates are compared. This is the number of inhabitants. It is reduced if the address contains a different name
+   * instead of the main name of the place.
+   */
+  readonly weight: number;
+  readonly reading: Reading;
+  /** The words in the address that are the place's name; empty for a region or country. */
+  readonly hit: readonly Word[];
+  /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
+  readonly words: number;
+  readonly score: number;
+  /** True if the place's name is misspelled in the address. */
+  readonly isNear: boolean;
+  /** The fit of the candidate and the postcodes in the address. This is the highest result of `postcodeFit`. */
+  readonly fit: 0 | 1 | 2;
+  /** The unexplained words before the place's name. `after` contains the unexplained words after the name. */
+  readonly before: readonly Word[];
+  readonly after: readonly Word[];
+  /** True if there is also evidence against the place. The result is then marked as ambiguous. */
+  readonly isDoubtful: boolean;
+}
+
+/** Factor for the number of inhabitants of a place if the address contains a different name instead of its main name. */
+const otherNameWeight = 0.1;
+
+/** A place in the data whose name was found in the address. */
+export interface Hit {
+  readonly place: number;
+  /** True if the name is the place's main name. False for a name in another language or spelling. */
+  readonly isOwnName: boolean;
+  readonly words: readonly Word[];
+  /** True if the segment contains no words other than the name. */
+  readonly isWhole: boolean;
+  /** True if the name is misspelled in the address. */
+  readonly isNear?: boolean;
+}
+
+/**
+ * Factors for a place's score: `own` for its main name, `other` for another name, `part` for a name among other words, and `near` for a
+ * misspelled name.
+ */
+const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
+
+/** The evidence for and against a place that an address may refer to. */
+export type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
+
+/** Returns a place's score, depending on the name in the address. */
+export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
+  return (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1);
+}
+
+/** Creates the candidate for a place whose name was found in the address. */
+export function placeCandidate(places: Places, hit: Hit, reading: Reading, judgement: Judgement & { readonly score: number }): Candidate {
+  const { place, isOwnName, words, isNear = false } = hit;
+  const { fit, before, after, isDoubtful, score } = judgement;
+  const region = places.region(place);
+  const population = places.population(place);
+  return {
+    level: 'place',
+    place,
+    name: undefined,
+    region,
+    country: region.country,
+    population,
+    weight: population * (isOwnName ? 1 : otherNameWeight),
+    reading,
+    hit: words,
+    words: reading.used + words.length,
+    score,
+    isNear,
+    fit,
+    before,
+    after,
+    isDoubtful,
+  };
+}
+
+/**
+ * A capital with the same name as its region or country may stand for the whole area. It must have at least this share of the area's
+ * inhabitants.
+ */
+const wholeShare = 0.8;
+
+/**
+ * Returns the candidate for an address that contains only a region or country; undefined if it contains neither. The candidate has the
+ * coordinates of the capital. If the capital is nearly the whole area, as in Bogotá D.C., the candidate is the capital itself.
+ */
+export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {
+  const area = reading.region ?? reading.country;
+  if (!area) return undefined;
+  const { seat: place, population } = area;
+  const town = places.name(place);
+  const name = area.name ?? area.code;
+  const isTown = places.population(place) >= wholeShare * population && placeKey(name).includes(placeKey(town));
+  return {
+    level: isTown ? 'place' : reading.region ? 'region' : 'country',
+    place,
+    name: isTown ? undefined : name,
+    region: isTown ? places.region(place) : reading.region,
+    country: reading.region?.country ?? (reading.country as Country),
+    population: isTown ? places.population(place) : population,
+    weight: population,
+    reading,
+    hit: [],
+    words: reading.used,
+    score: 1,
+    isNear: false,
+    fit: 0,
+    before: [],
+    after: [],
+    isDoubtful: false,
+  };
+}

@@ -1,0 +1,174 @@
+import type { AddressQuery } from '../../../geocode.ts';
+import type { Names, Namesakes } from '../names.ts';
+import type { Country, District, Places } from '../places.ts';
+import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
+import { areaCandidate, type Candidate } from './candidate.ts';
+import { judged } from './judge.ts';
+import { isMeantFor, type Meaning, meaningOf } from './meaning.ts';
+import type { Misspellings } from './misspellings.ts';
+import { type Named, partReadings, type Reading, textReadings } from './readings.ts';
+import type { Gazetteer, Search } from './search.ts';
+import { townsIn } from './town-names.ts';
+import { type Understanding, understandingOf } from './understanding.ts';
+
+/** The candidates for an address, and the parts of the address that were understood. */
+export interface FoundAddress extends Meaning, Understanding {}
+
+/** An address that has been split into segments, and all ways to read it. */
+interface ReadAddress {
+  /** The whole address. If it consists of separate parts, they are joined. */
+  readonly whole: AddressText;
+  readonly readings: readonly Reading[];
+  /** True if the address consists of separate parts and its state is not the name of a known region. */
+  readonly hasUnknownState: boolean;
+}
+
+/** Finds the place, region or country that an address refers to. */
+export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
+  const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
+  const searches = searchesOf(query, { gazetteer, readings, whole });
+  const searched = searchedOf(searches);
+  const unknown = searched.filter(({ accepted, search }) => accepted.length === 0 && isNaming(search.reading));
+  const areas = unknown.map(({ search }) => search.reading);
+  let found = searched.flatMap(({ accepted }) => accepted);
+  if (areas.length > 0) found = found.filter((candidate) => !isNamedAfter(candidate, areas, gazetteer.places));
+  if (found.length === 0) found = unknown.flatMap(({ search }) => judged(search, misspellings.hits(search)).accepted);
+  const meaning = meaningOf(preferringCounty(found, gazetteer.places), query.country !== undefined, whole.postcodes);
+  const best = meaning.candidates[0] ?? searched.flatMap(({ rejected }) => rejected)[0];
+  const isMatch = meaning.candidates.length > 0;
+  const { matched, leftOver } = understandingOf(whole, best, best ? undefined : bestReading(readings));
+  const isAmbiguous = meaning.isAmbiguous || (isMatch && hasUnknownState);
+  return { candidates: meaning.candidates, isAmbiguous, matched, leftOver };
+}
+
+function readAddress(address: AddressQuery['address'], { addressNames }: Gazetteer): ReadAddress {
+  if (typeof address === 'string') {
+    const whole = addressTextOf(address);
+    return { whole, readings: textReadings(whole, addressNames), hasUnknownState: false };
+  }
+  const { text, parts } = partTextsOf(address);
+  const readings = partReadings({ text, parts }, addressNames);
+  const all = Object.values(parts);
+  const whole = {
+    text,
+    segments: all.flatMap(({ segments }) => segments),
+    postcodes: all.flatMap(({ postcodes }) => postcodes),
+    ignored: all.flatMap(({ ignored }) => ignored),
+  };
+  const hasState = parts.state.segments.length > 0;
+  return { whole, readings, hasUnknownState: hasState && readings.some(({ region }) => !region) };
+}
+
+/** Creates one search for each way to read an address. */
+function searchesOf(
+  { address, country: codes }: AddressQuery,
+  { gazetteer, readings, whole }: { readonly gazetteer: Gazetteer; readonly readings: readonly Reading[]; readonly whole: AddressText },
+): Search[] {
+  const { places, names } = gazetteer;
+  const allowed = codes && new Set(codes.map((code) => places.country(code)));
+  const find = rememberingFind(names);
+  const isAllowed = (country: Country) => allowed === undefined || allowed.has(country);
+  const isLimited = allowed !== undefined;
+  const hasNumbers = typeof address !== 'string' || /\d/.test(address);
+  const { postcodes } = whole;
+  return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
+}
+
+/**
+ * Returns a function that finds the places with a name. It keeps the results, because the readings of an address contain the same names.
+ */
+function rememberingFind(names: Names): Search['find'] {
+  const found = new Map<string, Namesakes | undefined>();
+  return (key) => {
+    const known = found.get(key);
+    if (known || found.has(key)) return known;
+    const namesakes = names.find(key);
+    found.set(key, namesakes);
+    return namesakes;
+  };
+}
+
+/** A search for places in one reading of an address, with its results. */
+interface Searched {
+  readonly search: Search;
+  readonly accepted: readonly Candidate[];
+  readonly rejected: readonly Candidate[];
+}
+
+/**
+ * Runs the searches, beginning with the reading that contains the most names of areas. Skips a search that can explain fewer words than a
+ * place that has already been found.
+ */
+function searchedOf(searches: readonly Search[]): Searched[] {
+  const searched: Searched[] = [];
+  let most = 0;
+  for (const search of searches.toSorted((a, b) => b.reading.used - a.reading.used)) {
+    const { rest, used } = search.reading;
+    if (used + rest.reduce((longest, { words }) => Math.max(longest, words.length), 0) < most) continue;
+    const { accepted, rejected } = placesIn(search);
+    for (const { words } of accepted) most = Math.max(most, words);
+    searched.push({ search, accepted, rejected });
+  }
+  return searched;
+}
+
+function placesIn(search: Search): Omit<Searched, 'search'> {
+  const { reading, gazetteer, isAllowed } = search;
+  if (reading.rest.length > 0) return judged(search, townsIn(search));
+  // The address contains only a region or country, which is therefore the result.
+  const area = areaCandidate(reading, gazetteer.places);
+  return { accepted: area && isAllowed(area.country) ? [area] : [], rejected: [] };
+}
+
+/** Returns true if a reading contains a region or country, and also other words, which should be a place there. */
+function isNaming({ used, rest }: Reading): boolean {
+  return used > 0 && rest.length > 0;
+}
+
+/**
+ * Returns true if a town is not meant, because the address contains an area with the same name. The other words in the address are then a
+ * place in that area that is not in the data. For example, `Nowhere, Oregon` does not mean the town of Oregon in Ohio.
+ */
+function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Places): boolean {
+  if (town.level !== 'place' || town.hit.length === 0) return false;
+  const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
+  const areas = unknown.filter(({ named }) => named.some(isItsName)).flatMap((reading) => areaCandidate(reading, places) ?? []);
+  // If the town is the capital of the area, or is more likely to be meant than the area, the unknown words are a street in the town.
+  return areas.length > 0 && !areas.some((area) => town.place === area.place || isMeantFor(town, area));
+}
+
+/** If an address contains a county, returns only the candidates in the county. If there are none, returns the candidates near it. */
+function preferringCounty(found: readonly Candidate[], places: Places): readonly Candidate[] {
+  if (!found.some(({ reading }) => reading.county)) return found;
+  const isThere = ({ reading, place, level }: Candidate) => {
+    const district = level === 'place' ? places.district(place) : undefined;
+    return district !== undefined && reading.county?.districts.includes(district) === true;
+  };
+  const most = found.reduce((words, candidate) => Math.max(words, candidate.words), 0);
+  if (found.some((candidate) => candidate.words === most && isThere(candidate))) return found.filter(isThere);
+  return found.filter(({ reading, place }) => !reading.county || isAround(place, reading.county.districts, places));
+}
+
+/**
+ * Maximum distance, in degrees of latitude, between a town and the centre of the county in its address. The town need not be in the county,
+ * because some towns have become districts of their own.
+ */
+const aroundDegrees = 0.8;
+
+function isAround(place: number, districts: readonly District[], places: Places): boolean {
+  if (districts.length === 0) return true;
+  return districts.some((district) => {
+    const { lat, lon } = places.middleOf(district);
+    const east = (places.lon(place) - lon) * Math.cos((lat / 180) * Math.PI);
+    return Math.hypot(places.lat(place) - lat, east) < aroundDegrees;
+  });
+}
+
+/**
+ * Returns the reading that contains the most words in names of areas. If several readings contain equally many, prefers one with a region.
+ * Undefined if no reading contains an area.
+ */
+function bestReading(readings: readonly Reading[]): Reading | undefined {
+  const rank = ({ used, region }: Reading) => 2 * used + (region ? 1 : 0);
+  return readings.reduce<Reading | undefined>((best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best), undefined);
+}

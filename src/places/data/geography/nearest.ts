@@ -1,0 +1,175 @@
+import KDBush from 'kdbush';
+import { earthRadius } from '../../distance.ts';
+import type { Places } from './places.ts';
+
+const radians = Math.PI / 180;
+
+/** Maximum number of places in a leaf of the search tree. The places in a leaf are compared one by one. */
+const nodeSize = 16;
+
+/** The place that was found for a point, and its great-circle distance. */
+export interface Found {
+  readonly place: number;
+  /** Distance between the point and the place in metres. */
+  readonly distance: number;
+}
+
+/**
+ * An index that finds the place nearest to a point. It is a k-d tree of longitudes and latitudes, although distances are measured on the
+ * sphere.
+ */
+export class Nearest {
+  /** The number of each place, in the order of the tree. */
+  readonly #ids: Uint16Array | Uint32Array;
+  /** The longitude and latitude of each place in degrees, in the order of the tree. */
+  readonly #degrees: Float64Array;
+  /** The position of each place as a unit vector (x, y, z), in the order of the tree. */
+  readonly #vectors: Float64Array;
+  // The fields below belong to the current search. There is only one search at a time, so they are reused and no memory is allocated.
+  /**
+   * Branches of the tree that remain to be searched. Each has a first and last index, an axis and a squared distance. There is at most one
+   * branch per level of the tree.
+   */
+  readonly #stack = new Float64Array(4 * 64);
+  /** Index after the last used number on the stack. */
+  #top = 0;
+  #lat = 0;
+  #lon = 0;
+  #x = 0;
+  #y = 0;
+  #z = 0;
+  #isAllowed: ((place: number) => boolean) | undefined;
+  /** Index of the nearest place found so far, in the order of the tree; -1 if there is none. */
+  #best = -1;
+  /** Squared length, in earth radii, of the straight line through the earth to the nearest place found so far. */
+  #bestSquare = 0;
+  #cosLat = 0;
+
+  constructor(places: Places) {
+    const tree = new KDBush(places.count, nodeSize, Float64Array);
+    for (let place = 0; place < places.count; place++) tree.add(places.lon(place), places.lat(place));
+    tree.finish();
+    this.#ids = tree.ids;
+    this.#degrees = tree.coords as Float64Array;
+    this.#vectors = new Float64Array(3 * places.count);
+    for (let index = 0; index < places.count; index++) {
+      const [lon, lat] = [(this.#degrees[2 * index] as number) * radians, (this.#degrees[2 * index + 1] as number) * radians];
+      this.#vectors[3 * index] = Math.cos(lat) * Math.cos(lon);
+      this.#vectors[3 * index + 1] = Math.cos(lat) * Math.sin(lon);
+      this.#vectors[3 * index + 2] = Math.sin(lat);
+    }
+  }
+
+  /** Finds the nearest place within `maxDistance` metres. If `isAllowed` is defined, leaves out places for which it returns false. */
+  find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
+    this.#begin(lat, lon, isAllowed);
+    this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
+    this.#search(lon);
+    // If a nearer place may be beyond the date line (180° longitude), the places on the other side are searched, too.
+    const reach = this.#reachLon();
+    if (lon + reach > 180) this.#search(lon - 360);
+    if (lon - reach < -180) this.#search(lon + 360);
+    if (this.#best < 0) return undefined;
+    return { place: this.#ids[this.#best] as number, distance: this.#distanceOf(this.#best) };
+  }
+
+  #begin(lat: number, lon: number, isAllowed: ((place: number) => boolean) | undefined): void {
+    this.#lat = lat;
+    this.#cosLat = Math.cos(lat * radians);
+    this.#x = this.#cosLat * Math.cos(lon * radians);
+    this.#y = this.#cosLat * Math.sin(lon * radians);
+    this.#z = Math.sin(lat * radians);
+    this.#isAllowed = isAllowed;
+    this.#best = -1;
+  }
+
+  /** Returns the maximum distance, in degrees of longitude, between the point and a place that is nearer than the nearest one so far. */
+  #reachLon(): number {
+    const angle = 2 * Math.asin(Math.min(1, Math.sqrt(this.#bestSquare) / 2));
+    // The sine of the difference in longitude at which the circle around the point with this radius touches its farthest meridian. If the
+    // circle contains a pole, it reaches all meridians.
+    const sine = Math.sin(angle) / this.#cosLat;
+    const holdsPole = angle / radians + Math.abs(this.#lat) >= 90;
+    return holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
+  }
+
+  #search(lon: number): void {
+    this.#lon = lon;
+    this.#descend(0, this.#ids.length - 1, 0);
+    const stack = this.#stack;
+    while (this.#top > 0) {
+      this.#top -= 4;
+      const top = this.#top;
+      if ((stack[top + 3] as number) > this.#bestSquare) continue;
+      this.#descend(stack[top] as number, stack[top + 1] as number, stack[top + 2] as number);
+    }
+  }
+
+  /**
+   * Searches a branch down to the leaf in which the point would be. At each level, the half without the point is put off until later,
+   * because it may turn out to be too far away.
+   */
+  #descend(first: number, last: number, firstAxis: number): void {
+    let [left, right, axis] = [first, last, firstAxis];
+    while (right - left > nodeSize) {
+      const middle = (left + right) >> 1;
+      const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
+      const square = axis === 0 ? this.#squareToMeridian(from) : squareToParallel(from);
+      if (square <= this.#bestSquare) {
+        this.#consider(middle);
+        if (from <= 0) this.#putOff(middle + 1, right, 1 - axis, square);
+        else this.#putOff(left, middle - 1, 1 - axis, square);
+      }
+      if (from <= 0) right = middle - 1;
+      else left = middle + 1;
+      axis = 1 - axis;
+    }
+    for (let index = left; index <= right; index++) this.#consider(index);
+  }
+
+  #putOff(left: number, right: number, axis: number, square: number): void {
+    const [stack, top] = [this.#stack, this.#top];
+    stack[top] = left;
+    stack[top + 1] = right;
+    stack[top + 2] = axis;
+    stack[top + 3] = square;
+    this.#top += 4;
+  }
+
+  /** Returns the minimum squared distance between the point and a place that is at least this many degrees to the east or west. */
+  #squareToMeridian(degrees: number): number {
+    const angle = Math.min(Math.abs(degrees) * radians, Math.PI / 2);
+    // A lower bound for the sine of the angle. It is written as a product, because V8 computes powers much more slowly.
+    const line = this.#cosLat * (angle - (angle * angle * angle) / 6);
+    return line * line;
+  }
+
+  #consider(index: number): void {
+    const vectors = this.#vectors;
+    const dx = (vectors[3 * index] as number) - this.#x;
+    const dy = (vectors[3 * index + 1] as number) - this.#y;
+    const dz = (vectors[3 * index + 2] as number) - this.#z;
+    const square = dx * dx + dy * dy + dz * dz;
+    if (square > this.#bestSquare || (square === this.#bestSquare && this.#best >= 0)) return;
+    if (this.#isAllowed && !this.#isAllowed(this.#ids[index] as number)) return;
+    this.#best = index;
+    this.#bestSquare = square;
+  }
+
+  /** Returns the distance in metres between the point and a place, with the haversine formula. */
+  #distanceOf(index: number): number {
+    const lat = this.#degrees[2 * index + 1] as number;
+    const lon = this.#degrees[2 * index] as number;
+    const [north, east] = [Math.sin(((lat - this.#lat) * radians) / 2), Math.sin(((lon - this.#lon) * radians) / 2)];
+    const square = north * north + Math.cos(lat * radians) * Math.cos(this.#lat * radians) * east * east;
+    return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
+  }
+}
+
+/** Returns the minimum squared distance between the point and a place that is at least this many degrees to the north or south. */
+function squareToParallel(degrees: number): number {
+  const angle = Math.abs(degrees) * radians;
+  // A lower bound for the length of the chord, which is twice the sine of half the angle.
+  const line = angle - (angle * angle * angle) / 24;
+  return line * line;
+}

@@ -1,0 +1,168 @@
+import type { Coordinates } from '../../coordinates.ts';
+import type { Columns } from './columns.ts';
+
+/**
+ * A country in the data file, with its alpha-2 and alpha-3 codes and its English name. `seat` is the number of its capital. `population` is
+ * the total population of its places.
+ */
+type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
+
+/**
+ * A region in the data file. `code` is the country's code and the region's code, joined by a dot. `seat` is the number of its capital, and
+ * `largest` the number of its largest place. `population` is the total population of its places.
+ */
+type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
+
+/** A district in the data file, with its name. `code` is the codes of the country, the region and the district, joined by dots. */
+type DistrictRow = readonly [code: string, name: string];
+
+/** The first line of the file with all places, which is JSON. */
+export interface PlacesMeta {
+  /** Number of units per degree. Coordinates in the file are whole numbers of these units. */
+  readonly scale: number;
+  readonly countries: readonly CountryRow[];
+  readonly regions: readonly RegionRow[];
+  readonly districts: readonly DistrictRow[];
+}
+
+/** A country in the data, with its capital and the total population of its places. */
+export interface Country {
+  readonly number: number;
+  readonly code: string;
+  readonly code3: string | null;
+  /** The English name of the country. */
+  readonly name: string;
+  /** The number that identifies the country's capital in the data. */
+  readonly seat: number;
+  readonly population: number;
+}
+
+/** A part of a country, such as a state, a province or a canton. */
+export interface Region {
+  readonly number: number;
+  /** The GeoNames code of the region within its country. It is empty for the places of a country whose region is unknown. */
+  readonly code: string;
+  readonly name: string | null;
+  readonly country: Country;
+  readonly seat: number;
+  readonly population: number;
+  /** The number that identifies the region's largest place in the data. */
+  readonly largest: number;
+}
+
+/**
+ * A part of a region, such as a county, a province or a department. The data contains districts only for countries in which they are used
+ * in addresses.
+ */
+export interface District {
+  readonly number: number;
+  /** The GeoNames code of the district within its region. */
+  readonly code: string;
+  readonly name: string;
+  readonly region: Region;
+}
+
+/**
+ * All places in the data. A place is identified by its number. Places with the same name are numbered consecutively, with the largest
+ * first.
+ */
+export class Places {
+  readonly count: number;
+  readonly countries: readonly Country[];
+  readonly regions: readonly Region[];
+  readonly districts: readonly District[];
+  readonly #scale: number;
+  readonly #nameBytes: Buffer;
+  readonly #nameStarts: Uint32Array;
+  readonly #lats: Uint32Array;
+  readonly #lons: Uint32Array;
+  readonly #regionNumbers: Uint32Array;
+  /** For each place, the index of its district plus 1, or 0 if the district is unknown. */
+  readonly #districtNumbers: Uint32Array;
+  readonly #populations: Uint32Array;
+  /** The average coordinates of each district's places, indexed by the district's number. Undefined until first needed. */
+  #middles: readonly Coordinates[] | undefined;
+  /** The number of the town for each place that is part of a town. */
+  readonly #towns: ReadonlyMap<number, number>;
+
+  constructor(columns: Columns<PlacesMeta>) {
+    const { scale, countries, regions, districts } = columns.meta;
+    this.#scale = scale;
+    this.countries = countries.map(([code, code3, name, seat, population], number) => ({ number, code, code3, name, seat, population }));
+    const byCode = new Map(this.countries.map((country) => [country.code, country]));
+    this.regions = regions.map(([code, name, seat, population, largest], number) => {
+      const country = byCode.get(code.slice(0, 2)) as Country;
+      return { number, code: code.slice(3), name, country, seat, population, largest };
+    });
+    const regionOf = new Map(this.regions.map((region) => [`${region.country.code}.${region.code}`, region]));
+    this.districts = districts.map(([code, name], number) => {
+      const dot = code.lastIndexOf('.');
+      return { number, code: code.slice(dot + 1), name, region: regionOf.get(code.slice(0, dot)) as Region };
+    });
+    this.#nameBytes = columns.bytes('nameBytes');
+    this.#nameStarts = columns.starts('nameLengths');
+    this.#lats = columns.numbers('lats');
+    this.#lons = columns.numbers('lons');
+    this.#regionNumbers = columns.numbers('regions');
+    this.#districtNumbers = columns.numbers('districts');
+    this.#populations = columns.numbers('populations');
+    const towns = columns.numbers('towns');
+    this.#towns = new Map(Array.from(columns.numbers('sections'), (section, index) => [section, towns[index] as number]));
+    this.count = this.#lats.length;
+  }
+
+  /** Returns the country with an alpha-2 code; undefined if the data contains no place in that country. */
+  country(code: string): Country | undefined {
+    return this.countries.find((country) => country.code === code);
+  }
+
+  name(place: number): string {
+    return this.#nameBytes.toString('utf8', this.#nameStarts[place], this.#nameStarts[place + 1]);
+  }
+
+  lat(place: number): number {
+    return ((this.#lats[place] as number) - 90 * this.#scale) / this.#scale;
+  }
+
+  lon(place: number): number {
+    return ((this.#lons[place] as number) - 180 * this.#scale) / this.#scale;
+  }
+
+  region(place: number): Region {
+    return this.regions[this.#regionNumbers[place] as number] as Region;
+  }
+
+  /** Returns the district that contains a place; undefined if it is unknown. */
+  district(place: number): District | undefined {
+    return this.districts[(this.#districtNumbers[place] as number) - 1];
+  }
+
+  /** Returns the centre of a district. This is the average of the coordinates of its places. */
+  middleOf(district: District): Coordinates {
+    this.#middles ??= this.#middlesOfDistricts();
+    return this.#middles[district.number] as Coordinates;
+  }
+
+  #middlesOfDistricts(): Coordinates[] {
+    const sums = this.districts.map(() => ({ lat: 0, lon: 0, count: 0 }));
+    for (let place = 0; place < this.count; place++) {
+      const number = this.#districtNumbers[place] as number;
+      if (number === 0) continue;
+      const sum = sums[number - 1] as { lat: number; lon: number; count: number };
+      sum.lat += this.lat(place);
+      sum.lon += this.lon(place);
+      sum.count++;
+    }
+    return sums.map(({ lat, lon, count }) => ({ lat: lat / count, lon: lon / count }));
+  }
+
+  /** Returns the number of inhabitants of a place; 0 if unknown. */
+  population(place: number): number {
+    return this.#populations[place] as number;
+  }
+
+  /** Returns the town that a place is part of; the place itself if it is not part of a town. */
+  town(place: number): number {
+    return this.#towns.get(place) ?? place;
+  }
+}

@@ -1,0 +1,99 @@
+import { textStart } from '../../core/answer/charset.ts';
+import { excerpt, readBody } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { referencedFields } from '../../core/template/template.ts';
+import { jsonOf } from '../../core/value/value.ts';
+import type { AddressParts } from '../geocode.ts';
+import type { LookupDocument } from '../lookup.ts';
+import { sources } from '../sources.ts';
+import { addressQuery, type CensusData, fipsWithin, matchedPlace } from './census-place.ts';
+import { geocodeDocument } from './document.ts';
+import type { GeocodeOptions } from './geocode-options.ts';
+import type { ProviderBatch } from './provider.ts';
+import type { QuestionTemplate } from './question.ts';
+
+/** Builds batch requests of up to 10,000 addresses each. https://www2.census.gov/geo/pdfs/maps-data/data/Census_Geocoder_User_Guide.pdf */
+export function censusBatch(
+  options: GeocodeOptions,
+  questionOf: QuestionTemplate['render'],
+  dataOf: (fields: Fields) => CensusData,
+): ProviderBatch {
+  const { batch: size = 1, geographies, benchmark = '', vintage = '' } = options;
+  const isShared = referencedFields(benchmark + vintage).length === 0;
+  return {
+    size,
+    ...(isShared ? {} : { keyOf: (fields) => jsonOf({ ...dataOf(fields) }) }),
+    payload(records) {
+      const [first] = records.values();
+      const lines = [...records].map(([number, fields]) => lineOf(number, partsIn(questionOf(fields))));
+      const path = `/geocoder/${geographies ? 'geographies' : 'locations'}/addressbatch`;
+      return { path, ...multipart(lines.join(''), dataOf(first as Fields)) };
+    },
+    responseMode: 'rows',
+    documents: (response) => documentsIn(response, geographies),
+  };
+}
+
+function partsIn(question: ReturnType<QuestionTemplate['render']>): AddressParts {
+  return question && 'address' in question && typeof question.address !== 'string' ? question.address : {};
+}
+
+function lineOf(number: number, address: AddressParts): string {
+  const { street = '', city = '', state = '', zip = '' } = addressQuery(address);
+  return csvLine([String(number), street, city, state, zip]);
+}
+
+/**
+ * Returns a form that contains the addresses as a file (RFC 7578). FormData is not used, because it would create a random boundary, and
+ * retries need an identical body.
+ */
+function multipart(file: string, data: CensusData): { readonly contentType: string; readonly body: string } {
+  let boundary = 'automate-addresses';
+  while (file.includes(boundary)) boundary += '-';
+  const fields = Object.entries(data).map(([name, value]) => `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}`);
+  const upload = 'Content-Disposition: form-data; name="addressFile"; filename="addresses.csv"\r\nContent-Type: text/csv';
+  const parts = [`${upload}\r\n\r\n${file}`, ...fields].map((part) => `--${boundary}\r\n${part}\r\n`);
+  return { contentType: `multipart/form-data; boundary=${boundary}`, body: `${parts.join('')}--${boundary}--\r\n` };
+}
+
+/** The columns of a row in a response. The columns after the side of the street exist only if codes of geographic units were requested. */
+type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
+
+/** Returns the documents for the complete rows in a response, keyed by row number. */
+function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
+  const start = textStart(response, 2000);
+  if (/^\s*</.test(start)) {
+    const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(start)}`;
+    throw new Failure('parse', `expected CSV, found ${found}`, { status: response.status, retryable: true });
+  }
+  const rows = (readBody(response, 'rows', true) ?? []) as unknown as Row[];
+  const last = response.body.at(-1) === 0x0a ? undefined : rows.at(-1);
+  return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
+}
+
+/** True unless the row is cut off. `isOpen` is true if the row's line does not end, so that its last cell might be incomplete. */
+function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
+  if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
+  const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);
+  const [, , coordinates = ''] = more;
+  return more.length >= columns && /^-?[\d.]+,-?[\d.]+$/.test(coordinates) && (!isOpen || end.test(more.at(-1) ?? ''));
+}
+
+function documentOfRow([, , status, ...more]: Row): LookupDocument {
+  const attribution = sources['census-bureau'].text;
+  const question = { address: {} };
+  if (status !== 'Match') return geocodeDocument([], question, attribution, status === 'Tie');
+  const [, address = '', coordinates = '', , , ...units] = more;
+  const [lon = '', lat = ''] = coordinates.split(',');
+  const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
+  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+}
+
+/** Returns a line of CSV with every cell in quotes. Control characters become spaces, so that a cell cannot end the line. */
+function csvLine(cells: readonly string[]): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
+  const quoted = cells.map((cell) => `"${cell.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('"', '""')}"`);
+  return `${quoted.join(',')}\n`;
+}

@@ -1,0 +1,129 @@
+import { readBody } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import { countryNamed } from '../country-names.ts';
+import type { LookupBatch, LookupServer } from '../lookup/lookup.ts';
+import type { LookupOptions } from '../lookup/lookup-options.ts';
+import { publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests } from '../lookup/server-requests.ts';
+import type { GeocodeOptions } from './geocode-options.ts';
+import type { Provider } from './provider.ts';
+import type { Question, QuestionTemplate } from './question.ts';
+
+/** The parts of a node that sends addresses or points to a server. */
+interface ServerGeocode {
+  readonly options: GeocodeOptions;
+  readonly question: QuestionTemplate;
+  readonly context: BuildContext;
+}
+
+const batchTimeoutMs = 600_000;
+
+/** The waits in ms before retries at a public server. */
+const publicBackoff = { initial: 30_000, max: 120_000 } as const;
+
+/**
+ * Returns the context in which a node is built. For a public server, limits from the command line are left out, because they must not
+ * override the server's limits.
+ */
+export function contextOf({ connection }: GeocodeOptions, provider: Provider | undefined, context: BuildContext): BuildContext {
+  return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
+}
+
+/** Returns the options of a node, with the defaults of its provider. `provider` is undefined for embedded data. */
+export function settingsOf(options: GeocodeOptions, provider: Provider | undefined, context: BuildContext): LookupOptions {
+  const { concurrency, timeoutMs = 30_000 } = provider ?? {};
+  const { batch, retry, connection } = options;
+  const isShared = connection !== undefined && context.connection(connection)?.concurrency !== undefined;
+  return {
+    ...options,
+    timeout: options.timeout ?? (batch === undefined ? timeoutMs : batchTimeoutMs),
+    concurrency: options.concurrency ?? (isShared ? undefined : concurrency),
+    retry: { ...retry, max: retry.max ?? (batch === undefined ? 3 : 4) },
+    ...(provider?.isPublic &&
+      connection === undefined && {
+        ...publicLimits(options),
+        retry: { ...retry, max: retry.max ?? 3, backoff: { ...retry.backoff, ...publicBackoff } },
+      }),
+  };
+}
+
+/** Returns the lookup server for a provider, configured with the options of a node. */
+export function geocodeServer(provider: Provider, { options, question, context }: ServerGeocode): LookupServer {
+  const settings = settingsOf(options, provider, context);
+  const { server, headers, perDay } = provider;
+  const requests = serverRequests({ server, options: settings, headers, perDay }, context);
+  const pathOf = provider.paths(options, context);
+  const batch = batchOf(provider, requests, { options, question, context });
+  checkCountries(provider, options, context);
+  const documentOf = (response: HttpResponse, asked: Question) => provider.document(readBody(response, 'json', true) ?? null, asked);
+  return {
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
+    maxAgeMs: settings.cache,
+    calls: 1,
+    requests(fields) {
+      const asked = askable(provider, options, question.render(fields));
+      if (!asked) return [];
+      return [batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields))];
+    },
+    check(response) {
+      refuseUnsuccessful(response, settings, requests.publicServer);
+      // A response in an unexpected form must fail here, before it can be cached.
+      if (!batch) documentOf(response, sampleQuestion(options));
+    },
+    document([first], record) {
+      const response = first as HttpResponse;
+      if (!batch) return documentOf(response, question.render(record) as Question);
+      const document = batch.documents(response).get(1);
+      if (!document) throw new Failure('answer', 'the answer has nothing for this record');
+      return document;
+    },
+    batch,
+  };
+}
+
+/** Returns an empty query of the kind that the node sends. */
+function sampleQuestion({ point }: GeocodeOptions): Question {
+  return point ? { lat: 0, lon: 0, maxDistance: 0 } : { address: '' };
+}
+
+function batchOf(provider: Provider, requests: ServerRequests, { options, question, context }: ServerGeocode): LookupBatch | undefined {
+  const { batch: size, address, point, cache } = options;
+  if (size === undefined || !provider.batch) return undefined;
+  if (point) context.problem(['batch'], 'a batch works only with address, not with point; leave out batch');
+  if (typeof address === 'string') {
+    context.problem(['batch'], 'a batch needs the address in parts, such as address: { street: "{{street}}", postcode: "{{zip}}" }');
+  }
+  if (cache !== undefined)
+    context.problem(['cache'], 'the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch');
+  const { payload, ...batch } = provider.batch(options, question.render, context);
+  return { ...batch, request: (records) => requests.post(payload(records)) };
+}
+
+/** Reports the countries that are literal in the flow if the provider has no addresses in any of them. */
+function checkCountries({ countries }: Provider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
+  const written = [country].flat();
+  if (
+    !countries ||
+    written.length === 0 ||
+    written.some((text) => text.includes('{{') || countries.codes.includes(countryNamed(text) ?? ''))
+  )
+    return;
+  problem(['country'], `${provider} only has addresses in ${countries.name}`);
+}
+
+/**
+ * Returns the query if the provider has addresses in one of the query's countries; otherwise undefined. If the flow requires a match,
+ * throws a Failure instead of returning undefined.
+ */
+function askable(
+  { countries }: Provider,
+  { provider, no_match: noMatch }: GeocodeOptions,
+  asked: Question | undefined,
+): Question | undefined {
+  const { country } = asked ?? {};
+  if (!countries || !country || country.some((code) => countries.codes.includes(code))) return asked;
+  if (noMatch === 'keep') return undefined;
+  throw new Failure('answer', `${provider} only has addresses in ${countries.name}, not in ${country.join(', ')}`, { sent: false });
+}

@@ -1,0 +1,92 @@
+import type { ResponseMode } from '../../core/answer/response.ts';
+import type { LookedUp } from '../../core/event.ts';
+import type { LookupRequest } from '../../core/lookup.ts';
+import type { CredentialNeed, FieldUse } from '../../core/node.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import type { LookupDocument } from '../lookup.ts';
+import type { SourceName } from '../sources.ts';
+
+/**
+ * A kind of lookup, which looks something up for each record and returns an answer document that `map` reads. `lookupNode` builds a node
+ * from it. The lookup defines the query and the meaning of its documents; `answerer` provides the documents.
+ */
+export interface Lookup {
+  /** The name of the lookup in summaries. */
+  readonly label: string;
+  /** The data sources from which its answers come. */
+  readonly sources: readonly SourceName[];
+  /** The map that is used if the node has none. It maps fields to paths into the answer document. */
+  readonly defaultMap: Readonly<Record<string, string>>;
+  readonly reads: readonly FieldUse[];
+  /** Information about the node that `validate` prints. */
+  readonly notes?: readonly string[];
+  readonly answerer: LocalData | LookupServer;
+  /** Returns the query in words for messages. */
+  question(document: LookupDocument, record: Fields): string;
+  /** Returns the message for a record for which nothing was found. */
+  noMatch(document: LookupDocument, record: Fields): string;
+  /** Returns the names of the fields that are empty in a match; undefined if every match has values for all fields. */
+  lacking?(document: LookupDocument): readonly string[];
+  /** Returns the country of a record if it was ignored because it cannot be recognized; undefined otherwise. */
+  readonly unknownCountry?: ((record: Fields) => string | undefined) | undefined;
+  /**
+   * Returns the maximum number of results if the document was cut off there, and whether the nearest point might be missing. It is
+   * undefined if the document is complete.
+   */
+  cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
+  /**
+   * The document for a record that refers to an unknown retail chain, for which no request is sent. It is undefined if requests never refer
+   * to chains.
+   */
+  readonly unknownChain?: LookupDocument;
+}
+
+/** Local data that answers a lookup, either embedded or in a file. */
+export interface LocalData {
+  /** The path of the data file; undefined for embedded data. */
+  readonly file?: string;
+  /** Returns the request for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
+  request(fields: Fields): LookupRequest | undefined;
+  /** Converts a result to the answer document; undefined if results are answer documents already. */
+  document?(found: LookupDocument, request: LookupRequest): LookupDocument;
+}
+
+/** A server that answers a lookup. */
+export interface LookupServer {
+  /** The name of the server if it is a public one, to which every user may send only few requests; undefined for any other server. */
+  readonly publicServer?: string | undefined;
+  /** Maximum age of a cached response in ms; undefined if responses are not cached. */
+  readonly maxAgeMs: number | undefined;
+  readonly credentials: readonly CredentialNeed[];
+  /** Number of requests for one record. */
+  readonly calls: number;
+  /** Returns the requests for a record; empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
+  requests(fields: Fields): readonly HttpRequest[];
+  /** Throws a Failure if the response cannot be used for any record, or LimitReached if every other request would get the same response. */
+  check(response: HttpResponse): void;
+  /**
+   * Returns the answer document for the responses to a record's requests, in the order of the requests. `test-request` provides only the
+   * first response. Throws a Failure if a response has an unexpected form.
+   */
+  document(responses: readonly HttpResponse[], record: Fields): LookupDocument;
+  /** The rules for looking up many records with one request; undefined if each record has separate requests. */
+  readonly batch?: LookupBatch | undefined;
+}
+
+/** The rules for looking up many records with one request. */
+export interface LookupBatch {
+  /** Maximum number of records in one request. */
+  readonly size: number;
+  /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
+  keyOf?(fields: Fields): string;
+  /** The format of the responses; undefined for JSON and text. */
+  readonly responseMode?: ResponseMode;
+  /** Returns the request for some records, which are keyed by their number in the request. */
+  request(records: ReadonlyMap<number, Fields>): HttpRequest;
+  /**
+   * Returns the documents in a response, keyed by the number of their record. Throws a Failure if the response has an unexpected form. The
+   * request is retried if the failure is retryable.
+   */
+  documents(response: HttpResponse): ReadonlyMap<number, LookupDocument>;
+}

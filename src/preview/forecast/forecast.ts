@@ -1,0 +1,182 @@
+import type { ActionRequest } from '../../core/action.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import type { Lookups } from '../../core/lookup.ts';
+import type { Step } from '../../core/node.ts';
+import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
+import type { Fields } from '../../core/record.ts';
+import type { MaxErrors } from '../../core/run-options.ts';
+import { minCallsBefore } from '../../engine/failure-limits.ts';
+import { actionsOf, type Range, sumOf } from './actions.ts';
+import { Groups } from './groups.ts';
+import { Probes } from './probe.ts';
+import { Questions } from './questions.ts';
+import { Demand, type Duration } from './time.ts';
+import { TokenCounts, type Tokens } from './tokens.ts';
+import { Walk, type WalkListener } from './walk.ts';
+
+/** The estimated load of a run, as far as it is known before anything is sent. */
+export interface Forecast {
+  readonly records: number;
+  /** Number of records that fail before anything is sent for them, and the first of these failures. */
+  readonly failing: number;
+  readonly firstFailure: ({ readonly record: number } & CodedMessage) | undefined;
+  /** Number of records that fail before anything is sent for them, but continue because of `on_error: keep`. */
+  readonly passedThrough: number;
+  /** The record whose failure ends the run, and the setting that ends the run; undefined if no such failure is known. */
+  readonly stopsAt: { readonly record: number; readonly why: 'on-error-stop' | 'max-errors' } | undefined;
+  readonly actions: Range;
+  readonly credits: Range;
+  /** True if the flow contains loops or polls, which can make several passes per record. */
+  readonly hasPasses: boolean;
+  /** True if a node requests several pages of results per record. */
+  readonly hasPages: boolean;
+  /** True if a node sends several records in one request. */
+  readonly hasBatches: boolean;
+  /** The ids of the nodes whose responses state the actual cost of the call. */
+  readonly nodesStatingCost: readonly string[];
+  /** The estimated duration of the run; undefined if nothing is sent. */
+  readonly time: Duration | undefined;
+  /** The estimated number of tokens; undefined if no node calls an LLM. */
+  readonly tokens: Tokens | undefined;
+  /** The first requests that the run will send. Leaves out a request that an earlier record sends, too, and that the cache then answers. */
+  readonly requests: readonly ActionRequest[];
+}
+
+/** The limits of a forecast, and the data that it uses. */
+export interface ForecastSettings {
+  /** Maximum number of requests to include in the forecast. */
+  readonly maxRequests: number;
+  /** The maximum number of failed records; undefined if any number of records may fail. */
+  readonly maxErrors?: MaxErrors | undefined;
+  /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
+  readonly lookups?: Lookups;
+}
+
+/** Estimates what a run will need. Reads the records one by one, and sends nothing. */
+export class Forecaster implements WalkListener {
+  readonly #plan: Plan;
+  readonly #settings: ForecastSettings;
+  /** All steps of the flow, except those that contain other steps. All lists with one entry per step have this order. */
+  readonly #steps: readonly Step[];
+  readonly #indexes: ReadonlyMap<Step, number>;
+  readonly #probes: Probes;
+  readonly #demand: Demand;
+  readonly #tokens: TokenCounts;
+  readonly #groups: readonly (Groups | undefined)[];
+  readonly #questions: readonly (Questions | undefined)[];
+  /** For each step, the number of records that make their first call there. */
+  readonly #firstCalls: number[];
+  readonly #requests: ActionRequest[] = [];
+  #records = 0;
+  #failing = 0;
+  /** Number of records that pass through the flow without a call. */
+  #uncalled = 0;
+  #passedThrough = 0;
+  #firstFailure: Forecast['firstFailure'];
+  #stopsAt: Forecast['stopsAt'];
+
+  constructor(plan: Plan, settings: ForecastSettings) {
+    this.#plan = plan;
+    this.#settings = settings;
+    this.#steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
+    this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
+    this.#probes = new Probes(this.#steps);
+    this.#demand = new Demand(this.#steps);
+    this.#tokens = new TokenCounts(this.#steps);
+    this.#groups = this.#steps.map(Groups.of);
+    this.#questions = this.#steps.map(Questions.of);
+    this.#firstCalls = this.#steps.map(() => 0);
+  }
+
+  /** Adds the next record to the forecast. */
+  async add(item: Item): Promise<void> {
+    const walk = new Walk(item, this, this.#settings.lookups);
+    this.#records++;
+    try {
+      if (item.failure) throw item.failure;
+      this.#plan.serialOrder?.keyOf(item.fields);
+      await walk.through(this.#plan.steps, item.fields);
+      if (walk.calls === 0) this.#uncalled++;
+      if (walk.hasPassedThrough) this.#passedThrough++;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (walk.calls === 0) this.#addFailure(item, error);
+    }
+  }
+
+  /** Returns the forecast for all records that were added. */
+  forecast(): Forecast {
+    const steps = this.#steps;
+    const ranges = actionsOf(
+      this.#plan.steps,
+      steps,
+      this.#firstCalls.map((records, index) => ({
+        records,
+        calls: this.#groups[index]?.calls(),
+        isCached: steps[index]?.node.action?.cache !== undefined,
+        different: this.#questions[index]?.count(),
+      })),
+    );
+    const fewest = this.#fewestCalls();
+    const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
+    return {
+      records: this.#records,
+      failing: this.#failing,
+      firstFailure: this.#firstFailure,
+      passedThrough: this.#passedThrough,
+      stopsAt: this.#stopsAt,
+      requests: this.#requests,
+      actions: sumOf(ranges, () => 1, fewest),
+      credits: sumOf(ranges, (index) => prices[index] as number, fewest),
+      hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner),
+      hasPages: steps.some(({ node }) => node.streams),
+      hasBatches: steps.some(isBatched),
+      nodesStatingCost: steps.flatMap(({ id, node }, index) => (node.action?.cost && this.#probes.of(index)?.gate ? [id] : [])),
+      time: this.#demand.time(ranges, this.#firstCalls, this.#probes),
+      tokens: this.#tokens.total(ranges, this.#probes),
+    };
+  }
+
+  /** Counts the first call of a record, which the record makes at `step`. */
+  firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
+    const index = this.#indexes.get(step) as number;
+    this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
+    this.#groups[index]?.add(fields);
+    const isNew = this.#questions[index]?.add(request, fields) ?? true;
+    this.#demand.add(request);
+    this.#tokens.add(index, fields);
+    if (isNew && this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
+    return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
+  }
+
+  /** Remembers the first record whose failure ends the run because of `on_error: stop`. */
+  stop(record: number): void {
+    this.#stopsAt ??= { record, why: 'on-error-stop' };
+  }
+
+  #addFailure({ number: record }: Item, { message, code, details }: Failure): void {
+    this.#failing++;
+    this.#firstFailure ??= { record, message, code, details };
+    const { maxErrors } = this.#settings;
+    if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
+  }
+
+  /**
+   * Returns the minimum number of calls before failures end the run. It can be lower than the number of records that have received a
+   * response: one response can be for a whole batch, and a cached one for any number of records.
+   */
+  #fewestCalls(): number {
+    const records = this.#fewestRecords();
+    if (records === Number.POSITIVE_INFINITY) return records;
+    const shares = this.#steps.map(({ node: { action } }) => (action?.cache ? Number.POSITIVE_INFINITY : (action?.batchSize ?? 1)));
+    return Math.ceil(records / Math.max(1, ...shares));
+  }
+
+  #fewestRecords(): number {
+    if (this.#stopsAt) return 0;
+    if (allSteps(this.#plan.steps).some(({ onError }) => onError === 'stop')) return 1;
+    return minCallsBefore(this.#settings.maxErrors, this.#failing, this.#uncalled);
+  }
+}

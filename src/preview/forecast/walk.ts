@@ -1,0 +1,118 @@
+import type { ActionRequest } from '../../core/action.ts';
+import { completed } from '../../core/action.ts';
+import { Failure, Unfinished } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import type { Lookups } from '../../core/lookup.ts';
+import { type NodeContext, type Step, Unasked } from '../../core/node.ts';
+import { type Fields, withNulls } from '../../core/record.ts';
+import { failureAt, withError } from '../../engine/chain.ts';
+
+/** Receives what a walk finds: the first calls of a record, and the failure that ends the run. */
+export interface WalkListener {
+  /** Called when a row makes its first call. `fields` are the fields that were used to prepare the request. */
+  firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void;
+  /** Called if the record fails at a step with `on_error: stop`. */
+  stop(record: number): void;
+}
+
+/**
+ * Runs one record through the steps until its first call, without sending anything. If the record becomes several rows, each row stops at
+ * its own first call. Steps that make no call really run.
+ */
+export class Walk {
+  /** Number of first calls so far. If the record has become several rows, each can make one. */
+  calls = 0;
+  /** True once the record has failed but continues because of `on_error: keep`. */
+  hasPassedThrough = false;
+  readonly #item: Item;
+  readonly #listener: WalkListener;
+  readonly #lookups: Lookups | undefined;
+
+  /** `lookups` completes requests that need a lookup first. If undefined, such requests count as they are. */
+  constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
+    this.#item = item;
+    this.#listener = listener;
+    this.#lookups = lookups;
+  }
+
+  /** Runs a row through the steps. Returns the rows that reached the end without a call. Throws a Failure if the row fails. */
+  async through(steps: readonly Step[], row: Fields): Promise<Fields[]> {
+    let fields = row;
+    for (const [index, step] of steps.entries()) {
+      const rows = await this.#atStep(step, fields);
+      if (rows.length !== 1) {
+        const out: Fields[] = [];
+        for (const each of rows) addRows(out, await this.through(steps.slice(index + 1), each));
+        return out;
+      }
+      fields = rows[0] as Fields;
+    }
+    return [fields];
+  }
+
+  async #atStep(step: Step, fields: Fields): Promise<readonly Fields[]> {
+    const emitted: Fields[] = [];
+    try {
+      if (step.when && !step.when.evaluate(fields)) return [fields];
+      if (step.node.action) {
+        const { action } = step.node;
+        const named = action.prepare(fields);
+        if (named instanceof Unasked) return [named.row];
+        const request = this.#lookups ? await completed(named, this.#lookups) : named;
+        if (!request) return [withNulls(fields, action.fields)];
+        await this.#firstCall(step, request, fields);
+        return [];
+      }
+      const rows = await step.node.run(fields, this.#contextOf(step, emitted));
+      return [...emitted, ...rows];
+    } catch (error) {
+      if (error === calledInside) return emitted;
+      if (!(error instanceof Failure)) throw error;
+      if (step.onError === 'stop') this.#listener.stop(this.#item.number);
+      const failure = failureAt(step, error, false);
+      if (step.onError !== 'keep') throw failure;
+      this.hasPassedThrough = true;
+      return [...emitted, withError(fields, failure, this.#item)];
+    }
+  }
+
+  #firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
+    this.calls++;
+    return this.#listener.firstCall(step, request, fields);
+  }
+
+  /**
+   * Returns the context for a node that contains other nodes. Its clock jumps to the end of each wait, so that the walk never really waits.
+   */
+  #contextOf({ node: { inner } }: Step, emitted: Fields[]): NodeContext {
+    if (!inner) return noContext;
+    let nowMs = 0;
+    const context: Pick<NodeContext, 'inner' | 'emit' | 'now' | 'waitUntil'> = {
+      inner: async (fields, _pass, take) => {
+        const callsBefore = this.calls;
+        const rows = await this.through(inner.steps, fields);
+        if (this.calls > callsBefore) throw calledInside;
+        await take(rows);
+        return undefined;
+      },
+      async emit(rows) {
+        addRows(emitted, rows);
+      },
+      now: () => nowMs,
+      async waitUntil(untilMs) {
+        nowMs = Math.max(nowMs + 1, untilMs);
+      },
+    };
+    return context as NodeContext;
+  }
+}
+
+/** Adds rows one by one, because spreading them could exceed the maximum number of arguments. */
+function addRows(to: Fields[], rows: readonly Fields[]): void {
+  for (const row of rows) to.push(row);
+}
+
+const noContext = {} as NodeContext;
+
+/** Thrown to end a node that contains other nodes, because a record has reached its first call inside that node. */
+const calledInside = new Unfinished();

@@ -1,0 +1,106 @@
+import type { ActionRequest, ActionResponse } from '../core/action.ts';
+import { detailsOf } from '../core/error-code.ts';
+import type { MorePages } from '../core/event.ts';
+import type { Failure } from '../core/failure.ts';
+import type { LookupRequest } from '../core/lookup.ts';
+import type { Action } from '../core/node.ts';
+import type { HttpRequest } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { FormPart } from '../core/transfer.ts';
+import type { Value } from '../core/value/value.ts';
+import { structureOf } from './structure.ts';
+
+/** One request of a flow, with its response or failure. */
+export interface Preview {
+  /** The request. Undefined if an earlier node failed, or if a run would not send the request. */
+  readonly request?: ActionRequest;
+  readonly response?: ActionResponse;
+  readonly ms?: number;
+  /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
+  readonly body?: Value | undefined;
+  /** The reason why the body could not be parsed; undefined if it was parsed. */
+  readonly unread?: Failure;
+  /** The records that the node makes from the response; undefined if the response does not report success. */
+  readonly rows?: readonly Fields[];
+  /** For each path in the map: true if the response has a value at this path. */
+  readonly found?: readonly boolean[];
+  /** Set if the answer is only the first page of a list, and the node does not read the others. */
+  readonly morePages?: MorePages | undefined;
+  readonly failure?: Failure;
+}
+
+/** Returns a preview as JSON for programs. `curl` is the request as a curl command line. */
+export function previewValue(preview: Preview, action: Action, curl?: string): Value {
+  const { request, response, body, unread, rows, morePages, failure } = preview;
+  return {
+    request: request ? requestValue(request) : null,
+    ...(curl !== undefined && { curl }),
+    response: response ? responseValue(response, preview) : null,
+    structure: response ? structureOf(unread ? undefined : body).map((row) => ({ ...row })) : null,
+    map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
+    ...(morePages && { more_pages: { ...morePages } }),
+    failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
+  };
+}
+
+function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread }: Preview): Value {
+  const ms = Math.round(exactMs);
+  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
+  const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
+  return {
+    ...{ status: response.status, ms, headers, body },
+    ...(response.saved && { saved: { ...response.saved } }),
+    ...(unread && { unread: unreadReason(unread) }),
+  };
+}
+
+/** Returns the type of a request's auth, or a list if there are several. */
+function authTypes(auth: HttpRequest['auth']): Value {
+  const types = (auth ?? []).map(({ type }) => type);
+  return types.length > 1 ? types : (types[0] ?? null);
+}
+
+/** Returns a request as JSON, without its secrets. */
+export function requestValue(request: ActionRequest): Value {
+  if ('kind' in request) {
+    if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
+    return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
+  }
+  const { method, origin, path, headers, auth, body, form, save } = request;
+  return {
+    ...{ method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null },
+    ...(form && { form: form.map(partValue) }),
+    ...(save && { save: { to: save.to, replace: save.replace } }),
+  };
+}
+
+function partValue(part: FormPart): Value {
+  if (!('file' in part)) return { ...part };
+  const { name, file, fileName, contentType } = part;
+  return {
+    name,
+    file,
+    ...(fileName !== undefined && { file_name: fileName }),
+    ...(contentType !== undefined && { content_type: contentType }),
+  };
+}
+
+/** Returns a Failure's message without the excerpt of the body, and without the advice on its next lines. */
+export function unreadReason(failure: Failure): string {
+  const notJson = detailsOf(failure, 'not-json');
+  return notJson ? `the body is ${notJson.reason}` : (failure.message.split('\n', 1)[0] as string);
+}
+
+/** Shown in place of a URL if a lookup uses the data embedded in automate. */
+export const embedded = 'embedded data';
+
+/** Returns a name for the data source of a lookup. */
+export function sourceOf(request: LookupRequest): string {
+  return request.lookup === 'points' ? 'a file' : embedded;
+}
+
+/** Returns the query of a lookup, with each part under the name of the node's option. */
+export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
+}

@@ -1,0 +1,53 @@
+import type { Item } from '../core/item.ts';
+import type { RecordReader } from './record-reader.ts';
+
+/** The beginning of an input. It has been read only far enough to know the columns. */
+export interface Head {
+  readonly reader: RecordReader;
+  /** The records that have been read so far. */
+  readonly items: Item[];
+  /** The rest of the text, which has not been read yet. */
+  readonly chunks: AsyncGenerator<Buffer>;
+  readonly isEnded: boolean;
+  /** The text that has been read so far; empty or undefined if it was not kept. */
+  readonly buffered?: Buffer[];
+}
+
+/**
+ * Reads an input up to its header or, if the format has none, up to the first readable record. If `buffers` is true, keeps the text that
+ * has been read, so it can be read again.
+ */
+export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buffer>, buffers: boolean): Promise<Head> {
+  const items: Item[] = [];
+  const buffered: Buffer[] = [];
+  for (;;) {
+    const { value, done } = await chunks.next();
+    for (const item of done ? await reader.end() : await reader.write(value)) items.push(item);
+    if (done) return { reader, items, chunks, isEnded: true, buffered };
+    if (buffers) buffered.push(value);
+    if (hasColumns(reader, items)) return { reader, items, chunks, isEnded: false, buffered };
+  }
+}
+
+/**
+ * Returns true once the columns of the input are known. Also returns true after a thousand unreadable records, because reading on could
+ * exhaust memory.
+ */
+function hasColumns(reader: RecordReader, items: readonly Item[]): boolean {
+  return reader.header?.() !== undefined || items.length > 1000 || items.some((item) => item.failure === undefined);
+}
+
+/** Yields the text of an input after an offset. It is used for inputs that cannot be read from the middle. */
+export async function* textAfter(offset: number, { buffered = [], chunks }: Head): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const chunk of concat(buffered.splice(0), chunks)) {
+    const rest = chunk.subarray(Math.max(0, offset - at));
+    at += chunk.length;
+    if (rest.length > 0) yield rest;
+  }
+}
+
+async function* concat(first: Iterable<Buffer>, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* first;
+  yield* rest;
+}

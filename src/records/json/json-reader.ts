@@ -1,0 +1,253 @@
+import type { AutomateError } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import { parseJson } from '../../core/value/json.ts';
+import type { JsonObject } from '../../core/value/value.ts';
+import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
+import { ElementScanner } from './json-element.ts';
+import { jsonFault } from './json-fault.ts';
+import { recordOf, tokenKind } from './json-record.ts';
+import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
+
+const expected = {
+  'before the array': 'a JSON array of objects',
+  'before the first element': 'an object or "]"',
+  'before an element': 'an object',
+  'in an element': '',
+  'after an element': '"," or "]"',
+  'after the array': 'nothing more',
+  'outside the list': '',
+};
+type State = keyof typeof expected;
+
+const newline = 0x0a;
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+
+/**
+ * A search for a list of records inside an object. If a file begins with an object instead of an array, the error message tells the user
+ * where the list is.
+ */
+interface Search {
+  /** The offset at which the object begins. */
+  readonly offset: number;
+  /** The error to throw if the object contains no list of records. */
+  readonly notFound: AutomateError;
+  /** Returns the error that tells the user the path of the list that was found. */
+  found(path: string): AutomateError;
+}
+
+/** Maximum number of bytes of an object that are searched for a list of records. */
+const maxSearchedBytes = 16 * 1024 * 1024;
+
+/**
+ * Reads the objects in a JSON array one by one. `path` contains the field names that lead to an array inside objects. Reading starts at the
+ * beginning of the file or right after an object. The text may contain everything that JSON.parse accepts. A byte order mark is skipped.
+ */
+export class JsonReader implements RecordReader {
+  readonly #name: string;
+  readonly #scanner = new ElementScanner();
+  #state: State;
+  #offset: number;
+  #line: number;
+  /** The offset at which the current line begins. It is NaN if reading began in the middle of the line. */
+  #lineStart: number;
+  #records: number;
+  /** The position at which the current element of the array begins. */
+  #element: { readonly offset: number; readonly line: number; readonly lineStart: number };
+  /** The chunks of an element whose end has not been read yet. */
+  #open: Buffer[] = [];
+  #fault: AutomateError | undefined;
+  /** Reads the text around an array that is inside objects; undefined if the whole text is the array. */
+  #walk: JsonWalk | undefined;
+  #search: Search | undefined;
+
+  constructor(name: string, { offset, line, records }: Position, path?: readonly string[]) {
+    this.#name = name;
+    this.#walk = path && new JsonWalk(path, offset > 0);
+    this.#state = offset > 0 ? 'after an element' : path ? 'outside the list' : 'before the array';
+    this.#offset = offset;
+    this.#line = line;
+    this.#lineStart = offset === 0 ? 0 : Number.NaN;
+    this.#records = records;
+    this.#element = { offset, line, lineStart: this.#lineStart };
+  }
+
+  fault(): AutomateError | undefined {
+    return this.#fault;
+  }
+
+  async write(chunk: Buffer): Promise<Item[]> {
+    if (this.#fault) throw this.#fault;
+    const items: Item[] = [];
+    try {
+      this.#takeAll(chunk, items);
+    } catch (error) {
+      if (items.length === 0) throw error;
+      this.#fault = error as AutomateError;
+      return items;
+    }
+    this.#offset += chunk.length;
+    if (this.#open.length > 0 && this.#offset - this.#element.offset > maxRecordBytes) {
+      throw tooLong(this.#name, this.#element.line + 1, 'is a bracket not closed?');
+    }
+    return items;
+  }
+
+  async end(): Promise<Item[]> {
+    if (this.#fault) throw this.#fault;
+    if (this.#search) throw this.#resultOf(this.#search);
+    if (this.#state === 'outside the list' && this.#walk?.isOver) return [];
+    if (this.#state === 'in an element') throw this.#brokenElement(Buffer.concat(this.#open).toString());
+    if (this.#state !== 'after the array') throw this.#unexpected('the end of the file', this.#offset);
+    return [];
+  }
+
+  #takeAll(chunk: Buffer, items: Item[]): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#state === 'in an element') at = this.#takeElement(chunk, at, items);
+      else if (this.#state === 'outside the list') at = this.#takeOutside(chunk, at, this.#walk as JsonWalk);
+      else at = this.#takeByte(chunk, at);
+    }
+  }
+
+  /** Reads the text before or after the list of records. Returns the index in the chunk at which to continue. */
+  #takeOutside(chunk: Buffer, start: number, walk: JsonWalk): number {
+    if (this.#offset + start < 3 && chunk[start] === byteOrderMark[this.#offset + start]) return start + 1;
+    try {
+      const end = walk.walk(chunk, start);
+      this.#countLinesIn(chunk, start, end);
+      if (this.#search && this.#offset + end - this.#search.offset > maxSearchedBytes) throw this.#resultOf(this.#search);
+      if (walk.isInList) this.#state = 'before the first element';
+      return end;
+    } catch (error) {
+      if (!(error instanceof WalkFault)) throw error;
+      // If more text follows the object, the file probably contains one object per line. The error then does not suggest a list in the
+      // first object.
+      if (this.#search) throw walk.isOver ? this.#search.notFound : this.#resultOf(this.#search);
+      this.#countLinesIn(chunk, start, error.index);
+      throw inputError(this.#name, error.message, placeOf(this.#line + 1, this.#offset + error.index - this.#lineStart));
+    }
+  }
+
+  #resultOf({ notFound, found }: Search): AutomateError {
+    const path = this.#walk?.foundPath;
+    return path === undefined ? notFound : found(path);
+  }
+
+  #countLinesIn(chunk: Buffer, start: number, end: number): void {
+    for (let at = chunk.indexOf(newline, start); at !== -1 && at < end; at = chunk.indexOf(newline, at + 1)) {
+      this.#line++;
+      this.#lineStart = this.#offset + at + 1;
+    }
+  }
+
+  /**
+   * Reads one byte outside the elements of the list of records, such as a comma or a bracket. Returns the index in the chunk at which to
+   * continue.
+   */
+  #takeByte(chunk: Buffer, at: number): number {
+    const byte = chunk[at] as number;
+    const offset = this.#offset + at;
+    if (byte === newline) {
+      this.#line++;
+      this.#lineStart = offset + 1;
+    } else if (byte === 0x7b && (this.#state === 'before the first element' || this.#state === 'before an element')) {
+      this.#element = { offset, line: this.#line, lineStart: this.#lineStart };
+      this.#state = 'in an element';
+      return at;
+    } else if (!isSpace(byte) && byte !== byteOrderMark[offset]) {
+      const next = nextState(byte, this.#state);
+      if (next === undefined) return this.#takeUnexpected(chunk, at);
+      this.#state = next === 'after the array' && this.#walk ? 'outside the list' : next;
+      if (this.#state === 'outside the list') this.#walk?.leaveList();
+    }
+    return at + 1;
+  }
+
+  /**
+   * Handles an unexpected byte. If the file begins with an object instead of an array, starts to search that object for a list of records.
+   * Otherwise throws an AutomateError (`input`).
+   */
+  #takeUnexpected(chunk: Buffer, at: number): number {
+    const offset = this.#offset + at;
+    const notFound = this.#unexpected(tokenKind(chunk.toString('utf8', at, at + 6)), offset);
+    if (this.#state !== 'before the array' || chunk[at] !== 0x7b) throw notFound;
+    const place = placeOf(this.#line + 1, offset - this.#lineStart);
+    const found = (records: string) =>
+      inputError(this.#name, `the file contains one object; its list of records is at ${records}`, { ...place, records });
+    this.#search = { offset, notFound, found };
+    this.#walk = new JsonWalk(undefined);
+    this.#state = 'outside the list';
+    return at;
+  }
+
+  /** Reads the part of an element that is in this chunk. Returns the index in the chunk at which to continue. */
+  #takeElement(chunk: Buffer, start: number, items: Item[]): number {
+    const end = this.#scanner.end(chunk, start);
+    if (end === undefined) {
+      this.#open.push(chunk.subarray(start));
+      return chunk.length;
+    }
+    const text = this.#open.length === 0 ? chunk.toString('utf8', start, end) : this.#closeElement(chunk.subarray(start, end));
+    const record = recordOf(this.#parse(text), text);
+    this.#countLines(text, this.#offset + end);
+    items.push({ number: ++this.#records, ...record, end: { offset: this.#offset + end, line: this.#line } });
+    this.#state = 'after an element';
+    return end;
+  }
+
+  #closeElement(last: Buffer): string {
+    const text = Buffer.concat([...this.#open, last]).toString();
+    this.#open = [];
+    return text;
+  }
+
+  #parse(text: string): JsonObject {
+    try {
+      return parseJson(text) as JsonObject;
+    } catch (error) {
+      throw this.#brokenElement(text, error);
+    }
+  }
+
+  #countLines(text: string, textEnd: number): void {
+    let last = -1;
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) {
+      this.#line++;
+      last = at;
+    }
+    if (last !== -1) this.#lineStart = textEnd - Buffer.byteLength(text.slice(last + 1));
+  }
+
+  #brokenElement(text: string, cause?: unknown): AutomateError {
+    const fault = jsonFault(text, 'the end of the file') ?? { offset: 0, message: `cannot be read: ${(cause as Error).message}` };
+    const before = text.slice(0, fault.offset);
+    const inLine = before.length - (before.lastIndexOf('\n') + 1);
+    const { offset, line, lineStart } = this.#element;
+    const column = before.includes('\n') ? inLine : offset - lineStart + inLine;
+    return inputError(this.#name, fault.message, { ...placeOf(line + before.split('\n').length, column), cause });
+  }
+
+  #unexpected(found: string, offset: number): AutomateError {
+    const hint = this.#state === 'before the array' ? 'ndjson' : undefined;
+    const place = placeOf(this.#line + 1, offset - this.#lineStart);
+    const missing = this.#state === 'outside the list' ? this.#walk?.expected : expected[this.#state];
+    return inputError(this.#name, `expected ${missing}, found ${found}`, { ...place, hint });
+  }
+}
+
+/**
+ * Returns the line and column of an error, both counted from 1. If the line contains non-ASCII characters, the column may be too high,
+ * because it counts bytes before the current element.
+ */
+function placeOf(line: number, column: number) {
+  return { line, column: Number.isNaN(column) ? undefined : column + 1 };
+}
+
+function nextState(byte: number, state: State): State | undefined {
+  const char = String.fromCharCode(byte);
+  if (char === '[' && state === 'before the array') return 'before the first element';
+  if (char === ',' && state === 'after an element') return 'before an element';
+  if (char === ']' && (state === 'before the first element' || state === 'after an element')) return 'after the array';
+  return undefined;
+}

@@ -1,0 +1,57 @@
+import type { Failure } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import { isErrorField } from '../../core/record.ts';
+import { writtenNames } from '../../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
+
+/** The part of a record that does not depend on its position in the input. */
+export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
+
+/**
+ * Creates a record from a JSON object. The fields that an errors file adds are left out. `text` is the object's JSON, which determines the
+ * order of the fields.
+ */
+export function recordOf(object: JsonObject, text: string): RecordContent {
+  const fields = new Map<string, Value>();
+  let failure: Failure | undefined;
+  let error: Value | undefined;
+  for (const name of orderedNames(object, text)) {
+    const value = object[name] as Value;
+    if (!isErrorField(name)) fields.set(name, value);
+    else if (name === '_error' && isObject(value)) {
+      failure = unreadableBefore(value.class, value.message);
+      error = value.record;
+    } else if (name === '_error_record') error = value;
+    else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message, object[otherFields]);
+  }
+  return failure || error !== undefined ? { fields, ...failedAs(error), ...(failure && { failure }) } : { fields };
+}
+
+/**
+ * Returns the field names of an object in the order of its JSON text. JavaScript moves names that are numbers, such as `1`, to the front.
+ * If there are any, the names are read from the text.
+ */
+function orderedNames(object: JsonObject, text: string): string[] {
+  const names = Object.keys(object);
+  return /^\d/.test(names[0] ?? '') ? writtenNames(text) : names;
+}
+
+/** Returns the kind of a value for messages, such as `an array`. */
+export function valueKind(value: Value): string {
+  if (Array.isArray(value)) return 'an array';
+  if (isObject(value)) return 'an object';
+  if (typeof value === 'string') return 'a string';
+  if (value === null || typeof value === 'boolean') return String(value);
+  return 'a number';
+}
+
+/** Returns the kind of the JSON token at the start of the text for messages, such as `a number`. */
+export function tokenKind(text: string): string {
+  const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
+  if (literal !== undefined) return literal;
+  if (/^[-\d]/.test(text)) return 'a number';
+  const char = String.fromCodePoint(text.codePointAt(0) as number);
+  if (char === '\ufffd') return 'another character';
+  return { '{': 'an object', '[': 'an array', '"': 'a string' }[char] ?? JSON.stringify(char);
+}

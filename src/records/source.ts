@@ -1,0 +1,267 @@
+import type { Readable } from 'node:stream';
+import { compilePath, type Path } from '../core/answer/path.ts';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
+import { isErrorField } from '../core/record.ts';
+import { BoundedReader } from './bounded-reader.ts';
+import { CsvReader } from './csv/csv-reader.ts';
+import { encodingOf, gunzip, transcode } from './encoding.ts';
+import { type Format, formatNames, formatOfPath } from './format.ts';
+import { type Head, readHead, textAfter } from './head.ts';
+import { type Input, openInput, refuseMissing } from './input.ts';
+import { JsonReader } from './json/json-reader.ts';
+import { NdjsonReader } from './json/ndjson-reader.ts';
+import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
+import { tellFormat } from './stdin-format.ts';
+import { checkedUtf8 } from './utf8.ts';
+
+/** The options that specify which input is read and how. */
+export interface SourceOptions {
+  /** Path of the input file, or `-` for stdin. */
+  readonly path: string;
+  /** The format of the input. If undefined, it follows from the file name's extension. */
+  readonly format?: Format | undefined;
+  /** The delimiter of CSV cells: a single character, `tab` or `\t`. If undefined, it is a comma, or a tab for TSV. */
+  readonly delimiter?: string | undefined;
+  /** The label of the input's encoding, such as `latin1` (encoding.spec.whatwg.org); undefined for UTF-8. */
+  readonly encoding?: string | undefined;
+  /** Path of the list of records in a JSON object, such as `data.items`. Undefined if the whole JSON text is a list. */
+  readonly records?: string | undefined;
+  /** Name of the sheet to read in a workbook; undefined for the first visible sheet. */
+  readonly sheet?: string | undefined;
+  /** The position at which to resume reading; undefined to read from the beginning. */
+  readonly from?: Position | undefined;
+  readonly stdin: NodeJS.ReadableStream;
+  /** The name of stdin in messages. The default is `<stdin>`. */
+  readonly stdinName?: string;
+  /** Maximum size of a record in bytes; undefined for the default maximum. */
+  readonly maxRecordBytes?: number | undefined;
+}
+
+/** An open input, whose records can be read. */
+export interface Source {
+  readonly format: Format;
+  /** Names of the columns. If the format has no columns, names of the first record's fields. Undefined if there are no records. */
+  readonly columns: readonly string[] | undefined;
+  /**
+   * Names of the columns. If the format has no columns, names of all fields in the records read so far. Undefined if no record could be
+   * read.
+   */
+  readonly firstFields: readonly string[] | undefined;
+  /**
+   * Yields the records. Reads at most one chunk of text ahead. May be called only once. Throws an AutomateError (`input`) if the rest of
+   * the input cannot be read, or if the file was overwritten or cut off while it was read.
+   */
+  read(): AsyncGenerator<readonly Item[]>;
+  /** Size of the input file in bytes; undefined for a stream. */
+  readonly totalBytes: number | undefined;
+  /** Returns the number of bytes that have been read so far. */
+  readBytes(): number;
+  /** Returns the total size in bytes of the files before the current one. Only an input that consists of several files has this method. */
+  earlierBytes?(): number;
+  /** Stops reading, even while the input is waiting for more bytes. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens an input and reads it up to its first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input
+ * cannot be read.
+ */
+export async function openSource(options: SourceOptions): Promise<Source> {
+  const format = await formatOf(options);
+  const records = recordsPath(options, format);
+  refuseUseless(options, format);
+  if (format.kind === 'xlsx') return openSheet(options, format);
+  const encoding = encodingOf(options.encoding ?? 'utf-8');
+  const delimiter = delimiterOf(options, format);
+  const input = await openInput(options.path, options.stdin, options.stdinName);
+  const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
+  try {
+    return await openText(text, options.from);
+  } catch (error) {
+    await input.close();
+    throw error;
+  }
+}
+
+async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<Source> {
+  const { openXlsx } = await import('./xlsx/xlsx-source.ts');
+  const input = await openInput(path, stdin, stdinName);
+  const opened = await openXlsx(input, { sheet, from });
+  return { ...opened, format, firstFields: opened.columns };
+}
+
+/** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
+function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: Format): void {
+  if (kind !== 'xlsx') {
+    if (sheet !== undefined) throw invalidOption('sheet', `expected an Excel workbook (.xlsx), found ${kind}`);
+  } else if (encoding !== undefined)
+    throw invalidOption('encoding', 'expected a text file, found an Excel workbook, which states its own encoding');
+  if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
+}
+
+/** An input in a text format, with everything needed to read it. */
+interface InputText {
+  readonly input: Input;
+  readonly format: Format;
+  readonly encoding: string;
+  readonly delimiter: string;
+  /** The field names that lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  readonly records: readonly string[] | undefined;
+  readonly maxRecordBytes: number | undefined;
+}
+
+async function openText(text: InputText, from: Position | undefined): Promise<Source> {
+  const { input, format } = text;
+  const isResumed = from !== undefined && from.offset > 0;
+  const head = await readHead(createReader(text), readText(text, 0), isResumed && !canSeek(text));
+  const header = head.reader.header?.();
+  const rest = isResumed ? await resumeAt(from, text, head) : head;
+  const columns = header?.filter((name) => !isErrorField(name));
+  const long = longNameError(allNames(head.items) ?? [], input.name);
+  if (long) throw long;
+  let isClosed = false;
+  return {
+    format,
+    columns: columns ?? firstNames(head.items),
+    firstFields: columns ?? allNames(head.items),
+    read,
+    totalBytes: input.totalBytes,
+    readBytes: input.readBytes,
+    async close() {
+      isClosed = true;
+      await input.close();
+    },
+  };
+
+  async function* read(): AsyncGenerator<readonly Item[]> {
+    try {
+      yield* readItems(rest);
+    } catch (error) {
+      if (!isClosed) throw error;
+    } finally {
+      // A change of the file is also the most likely reason for an error while it is read.
+      if (!isClosed) input.refuseChange();
+    }
+  }
+}
+
+async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenerator<readonly Item[]> {
+  if (items.length > 0) yield items.splice(0);
+  if (isEnded) return;
+  throwFault(reader);
+  for await (const chunk of chunks) {
+    const more = await reader.write(chunk);
+    if (more.length > 0) yield more;
+    throwFault(reader);
+  }
+  const last = await reader.end();
+  if (last.length > 0) yield last;
+}
+
+/**
+ * Throws the error that a reader has found after the records that it returned. It is thrown now, because the next chunk of a pipe may never
+ * arrive.
+ */
+function throwFault(reader: RecordReader): void {
+  const fault = reader.fault?.();
+  if (fault) throw fault;
+}
+
+async function resumeAt(from: Position, text: InputText, head: Head): Promise<Head> {
+  const reader = createReader(text, from, head.reader.header?.());
+  if (!canSeek(text)) return { reader, items: [], chunks: textAfter(from.offset, head), isEnded: false };
+  await head.chunks.return(undefined);
+  return { reader, items: [], chunks: readText(text, from.offset), isEnded: false };
+}
+
+/** Returns true if reading can begin in the middle of the file. This requires that offsets in the text are also offsets in the file. */
+function canSeek({ input, format, encoding }: InputText): boolean {
+  return input.isSeekable && encoding === 'utf-8' && !format.gzip;
+}
+
+function readText({ input, format, encoding }: InputText, start: number): AsyncGenerator<Buffer> {
+  const bytes = input.bytes(start);
+  const unzipped = format.gzip ? gunzip(bytes, input.name) : bytes;
+  return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
+}
+
+function createReader(text: InputText, from = beginning, header?: readonly string[]): RecordReader {
+  const { input, maxRecordBytes: max } = text;
+  const reader = createUnbounded(text, from, header);
+  return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
+}
+
+function createUnbounded({ input, format, delimiter, records }: InputText, from: Position, header?: readonly string[]): RecordReader {
+  if (format.kind === 'json') return new JsonReader(input.name, from, records);
+  if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
+  return new CsvReader(input.name, delimiter, from, header);
+}
+
+/**
+ * Returns the format of the input. For stdin, it is detected from the first bytes. Gzip in stdin is detected even if an option specifies
+ * the format.
+ */
+async function formatOf(options: SourceOptions): Promise<Format> {
+  const { path, format, stdin, encoding, records } = options;
+  if (path !== '-') return inputFormatOf(options);
+  const { kind, gzip } = await tellFormat(stdin as Readable, { encoding, kind: format?.kind, isWrapped: records !== undefined });
+  return { kind, gzip: gzip || (format?.gzip ?? false) };
+}
+
+/**
+ * Returns the format from the options or, if they do not specify one, from the file name's extension. Throws an AutomateError (`usage`) if
+ * the extension is unknown, or (`input`) if the file does not exist.
+ */
+export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
+  const found = format ?? formatOfPath(path);
+  if (found !== undefined) return found;
+  if (path !== '-') refuseMissing(path);
+  throw unknownFormat(path, 'in');
+}
+
+/** Returns the error for a file whose extension does not belong to a format. */
+export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
+  const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
+  const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
+  const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these with .gz, or .xlsx${old}`;
+  return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
+}
+
+function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
+  if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
+  if (delimiter === 'tab' || delimiter === '\\t') return '\t';
+  if ([...delimiter].length === 1 && !'"\r\n\0'.includes(delimiter)) return delimiter;
+  throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+}
+
+/**
+ * Returns the field names that lead to the list of records. Throws an AutomateError (`usage`) if the format is not JSON, or if the path
+ * contains anything other than field names.
+ */
+function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
+  if (records === undefined) return undefined;
+  if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
+  const [names = [], ...more] = compiledPath(records).legs;
+  const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
+  if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);
+  return names as readonly string[];
+}
+
+function compiledPath(text: string): Path {
+  try {
+    return compilePath(text);
+  } catch (error) {
+    throw invalidOption('records', (error as Error).message, error);
+  }
+}
+
+function firstNames(items: readonly Item[]): string[] | undefined {
+  const [first] = items;
+  return first && [...(items.find((item) => !item.failure) ?? first).fields.keys()];
+}
+
+function allNames(items: readonly Item[]): string[] | undefined {
+  const read = items.filter((item) => !item.failure);
+  return read.length === 0 ? undefined : [...new Set(read.flatMap(({ fields }) => [...fields.keys()]))];
+}

@@ -1,0 +1,80 @@
+import type { Readable } from 'node:stream';
+import { constants, gunzipSync } from 'node:zlib';
+import { encodingOf } from './encoding.ts';
+import type { Format } from './format.ts';
+
+/** If stdin begins with this many bytes of whitespace, its format is assumed to be CSV. */
+const maxBlankBytes = 65_536;
+
+/** Properties of stdin that the user's options specify. */
+export interface NamedFacts {
+  readonly encoding?: string | undefined;
+  readonly kind?: Format['kind'] | undefined;
+  /** True if an option specifies that the records are inside an object. Text that begins with `{` is then JSON. */
+  readonly isWrapped?: boolean;
+}
+
+/**
+ * Detects the format of stdin from its first bytes, which can be read again afterwards. The first two bytes identify gzip, and the first
+ * four a workbook. Otherwise, `[` stands for JSON, `{` for NDJSON, and anything else for CSV. Resolves once enough bytes have arrived.
+ */
+export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
+  const label = encodingOf(encoding);
+  let head = Buffer.alloc(0);
+  for (;;) {
+    const chunk = stdin.read() as Buffer | string | null;
+    if (chunk === null) {
+      if (stdin.readableEnded || stdin.destroyed) return { kind: kind ?? 'csv', gzip: isGzip(head) };
+      await moreOf(stdin);
+      continue;
+    }
+    head = Buffer.concat([head, Buffer.from(chunk as Buffer)]);
+    const format = formatOfHead(head, label, kind);
+    if (!format) continue;
+    stdin.unshift(head);
+    return isWrapped && format.kind === 'ndjson' && kind === undefined ? { ...format, kind: 'json' } : format;
+  }
+}
+
+/** The first bytes of a zip archive that is not empty. An Excel workbook is such an archive. */
+const zipStart = 'PK\x03\x04';
+
+/** Returns the format that the first bytes of stdin indicate; undefined if more bytes are needed. */
+function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
+  if (head.length < 2 && head[0] === 0x1f) return undefined;
+  const gzip = isGzip(head);
+  if (kind) return { kind, gzip: gzip && kind !== 'xlsx' };
+  if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
+  const text = gzip ? unzippedHead(head) : head;
+  const [first] = new TextDecoder(encoding).decode(text, { stream: true }).trimStart();
+  if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;
+  return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
+}
+
+/** Returns true if the bytes begin with the two bytes that identify gzip (RFC 1952, 2.3.1). */
+function isGzip(head: Buffer): boolean {
+  return head[0] === 0x1f && head[1] === 0x8b;
+}
+
+/**
+ * Decompresses the beginning of gzip data. If this fails, returns text that looks like CSV. The input is then read as CSV, which reports
+ * the error.
+ */
+function unzippedHead(head: Buffer): Buffer {
+  try {
+    return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH });
+  } catch {
+    return Buffer.from('?');
+  }
+}
+
+function moreOf(stdin: Readable): Promise<void> {
+  const events = ['readable', 'end', 'error', 'close'];
+  return new Promise((resolve) => {
+    const listener = () => {
+      for (const event of events) stdin.off(event, listener);
+      resolve();
+    };
+    for (const event of events) stdin.on(event, listener);
+  });
+}

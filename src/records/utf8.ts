@@ -1,0 +1,101 @@
+import { isUtf8 } from 'node:buffer';
+import type { AutomateError } from '../core/failure.ts';
+import { inputError } from './record-reader.ts';
+
+/**
+ * Checks that chunks are valid UTF-8 and yields them unchanged. `start` is the offset of the first chunk. Throws an AutomateError (`input`)
+ * with the offset of the first invalid byte.
+ */
+export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, start: number): AsyncGenerator<Buffer> {
+  let offset = start;
+  // The first bytes of a character that continues in the next chunk.
+  let open: Buffer = Buffer.alloc(0);
+  let begin = '';
+  for await (const chunk of chunks) {
+    if (offset < 4) {
+      begin += chunk.toString('latin1', 0, 4 - offset);
+      refuseUtf16(begin, name);
+    }
+    const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
+    const character = Buffer.concat([open, chunk.subarray(0, missing)]);
+    if (chunk.length < missing) open = character;
+    else {
+      check(character, offset - open.length);
+      const rest = chunk.subarray(missing);
+      const whole = rest.length - openLength(rest);
+      check(rest.subarray(0, whole), offset + missing);
+      open = rest.subarray(whole);
+    }
+    offset += chunk.length;
+    yield chunk;
+  }
+  check(open, offset - open.length);
+
+  function check(bytes: Buffer, at: number): void {
+    if (isUtf8(bytes)) return;
+    if (begin === workbookStart) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    throw begin === oldWorkbookStart ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
+  }
+}
+
+/** The first bytes of .zip and .xlsx files, followed by the first bytes of .xls files. */
+const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+
+function oldWorkbookError(name: string): AutomateError {
+  return inputError(name, 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx');
+}
+
+function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError {
+  const valid = utf8Length(bytes);
+  const [bad = 0, next] = bytes.subarray(valid);
+  const offset = start + valid;
+  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name, 'utf-16le');
+  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name, 'utf-16be');
+  if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
+    return inputError(name, 'expected text, found gzip data', { hint: 'gzip' });
+  }
+  const hex = bad.toString(16).toUpperCase().padStart(2, '0');
+  return inputError(name, `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}`, { hint: 'other-encoding' });
+}
+
+function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be', found = 'the byte order mark of UTF-16'): AutomateError {
+  return inputError(name, `expected UTF-8, found ${found}`, { hint: encoding });
+}
+
+/**
+ * Throws an AutomateError (`input`) if the text looks like UTF-16 without a byte order mark. In English text in UTF-16, every second byte
+ * is zero.
+ */
+function refuseUtf16(begin: string, name: string): void {
+  const found = 'a zero byte next to each letter, as in UTF-16';
+  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, 'utf-16le', found);
+  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, 'utf-16be', found);
+}
+
+/** Returns the number of bytes before the first byte that is not valid UTF-8. */
+export function utf8Length(bytes: Buffer): number {
+  let at = 0;
+  while (at < bytes.length) {
+    const next = at + characterLength(bytes[at] as number);
+    if (next > bytes.length || !isUtf8(bytes.subarray(at, next))) break;
+    at = next;
+  }
+  return at;
+}
+
+/** Returns how many bytes at the end belong to an incomplete character. */
+function openLength(bytes: Buffer): number {
+  for (let length = 1; length <= Math.min(3, bytes.length); length++) {
+    const byte = bytes[bytes.length - length] as number;
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return characterLength(byte) > length ? length : 0;
+  }
+  return 0;
+}
+
+/** Returns the length in bytes of a UTF-8 character with this first byte (RFC 3629, 3). */
+function characterLength(first: number): number {
+  if (first < 0xc0) return 1;
+  if (first < 0xe0) return 2;
+  return first < 0xf0 ? 3 : 4;
+}

@@ -1,0 +1,179 @@
+import type { Item } from '../../core/item.ts';
+import { SparseFields } from '../../core/record.ts';
+import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../csv/csv-header.ts';
+import { Unreadable } from '../errors.ts';
+import type { Input } from '../input.ts';
+import type { RecordContent } from '../json/json-record.ts';
+import { inputError, type Position } from '../record-reader.ts';
+import { BadCell, type CellProblem, columnName, SheetReader, type SheetRow } from './sheet.ts';
+import { readWorkbook, type Workbook } from './workbook.ts';
+import { XmlReader } from './xml.ts';
+import { damaged, openZip, type Zip } from './zip.ts';
+
+/**
+ * Maximum uncompressed size in bytes of a sheet, which is enough for a million rows of 200 cells. A sheet is never in memory as a whole, but
+ * a small archive could keep the reader busy for hours.
+ */
+const maxSheetBytes = 8 * 1024 * 1024 * 1024;
+
+/** Minimum number of empty cells in a row for which the row becomes `SparseFields`. For fewer, a Map with empty strings is faster. */
+const minSparse = 256;
+
+/** An open sheet of a workbook. It has the same members as a Source, which is an open input of any format. */
+export interface OpenSheet {
+  readonly columns: readonly string[];
+  read(): AsyncGenerator<readonly Item[]>;
+  readonly totalBytes: number | undefined;
+  readBytes(): number;
+  close(): Promise<void>;
+}
+
+/** The sheet to read, and the position at which to resume. The `offset` of that position is the number of the last row that was read. */
+export interface SheetOptions {
+  /** Name of the sheet; undefined for the first visible sheet. */
+  readonly sheet?: string | undefined;
+  readonly from?: Position | undefined;
+}
+
+/**
+ * Opens a workbook and reads the header of a sheet. Throws an AutomateError (`usage`) if there is no sheet of that name, or (`input`) if
+ * the workbook cannot be read.
+ */
+export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenSheet> {
+  const zip = await openZip(input);
+  try {
+    const book = await readWorkbook(zip, input.name, sheet);
+    const reading = { book, place: `${input.name}: sheet "${book.sheet}"`, bytes: 0 };
+    const rows = sheetRows(zip, reading);
+    const { header, columns, rest } = await readHeader(rows, reading);
+    const toItems = itemsOf(header, columns, reading, from);
+    let isClosed = false;
+    return {
+      columns: columns.map(({ name }) => name),
+      async *read() {
+        try {
+          if (rest.length > 0) yield toItems(rest);
+          for await (const more of rows) yield toItems(more);
+        } catch (error) {
+          if (!isClosed) throw error;
+        } finally {
+          if (!isClosed) zip.refuseChange();
+        }
+      },
+      totalBytes: input.totalBytes,
+      readBytes: () => Math.round((input.totalBytes ?? 0) * Math.min(1, reading.bytes / zip.size(book.part))),
+      async close() {
+        if (isClosed) return;
+        isClosed = true;
+        await zip.close();
+        await input.close();
+      },
+    };
+  } catch (error) {
+    await zip.close();
+    throw error;
+  }
+}
+
+/** A sheet that is being read, with the number of bytes read so far. */
+interface Reading {
+  readonly book: Workbook;
+  /** The names of the input and the sheet, for messages. */
+  readonly place: string;
+  bytes: number;
+}
+
+/** Yields the rows of a sheet. Reads no faster than the caller consumes the rows. */
+async function* sheetRows(zip: Zip, reading: Reading): AsyncGenerator<readonly SheetRow[]> {
+  const sheet = new SheetReader(reading.book);
+  const xml = new XmlReader(sheet);
+  try {
+    for await (const chunk of await zip.read(reading.book.part, maxSheetBytes)) {
+      reading.bytes += chunk.length;
+      const fault = faultOf(() => xml.write(chunk));
+      const rows = sheet.take();
+      if (rows.length > 0) yield rows;
+      if (fault) throw fault.error;
+      if (sheet.isEnded) return;
+    }
+    xml.end();
+  } catch (error) {
+    if (error instanceof BadCell) throw inputError(`${reading.place}, ${error.place}`, error.message, { cause: error });
+    throw damaged(`${reading.place}, ${sheet.place}`, error);
+  }
+}
+
+/** Calls a function. Returns the error that the function throws; undefined if it throws none. */
+function faultOf(act: () => void): { readonly error: unknown } | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
+}
+
+interface Header {
+  readonly header: readonly string[];
+  readonly columns: readonly Column[];
+  /** The rows after the header row that were read in the same chunk. */
+  readonly rest: readonly SheetRow[];
+}
+
+/**
+ * Reads the header, which is the first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid.
+ */
+async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: Reading): Promise<Header> {
+  const { value, done } = await rows.next();
+  const [first, ...rest] = done ? [] : value;
+  if (!first) throw inputError(place, 'expected a header row with the names of the columns, found an empty sheet');
+  const at = `${place}, row ${first.number}`;
+  if (first.problem) throw inputError(`${at}, column ${first.problem.column}`, first.problem.message);
+  const header = denseCells(first, 1 + Math.max(...first.columns));
+  const columns = fieldColumns(header);
+  const problem = headerProblem(columns, at);
+  if (problem) throw problem;
+  return { header, columns, rest };
+}
+
+/** Returns a function that converts rows to records. When reading resumes, it leaves out the rows that have already been read. */
+function itemsOf(header: readonly string[], columns: readonly Column[], { book }: Reading, from: Position | undefined) {
+  const contentOf = contentReader(header, columns);
+  let records = from?.records ?? 0;
+  return (rows: readonly SheetRow[]): Item[] =>
+    rows.flatMap((row) => {
+      if (row.number <= (from?.offset ?? 0)) return [];
+      const item = { number: ++records, end: { offset: row.number, line: row.number } };
+      const record = contentOf(row);
+      const problem = row.problem ?? surplus(row, header.length);
+      if (problem === undefined) return [{ ...item, ...record }];
+      const failure = new Unreadable(`sheet "${book.sheet}", row ${row.number}, column ${problem.column}: ${problem.message}`);
+      return [{ ...item, fields: record.fields, failure }];
+    });
+}
+
+/** Returns a function that converts a row to the content of a record. It costs as much as there are cells in the row, not in the table. */
+function contentReader(header: readonly string[], columns: readonly Column[]): (row: SheetRow) => RecordContent {
+  const names = new Map(columns.map(({ name }, at) => [name, at]));
+  return (row) => {
+    if (columns.length - row.cells.length < minSparse) return recordOfRow(denseCells(row, header.length), header, columns);
+    const cells = new Map(row.cells.map((cell, at) => [header[row.columns[at] as number] ?? '', cell]));
+    const fields = new SparseFields(names);
+    for (const [name, cell] of cells) if (names.has(name)) fields.set(name, cell);
+    return columns.length === header.length ? { fields } : { fields, ...earlierFailure((name) => cells.get(name) ?? '') };
+  };
+}
+
+/** Returns the first `count` cells of a row. */
+function denseCells({ cells, columns }: SheetRow, count: number): string[] {
+  const dense = new Array<string>(count).fill('');
+  for (const [at, cell] of cells.entries()) if ((columns[at] as number) < count) dense[columns[at] as number] = cell;
+  return dense;
+}
+
+function surplus({ cells, columns }: SheetRow, count: number): CellProblem | undefined {
+  const at = columns.findIndex((column) => column >= count);
+  if (at === -1) return undefined;
+  const found = `expected ${count} cells, found one more (${JSON.stringify(cells[at])})`;
+  return { column: columnName(columns[at] as number), message: `${found}: give its column a name, or clear the cell` };
+}

@@ -1,0 +1,79 @@
+import { Failure } from '../../core/failure.ts';
+import { type Fields, filledFields } from '../../core/record.ts';
+import { formatCount } from '../../core/text/number.ts';
+import { shortName } from '../../core/text/suggest.ts';
+import { ExactNumber, textOf, type Value } from '../../core/value/value.ts';
+import { headerNames, misfitCheck, type TableWriter } from '../csv/csv-writer.ts';
+
+/** The content of a cell in a workbook. */
+export type SheetCell = string | number | boolean;
+
+/**
+ * A cell of a row whose column is not complete yet. If all cells of the column are numbers, it becomes a number, and otherwise text. The
+ * text of a number is in an array if it differs from the number's shortest form, such as `1.50`.
+ */
+export type OpenCell = SheetCell | readonly [text: string];
+
+/** Maximum length of the text in an Excel cell. */
+const maxCellLength = 32_767;
+
+/** Maximum number of digits of a number in Excel. Numbers with more digits are written as text. */
+const maxDigits = 15;
+
+/**
+ * Matches strings in an input table that can become numbers. A string with leading zeros or very many digits stays text, because it is more
+ * likely an identifier, such as a phone number. So does `1.50`, because Excel would show it as 1.5.
+ */
+const plainNumber = /^(?!-0$)-?(?:0|[1-9]\d{0,10})(?:\.\d{0,9}[1-9])?$/;
+
+/**
+ * Creates a writer for the rows of a workbook. It writes one JSON array of cells per line, which `xlsx-sink.ts` converts to Excel's format.
+ * `hasTextCells` is true if the input is a table, in which numbers are strings.
+ */
+export function createXlsxWriter(names: readonly string[], hasTextCells: boolean): TableWriter {
+  const columns = headerNames(names);
+  const misfit = misfitCheck(columns);
+  const cell = (fields: Fields) => (name: string) => cellOf(fields.get(name), hasTextCells);
+  const row = (fields: Fields) => line(columns.map(cell(fields)));
+  const line = (cells: readonly OpenCell[]) => `${JSON.stringify(cells)}\n`;
+  return {
+    columns,
+    between: '',
+    begin: () => line(columns),
+    header: line,
+    write: (rows) => rows.map(row).join(''),
+    end: () => '',
+    misfit: (fields) => misfit(fields) ?? longText(fields),
+  };
+}
+
+function cellOf(value: Value | undefined, hasTextCells: boolean): OpenCell {
+  if (value === undefined) return '';
+  if (typeof value === 'boolean') return value;
+  const text = textOf(value);
+  const isTyped = typeof value === 'number' || value instanceof ExactNumber;
+  const isNumber = isTyped ? isExact(text) : hasTextCells && typeof value === 'string' && plainNumber.test(text);
+  if (!isNumber) return text;
+  const number = Number(text);
+  return String(number) === text ? number : [text];
+}
+
+/**
+ * Returns true if Excel can store the number. An integer must keep all its digits. For any other number, the precision of a double is
+ * sufficient.
+ */
+function isExact(text: string): boolean {
+  const digits = text.replace(/^-?0*|[.eE].*$/g, '').length;
+  return digits <= maxDigits && Number.isFinite(Number(text));
+}
+
+function longText(fields: Fields): Failure | undefined {
+  for (const [name, value] of filledFields(fields)) {
+    const { length } = textOf(value);
+    if (length > maxCellLength) {
+      const found = `the field "${shortName(name)}" has ${formatCount(length)} characters`;
+      return new Failure('output', `${found}, but an Excel cell can contain at most ${formatCount(maxCellLength)}\nwrite CSV or NDJSON`);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,68 @@
+import type { Event, MorePages } from '../core/event.ts';
+import type { Item } from '../core/item.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
+import { formatCount } from '../core/text/number.ts';
+import type { Tally } from './tally.ts';
+
+/** Number of finished records after which a run is checked, once, for faults that affect all records. */
+const firstRecords = 100;
+
+/**
+ * Returns warnings about faults that affect all of the first 100 records, and about answers with more pages than a node reads. Empty for
+ * most events. Must be called with every event of the run.
+ */
+export function earlyWarnings(event: Event, tally: Tally): string[] {
+  // Each worker process reports a node's pages by itself.
+  if (event.type === 'more-pages') return tally.morePages.get(event.node) === event ? [morePagesText(event.node, event)] : [];
+  if (tally.read !== firstRecords || !endsRecord(event)) return [];
+  return [...sameFailure(tally), ...emptyPaths(tally)];
+}
+
+function endsRecord({ type }: Event): boolean {
+  return type === 'record-done' || type === 'record-failed' || type === 'record-filtered';
+}
+
+function sameFailure({ failures }: Tally): string[] {
+  const [group, ...others] = [...failures.values()];
+  if (!group || others.length > 0 || group.status === undefined || group.count < firstRecords) return [];
+  const where = group.node === undefined ? '' : ` at ${group.node}`;
+  return [`each of the first ${firstRecords} records failed${where} with status ${group.status}: ${group.message}`];
+}
+
+function emptyPaths({ hits }: Tally): string[] {
+  return [...hits.values()].flat().flatMap(({ node, path, found, of }) => {
+    if (found > 0 || of < firstRecords) return [];
+    return [`none of the first ${of} answers of ${node} has "${path}"; automate test-request shows the paths of an answer`];
+  });
+}
+
+/** Returns the text about an answer that is only the first page, with the lines to add to the node. */
+export function morePagesText(node: string, { sign, paginate }: MorePages): string {
+  return `the answer of "${node}" has more pages (see ${sign}), and only the first one is read
+to read all pages, add to "${node}":
+  ${paginate}
+if only the first page is meant, add:
+  paginate: none`;
+}
+
+/** A flow should not use a free public server for more records than this. */
+const manyRecords = 1000;
+
+/** Yields the records unchanged. Warns if there are too many of them for a free public server. */
+export async function* warnOfMany(
+  records: AsyncIterable<readonly Item[]>,
+  plan: Plan,
+  warn: (message: string) => void,
+): AsyncGenerator<readonly Item[]> {
+  const servers = [...new Set(allSteps(plan.steps).flatMap(({ node }) => node.action?.lookup?.publicServer ?? []))];
+  let seen = 0;
+  for await (const items of records) {
+    if (seen <= manyRecords && seen + items.length > manyRecords) for (const server of servers) warn(manyText(server));
+    seen += items.length;
+    yield items;
+  }
+}
+
+function manyText(server: string): string {
+  return `more than ${formatCount(manyRecords)} records might be sent to the public ${server} server, which accepts one request per second\nto use your own server, write: connection: NAME`;
+}

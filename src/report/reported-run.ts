@@ -1,0 +1,54 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Plan } from '../core/plan.ts';
+import type { RunOptions } from '../core/run-options.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import { statesPrice } from '../credits/prices.ts';
+import type { FoundFailures } from '../output/journal/failed-list.ts';
+import type { FileOutput } from '../output/output.ts';
+import type { Claim } from '../output/output-claim.ts';
+import type { OutputPlan } from '../output/output-plan.ts';
+import type { Source } from '../records/source.ts';
+import type { RunProgress } from './run-progress.ts';
+
+/** The parts of a run that summary, report, progress and metrics read. */
+export interface ReportedRun {
+  readonly request: {
+    /** The path of the flow file. */
+    readonly flow: string;
+    readonly plan: Plan;
+    readonly options: RunOptions;
+    readonly files: OutputPlan;
+    /** The failed records that a retry runs; undefined for a run that is not a retry. */
+    readonly retried?: FoundFailures | undefined;
+    /** Texts for the summary and the report. Undefined if the run was not started from a command line. */
+    readonly words?: Pick<RunTexts, 'command' | 'message'> | undefined;
+  };
+  readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
+  readonly source: Source;
+  readonly output: FileOutput;
+  readonly progress: RunProgress;
+  readonly session: {
+    readonly ports: { credits(): number };
+    readonly ledger: { readonly isLimited: boolean };
+    readonly redactor: Redactor;
+  };
+}
+
+/** Texts about a run that only the command-line interface can provide. */
+export interface RunTexts {
+  /** The command line that started the run. */
+  readonly command: string;
+  /** Returns the message for an error or another reason that ended the run early, together with a remedy. */
+  message(reason: CodedMessage): string;
+}
+
+/** A suggested next step, with a command line to copy. */
+export interface NextStep {
+  readonly why: string;
+  readonly command: string;
+}
+
+/** True if the user should see credits, because they are limited or the flow states a price. */
+export function showsCredits({ session: { ledger }, request: { plan } }: ReportedRun): boolean {
+  return ledger.isLimited || statesPrice(plan);
+}

@@ -1,0 +1,417 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../core/event.ts';
+import { rounded } from '../core/spending.ts';
+import type { SourceName } from '../places/sources.ts';
+import { ResponseTimes } from './response-times.ts';
+
+/** Failures with the same node, class and status, together with the message of the first one. */
+export interface FailureGroup extends FailureReport {
+  count: number;
+  /** Numbers of the first few records with such a failure, in ascending order. */
+  readonly firstRecords: number[];
+  /** Maps messages to the number of failures that have them. The number of distinct messages is limited. */
+  readonly messages: Map<string, number>;
+  /** The messages that have an error code, keyed by their text. */
+  readonly coded: Map<string, CodedMessage>;
+}
+
+/** Counts how often a node's map found a value at one of its paths. */
+export interface PathHits {
+  readonly node: string;
+  readonly path: string;
+  found: number;
+  of: number;
+}
+
+/** The number of tokens that a node's LLM calls have read and written. */
+export interface TokenCounts {
+  input: number;
+  output: number;
+  /** The cost of the tokens, in the unit of the node's price; undefined if the node has no price. */
+  cost: number | undefined;
+}
+
+/** The token counts of a node that has not called an LLM. */
+export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
+
+/** Counts the results of a node's lookups. */
+export interface LookupCounts {
+  /** The name that summaries use for the kind of lookup. */
+  readonly lookup: string;
+  readonly node: string;
+  of: number;
+  matched: number;
+  ambiguous: number;
+  /** The first query that had several equally good matches; undefined if there was none. */
+  firstAmbiguous: string | undefined;
+  /**
+   * Number of doubtful answers, without those that have several equally good matches. `firstDoubtful` is the query of the first such
+   * answer.
+   */
+  doubtful: number;
+  firstDoubtful: string | undefined;
+  /** Number of records whose country is unknown. `firstUnknownCountry` is the first of these countries. */
+  unknownCountries: number;
+  firstUnknownCountry: string | undefined;
+  /** Maps each field to the number of matches that have no value for it. */
+  readonly lacking: Map<string, number>;
+  /** Number of answers with more results than the maximum, so that some were left out. `cutOffAt` is the maximum. */
+  cutOff: number;
+  cutOffAt: number | undefined;
+  /** Number of answers with left-out results in which the nearest point might be missing. */
+  nearestUnknown: number;
+}
+
+/** The limits on requests in flight that automate has found by itself for a node or connection. */
+export interface FoundConcurrency {
+  readonly gate: string;
+  /** The number of the worker that found these limits; undefined in a run without workers. */
+  readonly worker: number | undefined;
+  now: number;
+  least: number;
+  most: number;
+}
+
+/** The attempts at an origin that got no answer. */
+export interface UnansweredOrigin {
+  attempts: number;
+  /** The failure of the last attempt. */
+  failure: CodedMessage;
+}
+
+/** Counts the records for which a node got a short page. This is a page of a list that has fewer items than expected. */
+export interface ShortPages {
+  records: number;
+  /** The first short page, and the number of the record for which the node got it. */
+  readonly first: ShortPage & { readonly record: number };
+}
+
+/** A record whose answer has more pages than its node reads. */
+export type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
+
+/** All counts of a run so far. */
+export interface Tally {
+  read: number;
+  written: number;
+  failed: number;
+  /** Records that a filter node dropped. */
+  filtered: number;
+  /** Records whose rows were taken from an earlier run. They also count as written. */
+  unchanged: number;
+  /** Failed records that are in the output, with an `_error` field, because of `on_error: keep`. */
+  passedThrough: number;
+  /** Records that finished while an earlier record was unfinished. Their rows are written when the run is resumed. */
+  parked: number;
+  /** Parked records that finished since the run was resumed. */
+  newlyParked: number;
+  retries: number;
+  /** Number of answers that needed no request of their own. They came from the cache, or another record's request fetched them. */
+  readonly cacheHits: Record<HitSource, number>;
+  /** The credits that were saved because answers needed no request of their own. */
+  creditsSaved: number;
+  readonly failures: Map<string, FailureGroup>;
+  /**
+   * For records that have not ended: the failures that `on_error: keep` passed through, keyed by record number. Such a record can still
+   * fail as a whole.
+   */
+  readonly undecided: Map<number, Map<string, FailureReport>>;
+  readonly hits: Map<string, PathHits[]>;
+  /** Nodes that fetch lists page by page. For these, how often a path was found is counted per page, not per record. */
+  readonly paged: Set<string>;
+  /** For each node that reads only the first of several pages, the first event that says so. */
+  readonly morePages: Map<string, MorePagesEvent>;
+  /** For each node, the number of responses that contain errors next to data. The flow counts such responses as successes. */
+  readonly ignoredErrors: Map<string, number>;
+  /** For each node and each field that it renames, the number of records without that field. */
+  readonly notRenamed: Map<string, Map<string, number>>;
+  readonly responseTimes: ResponseTimes;
+  /** For each node, the tokens of its LLM calls, and their cost. */
+  readonly tokens: Map<string, TokenCounts>;
+  /** For each node, counts of the records for which it got a short page. */
+  readonly short: Map<string, ShortPages>;
+  /** For each node, counts of the results of lookups. */
+  readonly lookups: Map<string, LookupCounts>;
+  /** The data sources that were used. */
+  readonly sources: Set<SourceName>;
+  /** For each node, the number of the first record for which the node mapped a response to fields. */
+  readonly answered: Map<string, number>;
+  /** Limits on requests in flight, keyed by node or connection, and by worker. Empty if the user has set all limits. */
+  readonly concurrency: Map<string, FoundConcurrency>;
+  /** Origins that have not answered any attempt, although records continued after these attempts. Keyed by origin. */
+  readonly unanswered: Map<string, UnansweredOrigin>;
+  /** Origins that have answered at least once. Empty unless a node has `on_error: keep`. */
+  readonly answeredOrigins: Set<string>;
+  /** The reason why the run ended early; undefined if it did not end early. */
+  stop: CodedMessage | undefined;
+  ending: Ending | undefined;
+  ms: number;
+  /** The number of the record that was written or failed last. */
+  lastRecord: number;
+}
+
+/** Returns a tally in which everything is zero. */
+export function createTally(): Tally {
+  return {
+    read: 0,
+    written: 0,
+    failed: 0,
+    filtered: 0,
+    unchanged: 0,
+    passedThrough: 0,
+    parked: 0,
+    newlyParked: 0,
+    retries: 0,
+    cacheHits: { cached: 0, 'in-flight': 0 },
+    creditsSaved: 0,
+    failures: new Map(),
+    undecided: new Map(),
+    hits: new Map(),
+    paged: new Set(),
+    morePages: new Map(),
+    ignoredErrors: new Map(),
+    notRenamed: new Map(),
+    responseTimes: new ResponseTimes(),
+    tokens: new Map(),
+    short: new Map(),
+    lookups: new Map(),
+    sources: new Set(),
+    answered: new Map(),
+    concurrency: new Map(),
+    unanswered: new Map(),
+    answeredOrigins: new Set(),
+    stop: undefined,
+    ending: undefined,
+    ms: 0,
+    lastRecord: 0,
+  };
+}
+
+const maxRecords = 3;
+
+/**
+ * Maximum number of distinct messages that are counted in a group of failures. More can occur, because a message can contain record data.
+ */
+const maxMessages = 64;
+
+/** Maximum number of origins whose attempts are counted, because URLs can come from the records. */
+const maxOrigins = 1000;
+
+type EventOf<Type> = Extract<Event, { readonly type: Type }>;
+
+/** A function for each type of event, which counts the event; `null` for events that are not counted. */
+const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
+  'run-started': null,
+  'call-failed': null,
+  'gate-paused': null,
+  concurrency: addConcurrency,
+  'origin-unanswered': addUnanswered,
+  'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
+    answeredOrigins.add(origin);
+    unanswered.delete(origin);
+  },
+  'tool-progress': null,
+  'server-started': null,
+  'server-lost': null,
+  'server-log': null,
+  'server-tools': null,
+  'cache-hit'(tally, { source, credits }) {
+    tally.cacheHits[source]++;
+    tally.creditsSaved += credits;
+  },
+  'call-done'(tally, { responseMs }) {
+    if (responseMs !== undefined) tally.responseTimes.add(responseMs);
+  },
+  'call-retried'(tally) {
+    tally.retries++;
+  },
+  mapped(tally, { node, record, paths, found, isPage }) {
+    addHits(tally, node, paths, found);
+    if (isPage) tally.paged.add(node);
+    if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
+  },
+  'page-short': addShort,
+  'more-pages'({ morePages }, event) {
+    if (!morePages.has(event.node)) morePages.set(event.node, event);
+  },
+  'errors-beside-data'(tally, { node }) {
+    tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
+  },
+  'not-renamed'({ notRenamed }, { node, fields }) {
+    const counts = notRenamed.get(node) ?? new Map<string, number>();
+    notRenamed.set(node, counts);
+    for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
+  },
+  tokens: addTokens,
+  'looked-up': addLookup,
+  'record-passed-through': addUndecided,
+  'record-done'(tally, { record }) {
+    addPassedThrough(tally, record);
+    tally.read++;
+    tally.written++;
+    tally.lastRecord = record;
+  },
+  'record-filtered'(tally, { record }) {
+    addPassedThrough(tally, record);
+    tally.read++;
+    tally.filtered++;
+    tally.lastRecord = record;
+  },
+  'record-unchanged'(tally, { record, isFiltered }) {
+    tally.read++;
+    tally.unchanged++;
+    if (isFiltered) tally.filtered++;
+    else tally.written++;
+    tally.lastRecord = record;
+  },
+  'record-failed'(tally, event) {
+    tally.read++;
+    tally.failed++;
+    tally.undecided.delete(event.record);
+    tally.lastRecord = event.record;
+    addFailure(tally, event.record, event);
+  },
+  'record-parked'(tally, { isNew }) {
+    tally.parked++;
+    if (isNew) tally.newlyParked++;
+  },
+  stopping(tally, { reason: message, code, details }) {
+    tally.stop = { message, code, details };
+  },
+  'run-ended'(tally, { ending, ms }) {
+    tally.ending = ending;
+    tally.ms = ms;
+  },
+};
+
+/** Adds one event of a run to its tally. */
+export function addToTally(tally: Tally, event: Event): void {
+  (handlers[event.type] as ((tally: Tally, event: Event) => void) | null)?.(tally, event);
+}
+
+/** Adds a failure that was passed through. A record can have several such failures, because it can have several rows. */
+function addUndecided(tally: Tally, event: EventOf<'record-passed-through'>): void {
+  const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
+  const key = groupKey(event);
+  if (!reports.has(key)) reports.set(key, event);
+  tally.undecided.set(event.record, reports);
+}
+
+function addPassedThrough(tally: Tally, record: number): void {
+  const reports = tally.undecided.get(record);
+  if (!reports) return;
+  tally.undecided.delete(record);
+  tally.passedThrough++;
+  for (const report of reports.values()) addFailure(tally, record, report);
+}
+
+function addFailure(tally: Tally, record: number, report: FailureReport): void {
+  const key = groupKey(report);
+  const group = tally.failures.get(key) ?? newGroup(report);
+  group.count++;
+  group.firstRecords.push(record);
+  group.firstRecords.sort((a, b) => a - b).splice(maxRecords);
+  const { messages, coded } = group;
+  const { message, code, details } = report;
+  if (messages.has(message) || messages.size < maxMessages) {
+    messages.set(message, (messages.get(message) ?? 0) + 1);
+    if (code) coded.set(message, { message, code, details });
+  }
+  tally.failures.set(key, group);
+}
+
+function newGroup({ node, class: kind, status, message, attempts }: FailureReport): FailureGroup {
+  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map(), coded: new Map() };
+}
+
+function groupKey({ node, class: kind, status }: FailureReport): string {
+  return `${node ?? ''} ${kind} ${status ?? ''}`;
+}
+
+function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'page-short'>): void {
+  const short = tally.short.get(node);
+  if (short) short.records++;
+  else tally.short.set(node, { records: 1, first: { record, page, items, size } });
+}
+
+function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'concurrency'>): void {
+  const key = `${gate} ${worker ?? ''}`;
+  const found = concurrency.get(key) ?? { gate, worker, now: to, least: to, most: to };
+  found.now = to;
+  found.least = Math.min(found.least, to);
+  found.most = Math.max(found.most, to);
+  concurrency.set(key, found);
+}
+
+function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {
+  if (answeredOrigins.has(origin)) return;
+  const found = unanswered.get(origin);
+  if (!found && unanswered.size >= maxOrigins) return;
+  unanswered.set(origin, { attempts: (found?.attempts ?? 0) + 1, failure: { message, code, details } });
+}
+
+function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {
+  const counts = tally.tokens.get(node) ?? { ...noTokens };
+  counts.input += input;
+  counts.output += output;
+  if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
+  tally.tokens.set(node, counts);
+}
+
+function addLookup({ lookups, sources }: Tally, event: EventOf<'looked-up'>): void {
+  const { node, lookup, match, lacking = [], cutOffAt, hidesNearest, sources: named } = event;
+  const counts = lookups.get(node) ?? {
+    lookup,
+    node,
+    of: 0,
+    matched: 0,
+    ambiguous: 0,
+    firstAmbiguous: undefined,
+    doubtful: 0,
+    firstDoubtful: undefined,
+    unknownCountries: 0,
+    firstUnknownCountry: undefined,
+    lacking: new Map(),
+    cutOff: 0,
+    cutOffAt: undefined,
+    nearestUnknown: 0,
+  };
+  lookups.set(node, counts);
+  counts.of++;
+  if (match) counts.matched++;
+  addDoubts(counts, event);
+  if (cutOffAt !== undefined) {
+    counts.cutOff++;
+    counts.cutOffAt = cutOffAt;
+    if (hidesNearest) counts.nearestUnknown++;
+  }
+  for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
+  for (const source of named) sources.add(source as SourceName);
+}
+
+function addDoubts(counts: LookupCounts, { ambiguous, doubtful, unknownCountry }: EventOf<'looked-up'>): void {
+  if (ambiguous !== undefined) {
+    counts.ambiguous++;
+    counts.firstAmbiguous ??= ambiguous;
+  }
+  if (doubtful !== undefined) {
+    counts.doubtful++;
+    counts.firstDoubtful ??= doubtful;
+  }
+  if (unknownCountry !== undefined) {
+    counts.unknownCountries++;
+    counts.firstUnknownCountry ??= unknownCountry;
+  }
+}
+
+function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {
+  let hits = tally.hits.get(node);
+  if (!hits) {
+    hits = paths.map((path) => ({ node, path, found: 0, of: 0 }));
+    tally.hits.set(node, hits);
+  }
+  for (let i = 0; i < hits.length; i++) {
+    const hit = hits[i] as PathHits;
+    hit.of++;
+    if (found[i]) hit.found++;
+  }
+}

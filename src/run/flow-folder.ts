@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto';
+import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { detailsOf } from '../core/error-code.ts';
+import { type AutomateError, FlowError, type Problem } from '../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import { orUndefined } from '../core/value/value.ts';
+import { isNoFile } from '../files/stat.ts';
+import { type FlowFileOptions, loadFlow } from './flow-file.ts';
+
+/** A flow that the server provides, read from a file. */
+export interface ServedFlow {
+  /** The name of the flow file without the extension. */
+  readonly id: string;
+  readonly path: string;
+  readonly text: string;
+  /** The hash of the flow's text. */
+  readonly etag: string;
+  readonly updatedAt: Date;
+  /** The compiled flow; undefined if the flow is not valid. */
+  readonly plan: Plan | undefined;
+  /** The problems that make the flow invalid; empty if it is valid. */
+  readonly problems: readonly Problem[];
+}
+
+/** A file that looks like a flow but is not served. */
+export interface Unserved {
+  readonly file: string;
+  readonly reason: string;
+}
+
+/** A flow that was read earlier, and the version of the file at that time. */
+interface Seen {
+  /** A string that changes with the file. Empty if the file changed so recently that a further change might not change the string. */
+  readonly version: string;
+  readonly flow: ServedFlow;
+}
+
+/** A file in the folder of flows whose name looks like a flow's. */
+interface Entry {
+  readonly id: string;
+  readonly file: string;
+  readonly path: string;
+  readonly isLink: boolean;
+  /** The reason why a file with this name is not served; undefined if it is served. */
+  readonly reason: string | undefined;
+}
+
+/** The files in the folder of flows that look like flows, keyed by file name. */
+interface Listing {
+  readonly version: string;
+  readonly root: string;
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** All flows in the order of their ids, and the files that are not served. */
+export interface FlowList {
+  readonly flows: readonly ServedFlow[];
+  readonly unserved: readonly Unserved[];
+}
+
+/** A flow that was read, or a promise while its file is being read. It is undefined if the file is not served. */
+type Loaded = ServedFlow | undefined | Promise<ServedFlow | undefined>;
+
+/** The contents of the folder of flows, kept for one turn of the event loop. */
+interface Turn {
+  readonly listing: Listing;
+  readonly loaded: Map<string, Loaded>;
+  list: Promise<FlowList> | undefined;
+}
+
+/** Pattern for the names of flow files. A test file, such as flow.test.yaml, is not a flow. */
+const flowFile = /^(.+)(?<!\.test)\.ya?ml$/;
+
+/** Pattern for the id of a flow, which is the file name without extension. */
+export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The coarsest resolution, in ms, of a file's time stamps. Some file systems round to 2 s, so two changes within 2 s can have the same time
+ * stamp.
+ */
+const stepMs = 2000;
+
+/** The options with which a folder's flows are compiled. */
+export type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
+
+/** The flows in a folder. After a file is changed, the next request uses the new version. */
+export class FlowFolder {
+  readonly #dir: string;
+  readonly #options: FlowFolderOptions;
+  readonly #wallNow: () => number;
+  readonly #seen = new Map<string, Seen>();
+  #listing: Listing | undefined;
+  #turn: Turn | undefined;
+
+  constructor(dir: string, { wallNow = Date.now, ...options }: FlowFolderOptions & { readonly wallNow?: () => number }) {
+    this.#dir = dir;
+    this.#options = options;
+    this.#wallNow = wallNow;
+  }
+
+  /** Returns all flows in the order of their ids, and the files that are not served. */
+  list(): Promise<FlowList> {
+    const turn = this.#thisTurn();
+    turn.list ??= this.#all(turn);
+    return turn.list;
+  }
+
+  /** Returns the flow with this id. It is undefined if there is no such flow or the file is not served. */
+  async find(id: string): Promise<ServedFlow | undefined> {
+    if (!flowId.test(id)) return undefined;
+    const turn = this.#thisTurn();
+    const { entries, root } = turn.listing;
+    const entry = entries.get(`${id}.yaml`) ?? entries.get(`${id}.yml`);
+    return entry && unservedReason(entry, root) === undefined ? this.#loadOnce(entry, turn) : undefined;
+  }
+
+  /**
+   * Returns the folder's contents for this turn of the event loop. The requests handled in one turn can share the contents, because they
+   * were sent before the turn began.
+   */
+  #thisTurn(): Turn {
+    if (!this.#turn) {
+      this.#turn = { listing: this.#list(), loaded: new Map(), list: undefined };
+      setImmediate(() => {
+        this.#turn = undefined;
+      });
+    }
+    return this.#turn;
+  }
+
+  async #all(turn: Turn): Promise<FlowList> {
+    const { entries, root } = turn.listing;
+    const unserved: Unserved[] = [];
+    const flows: Loaded[] = [];
+    for (const entry of entries.values()) {
+      const reason = unservedReason(entry, root);
+      if (reason === undefined) flows.push(this.#loadOnce(entry, turn));
+      else unserved.push({ file: entry.file, reason });
+    }
+    return { flows: (await Promise.all(flows)).filter((flow) => flow !== undefined), unserved };
+  }
+
+  #loadOnce(entry: Entry, { loaded }: Turn): Loaded {
+    if (!loaded.has(entry.path)) loaded.set(entry.path, this.#load(entry));
+    return loaded.get(entry.path);
+  }
+
+  /** Returns the list of flow files in the folder. Reads the folder again only if it has changed. */
+  #list(): Listing {
+    const version = this.#versionOf(statSync(this.#dir));
+    if (this.#listing && version !== '' && this.#listing.version === version) return this.#listing;
+    const root = realpathSync(this.#dir);
+    this.#listing = { version, root, entries: entriesOf(root) };
+    return this.#listing;
+  }
+
+  #load({ id, path }: Entry): Loaded {
+    const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
+    // A pipe is never read, because reading it might never end.
+    if (!stat?.isFile()) return undefined;
+    const version = this.#versionOf(stat);
+    const seen = this.#seen.get(path);
+    return seen && version !== '' && seen.version === version ? seen.flow : this.#read(id, path, stat);
+  }
+
+  async #read(id: string, path: string, stat: Stats): Promise<ServedFlow | undefined> {
+    try {
+      const text = await readFile(path, 'utf8');
+      const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
+      const version = this.#versionOf(stat);
+      const seen = this.#seen.get(path)?.flow;
+      // Keeps the object of an unchanged flow, so that calls find the runtime that is already open for this object.
+      const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
+      const flow = isSame ? seen : { id, path, text, etag, updatedAt: stat.mtime, ...(await this.#check(id, path)) };
+      this.#seen.set(path, { version, flow });
+      return flow;
+    } catch (error) {
+      // The file was deleted, or it cannot be read.
+      if (['ENOENT', 'EACCES', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Returns a string that changes whenever the file or folder does. It is empty if the last change is so recent that a further change could
+   * have the same time stamp.
+   */
+  #versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
+    const ageMs = this.#wallNow() - Math.max(mtimeMs, ctimeMs);
+    return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
+  }
+
+  async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
+    try {
+      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
+    } catch (error) {
+      if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
+      // The flow does not allow the value that was set for one of its variables.
+      if (detailsOf(error, 'invalid-option')) return { plan: undefined, problems: [error as AutomateError] };
+      throw error;
+    }
+  }
+}
+
+function entriesOf(root: string): ReadonlyMap<string, Entry> {
+  const found = readdirSync(root, { withFileTypes: true }).filter(({ name }) => flowFile.test(name));
+  const idOf = ({ name }: Dirent) => (flowFile.exec(name) as RegExpExecArray)[1] as string;
+  const counts = new Map<string, number>();
+  for (const entry of found) counts.set(idOf(entry), (counts.get(idOf(entry)) ?? 0) + 1);
+  const entries = found
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .map((entry): [string, Entry] => {
+      const id = idOf(entry);
+      const doubled = (counts.get(id) ?? 0) > 1 ? `two files have the id ${id}` : undefined;
+      const reason = flowId.test(id) ? doubled : 'expected a name of 1 to 64 letters, digits, _ and -';
+      return [entry.name, { id, file: entry.name, path: join(root, entry.name), isLink: entry.isSymbolicLink(), reason }];
+    });
+  return new Map(entries);
+}
+
+function unservedReason({ reason, path, isLink }: Entry, root: string): string | undefined {
+  if (reason !== undefined) return reason;
+  if (isNoFile(path)) return 'it is not a file';
+  if (!isLink) return undefined;
+  const real = orUndefined(() => realpathSync(path));
+  return real?.startsWith(`${root}${sep}`) ? undefined : 'it is a link that leads out of the folder';
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Event } from '../core/event.ts';
+import { errorOf } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Ledger } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { RunOptions } from '../core/run-options.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import { createMessages } from '../credentials/messages.ts';
+import type { PayingKey } from '../credits/rest.ts';
+import type { RunLedger } from '../credits/run-ledger.ts';
+import type { Gates } from '../engine/gates.ts';
+import type { SerialKeys } from '../engine/passage/serial.ts';
+import { type Run, startRun } from '../engine/run.ts';
+import type { Routes } from '../http/routes.ts';
+import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
+import { MemoryOutput } from '../output/memory-output.ts';
+import type { FollowedFlow, Metrics } from './metrics.ts';
+import { reservedPaths } from './reserved-paths.ts';
+import type { WorkerOpener } from './run-request.ts';
+import { openSession, type Session, useOf } from './session.ts';
+
+/** The workers that the runs of this process share. */
+export interface SharedRunWorkers {
+  /** Returns the options that make a run use the workers. Empty for a flow that must run in this process. */
+  optionsFor(plan: Plan): Pick<RunOptions, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>;
+  /** Returns the opener of one run's workers. */
+  forRun(): WorkerOpener;
+}
+
+/** The objects and settings that all runs and calls in this process share. */
+export interface SharedParts {
+  readonly gates: Gates;
+  /** The workers that process the records of runs; undefined if this process runs the nodes itself. */
+  readonly workers?: SharedRunWorkers | undefined;
+  readonly routes: Routes;
+  readonly allowHttp: boolean;
+  readonly cacert: string | undefined;
+  readonly env: string | undefined;
+  /** Returns the current credit quota of an API key, which may change during a call. Undefined if quotas never change. */
+  quotaOf?(key: PayingKey): number | undefined;
+  /** The folder for the files that flows send and save; undefined for a server without such a folder. */
+  readonly files: string | undefined;
+  /** Files and folders that the records of all flows can neither send nor save to. */
+  readonly reserved: readonly ReservedPath[];
+  /** True if flows cannot send or save files, because there is no folder for them. */
+  readonly withoutFiles: boolean;
+  /** Counts the work of runs and calls. It is undefined if the process serves no metrics. */
+  readonly metrics?: Metrics | undefined;
+  /** Writes a line to the log. */
+  say(text: string): void;
+}
+
+/** Returns the API key with its current credit quota. */
+export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedParts, 'quotaOf'>): PayingKey | undefined {
+  if (!key || !quotaOf) return key;
+  return {
+    ...key,
+    get quota() {
+      return quotaOf(key);
+    },
+  };
+}
+
+/** A flow for which a runtime is opened. */
+export interface OpenedFlow {
+  readonly plan: Plan;
+  readonly file: string;
+  /** The keys of the calls that are under way, which all runtimes of the flow share. */
+  readonly serialKeys: SerialKeys;
+}
+
+/** A call that has not ended yet. */
+export interface CallUnderWay {
+  readonly run: Run;
+  readonly output: MemoryOutput;
+  credits(): number;
+}
+
+/** A flow that is ready for calls. Its compiled plan and its session (secrets and connections) stay open between calls. */
+export class FlowRuntime {
+  readonly #plan: Plan;
+  readonly #shared: SharedParts;
+  readonly #session: Session;
+  readonly #serialKeys: SerialKeys;
+  readonly #followed: FollowedFlow | undefined;
+  #callsUnderWay = 0;
+
+  private constructor({ plan, serialKeys }: OpenedFlow, shared: SharedParts, session: Session) {
+    this.#plan = plan;
+    this.#serialKeys = serialKeys;
+    this.#shared = shared;
+    this.#session = session;
+    this.#followed = shared.metrics?.follow(session.redactor.text(plan.name), plan, {
+      credits: () => session.ledger.spent(),
+      open: () => this.#callsUnderWay,
+    });
+  }
+
+  /**
+   * Loads the flow's secrets and opens the ledger, which counts spent credits. `key` is the API key that pays; undefined for calls from the
+   * web page. Throws a FlowError (`credential`) if a secret is missing.
+   */
+  static async open(flow: OpenedFlow, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
+    const { env, routes, say, cacert, reserved } = shared;
+    const { plan, file } = flow;
+    const files = { folder: shared.files, reserved: reservedPaths(plan, { flow: file, cacert, reserved }) };
+    const parts = { routes, files, key: payingNow(key, shared) };
+    return new FlowRuntime(flow, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), parts));
+  }
+
+  get redactor(): Redactor {
+    return this.#session.redactor;
+  }
+
+  /**
+   * Starts a call with one record. `report` receives the events of the call. Throws an AutomateError (`credits`) if no credits are left.
+   */
+  call(fields: Fields, report?: (event: Event) => void): CallUnderWay {
+    const usedUp = this.#session.ledger.usedUp();
+    if (usedUp) throw errorOf('credits', usedUp);
+    const output = new MemoryOutput();
+    const paid = new CountingLedger(this.#session.ledger);
+    const followed = this.#followed;
+    const event = (event: Event) => {
+      followed?.add(event);
+      report?.(event);
+    };
+    const ports = { ...this.#session.ports.forRun(randomUUID(), event), ledger: paid };
+    const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
+    const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates, serialKeys: this.#serialKeys };
+    const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
+    if (followed) this.#countUntil(run.ended);
+    return { run, output, credits: () => paid.spent };
+  }
+
+  /**
+   * Writes the credits that the calls have spent to the ledger. Then gives back the rest of the reserved credits, which other runs might
+   * need.
+   */
+  giveBack(): void {
+    this.#session.ledger.giveBack();
+  }
+
+  async close(): Promise<void> {
+    await this.#session.close();
+    this.#followed?.end();
+  }
+
+  #countUntil(ended: Promise<unknown>): void {
+    this.#callsUnderWay++;
+    const end = () => void this.#callsUnderWay--;
+    ended.then(end, end);
+  }
+}
+
+async function* oneItem(item: Item): AsyncGenerator<readonly Item[]> {
+  yield [item];
+}
+
+/** Forwards everything to the flow's ledger, and counts the credits that one call spends. */
+class CountingLedger implements Ledger {
+  spent = 0;
+  readonly #ledger: RunLedger;
+
+  constructor(ledger: RunLedger) {
+    this.#ledger = ledger;
+  }
+
+  hold(node: string): CodedMessage | undefined {
+    return this.#ledger.hold(node);
+  }
+
+  settle(node: string, cost?: number): void {
+    const before = this.#ledger.spent();
+    this.#ledger.settle(node, cost);
+    this.spent += this.#ledger.spent() - before;
+  }
+
+  release(node: string): void {
+    this.#ledger.release(node);
+  }
+
+  usedUp(): CodedMessage | undefined {
+    return this.#ledger.usedUp();
+  }
+
+  affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
+    return this.#ledger.affords(calls);
+  }
+}

@@ -1,0 +1,153 @@
+import type { Event } from '../core/event.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
+import { type FlowMetrics, MetricsRegistry } from '../report/metrics/metrics-registry.ts';
+import { type MetricsAddress, type MetricsServer, serveMetrics } from '../report/metrics/metrics-server.ts';
+import type { QueuedWorker, QueueStatus } from '../report/metrics/queued-run.ts';
+import { openCount, type ProcessStatus, runStatus } from '../report/metrics/run-status.ts';
+import { Pauses } from '../report/pauses.ts';
+import { type RunHandle, runFlow } from './run.ts';
+import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
+
+/** Maximum time in ms to wait until Redis returns the queue's state. */
+const queuePatienceMs = 2000;
+
+/** Returns current figures about a flow's work. They are read whenever the metrics are requested. */
+export interface WorkFigures {
+  credits(): number;
+  open(): number;
+}
+
+/** A worker for queued runs in this process, as the metrics show it. */
+export interface ShownWorker {
+  readonly queue: string;
+  sign(): QueuedWorker;
+}
+
+/** Serves the metrics of this process over HTTP: `/metrics` for Prometheus, `/status.json` for programs. */
+export class Metrics {
+  readonly #registry = new MetricsRegistry();
+  readonly #runs = new Set<OpenRun>();
+  #worker: ShownWorker | undefined;
+  #server: MetricsServer | undefined;
+  #hasQueue = false;
+
+  /**
+   * Opens the HTTP server for the metrics. Throws an AutomateError: `output-exists` if the port is taken, `usage` if the server cannot
+   * listen at the network address.
+   */
+  static async open(address: MetricsAddress): Promise<Metrics> {
+    const metrics = new Metrics();
+    const status = async () => `${JSON.stringify(await metrics.#status())}\n`;
+    metrics.#server = await serveMetrics(
+      address,
+      new Map([
+        ['/metrics', { type: metrics.#registry.contentType, text: () => metrics.#registry.text() }],
+        ['/status.json', { type: 'application/json', text: status }],
+      ]),
+    );
+    return metrics;
+  }
+
+  /** The URL of the metrics for Prometheus. */
+  get url(): string {
+    return `${this.#server?.url}/metrics`;
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.close();
+  }
+
+  /** Starts counting the work of a flow. `figures` returns the current figures of that work. */
+  follow(name: string, { steps }: Pick<Plan, 'steps'>, figures: WorkFigures): FollowedFlow {
+    return new FollowedFlow((pauses) => {
+      const nodes = allSteps(steps).flatMap(({ id, node }) => (node.action ? [id] : []));
+      return this.#registry.addFlow(name, nodes, { ...figures, pausedMs: () => pauses.totalMs() });
+    });
+  }
+
+  /** Runs a flow over its records as `runFlow` does, and shows the run in the metrics. */
+  run(request: RunRequest, surroundings: RunSurroundings): RunHandle {
+    let followed: FollowedFlow | undefined;
+    let shown: OpenRun | undefined;
+    const handle = runFlow(request, {
+      ...surroundings,
+      event(event) {
+        followed?.add(event);
+        surroundings.event?.(event);
+      },
+      started: (run, waiting) => {
+        shown = run;
+        this.#runs.add(shown);
+        if (request.options.queue !== undefined) this.#addQueue();
+        const { session } = run;
+        const figures = { credits: () => session.ports.credits(), open: () => openCount(run) };
+        followed = this.follow(session.redactor.text(request.plan.name), request.plan, figures);
+        return surroundings.started?.(run, waiting);
+      },
+    });
+    const end = () => {
+      if (shown) this.#runs.delete(shown);
+      followed?.end();
+    };
+    handle.ended.then(end, end);
+    return handle;
+  }
+
+  /** Shows in the metrics that this process is a worker for queued runs. */
+  addWorker(worker: ShownWorker): void {
+    this.#worker = worker;
+    this.#registry.addWorker(() => worker.sign().units);
+  }
+
+  #addQueue(): void {
+    if (this.#hasQueue) return;
+    this.#hasQueue = true;
+    this.#registry.addQueue(async () => {
+      const status = await this.#queueStatus();
+      const [units] = status?.runs.map((run) => run.units) ?? [];
+      return status && units && { units, workers: status.workers.length };
+    });
+  }
+
+  async #status(): Promise<ProcessStatus> {
+    if (this.#worker) return { queue: this.#worker.queue, runs: [], workers: [this.#worker.sign()] };
+    const status = await this.#queueStatus();
+    const queued = (run: OpenRun) => status?.runs.find((one) => one.run === run.claim.run);
+    const runs = [...this.#runs].map((run) => runStatus(run, queued(run)));
+    const named = [...this.#runs].map(({ request }) => request.options).find(({ queue }) => queue !== undefined);
+    return { queue: named ? (named.queueName ?? 'default') : null, runs, workers: status?.workers ?? [] };
+  }
+
+  /** Returns the state of the queue. It is undefined if there is no queue or Redis does not respond in time. */
+  async #queueStatus(): Promise<QueueStatus | undefined> {
+    const read = [...this.#runs].map(({ progress }) => progress.workers?.queueStatus).find((found) => found);
+    if (!read) return undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), queuePatienceMs);
+      timer.unref();
+    });
+    return Promise.race([read().catch(() => undefined), late]).finally(() => clearTimeout(timer));
+  }
+}
+
+/** Counts the work of one flow in the metrics. */
+export class FollowedFlow {
+  readonly #pauses = new Pauses(() => performance.now());
+  readonly #metrics: FlowMetrics;
+
+  constructor(open: (pauses: Pauses) => FlowMetrics) {
+    this.#metrics = open(this.#pauses);
+  }
+
+  /** Counts an event of the flow. */
+  add(event: Event): void {
+    if (event.type === 'gate-paused') this.#pauses.add(event);
+    this.#metrics.add(event);
+  }
+
+  /** Stops counting the flow's work. */
+  end(): void {
+    this.#metrics.end();
+  }
+}

@@ -1,0 +1,185 @@
+import type { Event } from '../core/event.ts';
+import type { Item } from '../core/item.ts';
+import { usesFiles } from '../core/plan.ts';
+import { hideReadableSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
+import type { Messages } from '../credentials/messages.ts';
+import { createClock } from '../files/clock.ts';
+import type { OutputSpace } from '../files/output-space.ts';
+import { savedNamesPath } from '../files/saved-names.ts';
+import { fullPath, realFile } from '../files/stat.ts';
+import type { RunFilesOptions } from '../http/transfers/run-files.ts';
+import { failedListOf, oldOutput } from '../output/failed-list-of.ts';
+import type { Checkpoint, Journal } from '../output/journal/journal.ts';
+import { openOutput } from '../output/open-output.ts';
+import type { EndedOutput, FileOutput } from '../output/output.ts';
+import { inputsIn } from '../output/run-identity.ts';
+import { selectRecords } from '../output/selected-records.ts';
+import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
+import { filesFolder } from '../records/inputs/files-folder.ts';
+import { inputLabel, inputPaths } from '../records/inputs/input.ts';
+import { earlyWarnings, warnOfMany } from '../report/early-warnings.ts';
+import { openEvents } from '../report/events-file.ts';
+import { countItems } from '../report/reading.ts';
+import { beginReport } from '../report/report-file.ts';
+import { RunProgress } from '../report/run-progress.ts';
+import { beginSummary } from '../report/summary-file.ts';
+import type { Tally } from '../report/tally.ts';
+import { reservedFiles, reservedPaths } from './reserved-paths.ts';
+import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
+import { openSession, type Session, useOf } from './session.ts';
+
+/** Loads the secrets of a run, and opens its files and its session. If one step fails, closes everything opened before it. */
+export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
+  const { request, claim } = claimed;
+  const { plan, flow, options, isFree } = request;
+  const { messages, routes, key, space, warn = messages.warn } = surroundings;
+  // In a run with a queue, only the workers send requests. This process needs no secrets, but masks the secrets that it can read.
+  if (options.queue !== undefined) await hideReadableSecrets(plan, options.env, messages);
+  const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
+  if (options.report !== undefined) await beginReport(options.report);
+  if (options.summary !== undefined) await beginSummary(options.summary);
+  const progress = new RunProgress(createClock());
+  const events = await openEvents(options.events, messages.redactor, options.resume ?? false);
+  const report = (event: Event) => {
+    progress.add(event);
+    events?.add(event);
+    surroundings.event?.(event);
+    for (const warning of earlyWarnings(event, progress.tally)) warn(warning);
+  };
+  const { credits, costs } = claim.from;
+  const run = { id: claim.run, credits, costs, isFree };
+  const parts = { credentials, routes, key, run, report, files: { ...filesOf(claimed), space } };
+  let session: Session | undefined;
+  try {
+    const use = useOf(plan, flow, options.env);
+    session = await openSession(use, options, { ...messages, warn }, parts);
+    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, { warn, space })) };
+  } catch (error) {
+    await session?.close().catch(() => undefined);
+    await events?.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Removes `findAsker` if worker processes open the vault, too. They cannot ask for the passphrase, so there is no use in asking for it
+ * here.
+ */
+function vaultMessages({ workers }: RunRequest['options'], messages: Messages): Messages {
+  if (workers === undefined) return messages;
+  const { findAsker, ...others } = messages;
+  return others;
+}
+
+/**
+ * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
+ * to the output.
+ */
+export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
+  const { plan, flow, options, files, retried, reserved = [] } = request;
+  const isListed = usesFiles(plan) && !files.isStreamed;
+  const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
+  const { events, summary, report, cacert } = options;
+  const inputs = [...inputPaths(options), ...(retried ? inputsIn(retried.identity) : [])];
+  const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
+    path === undefined || path === '-' ? [] : fullPath(path),
+  );
+  const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];
+  return { folder: filesFolder(options), list, reserved: reservedPaths(plan, { flow, cacert, reserved: all }) };
+}
+
+/** Opens the output, and selects the records that no earlier part of the run has finished. */
+async function openRecords(
+  claimed: ClaimedRun,
+  session: Session,
+  { reading, tally }: RunProgress,
+  { warn, space }: { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
+): Promise<Pick<OpenRun, 'input' | 'output'>> {
+  const { request, claim, source } = claimed;
+  const { plan, options, files } = request;
+  const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
+  const journal = await claim.begin(space);
+  const memory = await openMemory(claimed, session, tally);
+  const output = await openFiles(claimed, done, session, { tally, journal, memory, space });
+  session.ports.report({
+    type: 'run-started',
+    flow: plan.name,
+    input: options.moreIn ? inputLabel(options) : options.in,
+    output: files.out,
+    errors: files.errors ?? 'none',
+  });
+  const skipped = (item: Item) => output.skip(item);
+  const records = selectRecords(source, {
+    options,
+    plan,
+    format: files.format,
+    done,
+    skipped,
+    parked: claim.parked,
+    takeOver: memory && ((item) => memory.takeOver(item)),
+  });
+  return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
+}
+
+interface FileParts {
+  readonly tally: Tally;
+  readonly journal: Journal | undefined;
+  readonly space: OutputSpace | undefined;
+  readonly memory: RecordMemory | undefined;
+}
+
+/**
+ * Opens the memory file. A run with `update` stores its records in this file for the next run. Returns undefined for a run without a memory
+ * file.
+ */
+async function openMemory({ claim, request, source }: ClaimedRun, { redactor }: Session, tally: Tally): Promise<RecordMemory | undefined> {
+  if (!claim.memory) return undefined;
+  const { plan, options, files } = request;
+  const log = await claim.memory.open();
+  const { old } = claim.memory;
+  const isPassedThrough = (record: number) => tally.undecided.has(record);
+  return openRecordMemory({ plan, options, files, source, redactor, log, key: log.key, old, isPassedThrough });
+}
+
+async function openFiles(
+  { request, source, claim }: ClaimedRun,
+  done: Checkpoint,
+  session: Session,
+  { tally, journal, memory, space }: FileParts,
+): Promise<FileOutput> {
+  const { plan, files, retried, options, notes } = request;
+  const { ports, redactor } = session;
+  const { publish, settle } = claim;
+  const inputColumns = source.columns ?? [];
+  const listed = { request, columns: inputColumns, redactor };
+  return openOutput(claim.work, {
+    inputFormat: source.format,
+    columns: { input: inputColumns, output: plan.columns(inputColumns) },
+    redactor,
+    csvSafe: options.csvSafe ?? false,
+    journal,
+    space,
+    from: done,
+    credits: () => done.credits + ports.credits(),
+    spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),
+    notes,
+    old: retried && oldOutput(files, retried),
+    isComplete: claim.isComplete,
+    settle,
+    memory,
+    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
+  });
+}
+
+function nonEmpty<Name extends string, Values extends object>(name: Name, values: Values): { readonly [_ in Name]?: Values } {
+  return (Object.keys(values).length > 0 ? { [name]: values } : {}) as { readonly [_ in Name]?: Values };
+}
+
+/** Returns the tokens that each node has used in the whole run, including the parts before it was resumed. */
+function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
+  const sums = [...tokens].map(([node, { input, output }]) => {
+    const earlier = before[node] ?? { input: 0, output: 0 };
+    return [node, { input: earlier.input + input, output: earlier.output + output }] as const;
+  });
+  return { ...before, ...Object.fromEntries(sums) };
+}

@@ -1,0 +1,126 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Ending } from '../core/event.ts';
+import { AutomateError } from '../core/failure.ts';
+import type { Usage } from '../credits/holds.ts';
+import type { CompleteRun } from '../output/journal/complete-run.ts';
+import { canResume } from '../output/output-plan.ts';
+import { keepsOld, unfinishedPlan } from '../output/replace.ts';
+import { writeReport } from '../report/report-file.ts';
+import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from '../report/run-figures.ts';
+import { runViewOf } from '../report/run-view-of.ts';
+import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from '../report/summary.ts';
+import { writeSummary } from '../report/summary-file.ts';
+import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
+import type { OpenRun } from './run-request.ts';
+
+/** The result of a run, even of a run that could not start. */
+export interface RunResult {
+  /** The way in which the run ended; `failed` if an error ended it or prevented its start. */
+  readonly ending: Ending | 'failed';
+  /** The reason why the run ended early; undefined for a complete run. */
+  readonly reason: CodedMessage | undefined;
+  readonly exitCode: number;
+  /** Record counts of the whole run; undefined if the run did not start. */
+  readonly counts: RunCounts | undefined;
+  /** Figures since the run was started or last resumed; undefined if it did not start. */
+  readonly totals: RunTotals | undefined;
+  /** The figures of the summary; undefined if an error ended the run. */
+  readonly facts: SummaryFacts | undefined;
+  /** The earlier run that had already written the whole output, so that this run had nothing to do. Undefined if there is none. */
+  readonly earlier?: CompleteRun;
+  /**
+   * The error to report; undefined if there is none. Also set if the run is complete but its summary, report or events file could not be
+   * written.
+   */
+  readonly error: unknown;
+}
+
+/** The end of the processing of a run's records, and its reason. */
+export interface EndOfRecords {
+  readonly ending: Ending;
+  /** The exit code that was requested when the run was stopped; undefined for a run that was not stopped. */
+  readonly stopCode: number | undefined;
+  /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
+  readonly usage: Usage | undefined;
+}
+
+/** Writes the summary and the report of a run whose records have ended. */
+export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
+  const { request, session, progress, output, events } = run;
+  const { tally } = progress;
+  const { failed } = output.saved();
+  const unchanged = unchangedReason(run, ending);
+  const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
+  const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
+  const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
+  const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
+  const { report, summary } = request.options;
+  try {
+    // Closes the events file before the summary is written. If the last write to it fails, the exit code in the summary must show that.
+    await events?.close();
+    if (report !== undefined) await writeReport(report, runViewOf(run, facts), session.redactor);
+    if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
+    return { ...ended, exitCode, error: undefined };
+  } catch (error) {
+    await reportProblem(error, run);
+    return { ...ended, exitCode: exitCodeOf(error), error };
+  }
+}
+
+/**
+ * Returns the result of a run that did nothing because its output was already complete. The counts are from the run that wrote the output.
+ */
+export function completeAlready(earlier: CompleteRun): RunResult {
+  const { counts } = earlier;
+  return {
+    ending: 'complete',
+    reason: undefined,
+    exitCode: exitCodeOfRun('complete', counts.failed),
+    counts: { read: doneOf(counts), ...counts, waiting: 0 },
+    totals: undefined,
+    facts: undefined,
+    earlier,
+    error: undefined,
+  };
+}
+
+/**
+ * Returns the reason why a run with `replace` has not replaced its output. Returns undefined if the run has replaced it, and for a run
+ * without `replace`.
+ */
+function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
+  if (!request.options.replace || request.files.isStreamed) return undefined;
+  if (ending !== 'complete' && !canResume(request.files)) {
+    const { written, failed } = output.saved();
+    return `the run is not complete${written + failed === 0 ? '' : `; its results so far are in ${unfinishedPlan(request.files).out}`}`;
+  }
+  if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
+  return !request.retried && keepsOld(output.saved()) ? 'no record was written' : undefined;
+}
+
+/** Returns the result of a run that could not start or was ended by an error. `run` is undefined if the run did not start. */
+export async function failedRun(error: unknown, run: OpenRun | undefined): Promise<RunResult> {
+  if (run) await reportProblem(error, run);
+  return {
+    ending: 'failed',
+    reason: error instanceof AutomateError ? error : undefined,
+    exitCode: exitCodeOf(error),
+    counts: run && countsOf(run),
+    totals: run && totalsOf(run),
+    facts: undefined,
+    error,
+  };
+}
+
+/** Writes the summary and the report of a run that was ended by an error. */
+async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
+  const { request, session, progress } = run;
+  const { summary, report } = request.options;
+  if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
+  const tally = { ...progress.tally, ms: progress.ms };
+  const attributions = await attributionsOf(tally.sources).catch(() => []);
+  const problem = request.words?.message(error) ?? error.message;
+  const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem, next: [] };
+  if (report !== undefined) await writeReport(report, runViewOf(run, facts, tally), session.redactor).catch(() => undefined);
+  if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor).catch(() => undefined);
+}

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import type { Trace } from '../core/action.ts';
+import { type CodedMessage, detailsOf } from '../core/error-code.ts';
+import type { Ending } from '../core/event.ts';
+import { AutomateError, errorOf } from '../core/failure.ts';
+import { Gates } from '../engine/gates.ts';
+import type { StopReason } from '../engine/passage/closing.ts';
+import { type Run, startRun } from '../engine/run.ts';
+import { createClock } from '../files/clock.ts';
+import { endWaitsForPipes } from '../files/pipe.ts';
+import { type Claim, claimOutput } from '../output/output-claim.ts';
+import { canResume } from '../output/output-plan.ts';
+import { refuseWithoutFolder } from '../records/inputs/files-folder.ts';
+import { inputPaths, isTable } from '../records/inputs/input.ts';
+import { checkFields, readDataFiles } from './flow-file.ts';
+import { limitYoungGeneration } from './heap-limit.ts';
+import { openRun } from './open-run.ts';
+import type { OpenRun, RunRequest, RunSurroundings, Workers } from './run-request.ts';
+import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
+
+/** The reason for stopping a run, and the resulting exit code. */
+export interface Stop extends StopReason {
+  /** The exit code of the stopped run. If undefined, the code depends on how the run ended. */
+  readonly exitCode?: number;
+}
+
+/** Controls a run, from when it claims its output until everything is written. */
+export interface RunHandle {
+  /** True if the first records might have started. */
+  readonly hasStarted: boolean;
+  /** Resolves when the run has ended and everything is written and closed. */
+  readonly ended: Promise<RunResult>;
+  /** Starts no further records. Aborts the records that are still open after the reason's `patienceMs`. */
+  stop(reason: Stop): void;
+  /** Aborts all records that are open. */
+  abort(): void;
+  /** Releases the claim on the output and stops waiting for named pipes. Used by a process that is about to exit. */
+  release(): void;
+}
+
+/**
+ * After a stop, the process ends its waits for named pipes repeatedly, at this interval in ms, because a run can open one pipe after
+ * another.
+ */
+const endWaitsEveryMs = 1000;
+
+/**
+ * Runs a flow over its records. Claims the output, opens the input, sends every record through the nodes, and writes the rows. Used for
+ * whole inputs, by the command line and the server. For a call with a single record, they use a FlowRuntime.
+ */
+export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
+  return new FlowRun(request, surroundings);
+}
+
+class FlowRun implements RunHandle {
+  readonly ended: Promise<RunResult>;
+  readonly #request: RunRequest;
+  readonly #surroundings: RunSurroundings;
+  readonly #clock = createClock();
+  #claim: Claim | undefined;
+  #run: OpenRun | undefined;
+  #started: Run | undefined;
+  #stop: Stop | undefined;
+  #isAborted = false;
+  #waits: NodeJS.Timeout | undefined;
+
+  constructor(request: RunRequest, surroundings: RunSurroundings) {
+    this.#request = request;
+    this.#surroundings = surroundings;
+    this.ended = this.#toEnd();
+  }
+
+  get hasStarted(): boolean {
+    return this.#started !== undefined;
+  }
+
+  stop(reason: Stop): void {
+    if (this.#stop) return;
+    this.#stop = reason;
+    this.#started?.phase.advance('finishing', reason);
+    this.#endWaits();
+    this.#waits = setInterval(() => this.#endWaits(), endWaitsEveryMs);
+    this.#waits.unref();
+    const { patienceMs } = reason;
+    if (patienceMs !== undefined) void this.#clock.sleepUntil(this.#clock.now() + patienceMs).then(() => this.abort());
+  }
+
+  abort(): void {
+    this.#isAborted = true;
+    this.#started?.phase.advance('stopped', this.#stop);
+  }
+
+  release(): void {
+    this.#claim?.release();
+    this.#endWaits();
+  }
+
+  async #toEnd(): Promise<RunResult> {
+    try {
+      const result = await this.#claimAndRun().catch((error: unknown) => failedRun(error, this.#run));
+      const stopCode = this.#stop?.exitCode;
+      // The signal that stopped this run also ended the program that reads its output. So the closed pipe is not an error.
+      return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
+    } finally {
+      clearInterval(this.#waits);
+      await this.#surroundings.workers?.close();
+      this.#claim?.release();
+    }
+  }
+
+  async #claimAndRun(): Promise<RunResult> {
+    const { id = randomUUID(), plan, flow, options, files, retried, startsOver = false } = this.#request;
+    refuseWithoutFolder(plan, options);
+    const { messages, warn = messages.warn, workers } = this.#surroundings;
+    await workers?.prepare(this.#request, { ...messages, warn });
+    await readDataFiles(plan);
+    const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
+    this.#claim = claim;
+    if (claim.earlier) return completeAlready(claim.earlier);
+    const source = await this.#request.open(claim.from);
+    try {
+      if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);
+      this.#surroundings.checked?.(source.firstFields);
+      const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);
+      this.#run = run;
+      return await this.#runRecords(run);
+    } finally {
+      await source.close();
+    }
+  }
+
+  async #runRecords(run: OpenRun): Promise<RunResult> {
+    const { plan, options } = this.#request;
+    const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = options;
+    const { session, source, events, input, output } = run;
+    const { gates = new Gates(this.#clock) } = this.#surroundings;
+    limitYoungGeneration();
+    let workers: Workers | undefined;
+    try {
+      await this.#surroundings.started?.(run, () => this.#started?.waiting() ?? 0);
+      const trace = this.#traceOf(run);
+      workers = await this.#openWorkers(run, trace);
+      const parts = { input, output, ports: session.ports, gates, trace, passage: workers?.passage };
+      const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
+      this.#started = started;
+      started.phase.onPhase(() => void source.close());
+      if (this.#stop) started.phase.advance(this.#isAborted ? 'stopped' : 'finishing', this.#stop);
+      const ending = await closeOutput(started.ended, run);
+      this.#surroundings.recordsEnded?.();
+      const usage = await session.close();
+      await refuseUnbegun(run, ending);
+      return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
+    } finally {
+      workers?.kill();
+      // Ignores errors while closing, because an earlier error is already being reported. If credits could not be written, they stay in the
+      // ledger's log, and the next run writes them.
+      await session.close().catch(() => undefined);
+      await events?.close().catch(() => undefined);
+    }
+  }
+
+  /** Opens the worker processes of a run; undefined if this process runs the nodes itself. */
+  async #openWorkers(run: OpenRun, attempt: Trace | undefined): Promise<Workers | undefined> {
+    const { messages, warn = messages.warn, waitingForWorkers: waiting, workers } = this.#surroundings;
+    const opened = await workers?.open(run, { attempt, warn, waiting });
+    run.progress.workers = opened?.figures;
+    return opened;
+  }
+
+  /**
+   * Returns a function that receives all attempts to send requests. Undefined if nothing needs them: no report, and no `attempt` function.
+   */
+  #traceOf({ progress, request }: OpenRun): Trace | undefined {
+    const { attempt } = this.#surroundings;
+    if (!attempt && request.options.report === undefined) return undefined;
+    return (made) => {
+      progress.addAttempt(made);
+      attempt?.(made);
+    };
+  }
+
+  #endWaits(): void {
+    const { options, files } = this.#request;
+    endWaitsForPipes(inputPaths(options), [files.out, files.errors, options.events, options.summary]);
+  }
+}
+
+/** Waits until the records have ended, then closes the output. Writes finished records even if the run fails. */
+async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
+  try {
+    const ending = await ended;
+    await output.close(ending === 'complete');
+    return ending;
+  } catch (error) {
+    await output.close(false).catch(() => undefined);
+    const { options, files } = request;
+    if (!(error instanceof AutomateError)) throw error;
+    const { kind, message } = error;
+    const { records, written, failed } = output.saved();
+    if (kind === 'input' && (!options.replace || files.isStreamed))
+      throw new AutomateError(kind, message, { code: 'input-broken', details: { records, written, failed, files }, cause: error });
+    if (kind !== 'output' || !canResume(files)) throw error;
+    throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
+  }
+}
+
+/**
+ * Throws an AutomateError (`credential`) if a command that prints a secret failed before the run did anything. The run's files are then
+ * removed.
+ */
+async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Ending): Promise<void> {
+  const { stop, read, parked } = progress.tally;
+  if (ending !== 'refused-credential' || detailsOf(stop, 'credential')?.remedy !== 'command') return;
+  if (claim.from.records + read + parked + session.ports.credits() > 0) return;
+  await claim.undo?.();
+  throw errorOf('credential', stop as CodedMessage);
+}
+
+/** True if an output could not be written because the program that reads it had closed the pipe. */
+function isOfClosedPipe(error: unknown): boolean {
+  return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import type { Event } from '../core/event.ts';
+import { errorOf, LimitReached } from '../core/failure.ts';
+import type { CredentialUse, Plan } from '../core/plan.ts';
+import type { SessionOptions } from '../core/run-options.ts';
+import { type FlowSecrets, loadSecretsOf } from '../credentials/flow-secrets.ts';
+import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Messages } from '../credentials/messages.ts';
+import type { Usage } from '../credits/holds.ts';
+import { openRunLedger, pricesOf } from '../credits/prices.ts';
+import type { PayingKey } from '../credits/rest.ts';
+import type { Price, RunLedger } from '../credits/run-ledger.ts';
+import type { LoginPerson } from '../http/auth/browser.ts';
+import type { CertifiedRoutes } from '../http/client-certificate.ts';
+import { type RouteOptions, Routes } from '../http/routes.ts';
+import type { RunFilesOptions } from '../http/transfers/run-files.ts';
+import { type WiredPorts, wire } from './wire.ts';
+
+/** The work for which a session is opened: its name in messages, its credentials and its prices. */
+export interface SessionUse {
+  /** The path of the flow file, or another name for the work, such as `connection crm`. */
+  readonly name: string;
+  readonly credentials: readonly CredentialUse[];
+  /** The client certificates of the connections; undefined if there are none. */
+  readonly certificates?: readonly ClientCertificate[];
+  /** The price of each node, keyed by node id. Empty if the session spends no credits. */
+  readonly prices: ReadonlyMap<string, Price>;
+}
+
+/** Objects that a session uses instead of creating its own. */
+export interface SessionParts {
+  /** Secrets that have already been loaded. */
+  readonly credentials?: FlowSecrets;
+  /** The network connections that all runs of the process share. If undefined, the session opens its own, and closes them at its end. */
+  readonly routes?: Routes | undefined;
+  /** The API key that pays for the session; undefined for the command line and the web page. */
+  readonly key?: PayingKey | undefined;
+  /** The run for which the session is opened; undefined if the session is not for a run. */
+  readonly run?: RunSpendings;
+  /** The files that the session may use; undefined if it uses none. */
+  readonly files?: RunFilesOptions | undefined;
+  /** The person who can log in to a server; undefined if no person can. */
+  readonly person?: LoginPerson | undefined;
+  report?(event: Event): void;
+}
+
+/** The UUID of a run, and the amounts that it had spent before it was resumed. */
+export interface RunSpendings {
+  readonly id: string;
+  readonly credits: number;
+  /** The money that each node had spent, keyed by node; undefined if none was spent. */
+  readonly costs: Readonly<Record<string, number>> | undefined;
+  /** True if the run's credits are not counted, as in the demo. */
+  readonly isFree?: boolean | undefined;
+}
+
+/** Everything that runs, tests and lookups need from outside the engine: ports, secrets and credits. */
+export interface Session {
+  readonly ports: WiredPorts;
+  readonly credentials: FlowSecrets;
+  readonly ledger: RunLedger;
+  readonly redactor: Redactor;
+  /**
+   * Closes connections, tool servers, cache and ledger, and records which credentials were used. Returns the monthly credit allowance and
+   * how much of it is used; undefined if there is no allowance. A second call does nothing.
+   */
+  close(): Promise<Usage | undefined>;
+}
+
+/** Returns the part of a plan that a session needs. `name` is the path of the flow file. */
+export function useOf(plan: Plan, name: string, env: string | undefined): SessionUse {
+  return { name, credentials: plan.credentials, certificates: plan.certificates, prices: pricesOf(plan, env) };
+}
+
+/**
+ * Opens a session, which the caller must close in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an
+ * AutomateError if the ledger or a certificate cannot be read. If it throws, nothing stays open.
+ */
+export async function openSession(
+  use: SessionUse,
+  options: SessionOptions,
+  messages: Messages,
+  parts: SessionParts = {},
+): Promise<Session> {
+  const { env, cacert, allowHttp = false, maxCredits } = options;
+  const { redactor, warn, findAsker } = messages;
+  const { key, run, person, report = () => undefined } = parts;
+  const id = run?.id ?? randomUUID();
+  const credentials = parts.credentials ?? (await loadSecretsOf(use.credentials, use.name, { env }, messages));
+  const routes = parts.routes ?? new Routes({ cacert, environment: process.env, warn });
+  const certified = await certifiedRoutes(use.certificates, credentials, { cacert, environment: process.env, warn });
+  const ledger = await openRunLedger(use.prices, { run: id, env, maxCredits, before: run?.credits ?? 0, isFree: run?.isFree, key, warn });
+  const ports = wire({
+    run: id,
+    credentials,
+    redactor,
+    allowHttp,
+    cacert,
+    files: parts.files ?? { folder: undefined },
+    ledger,
+    costs: run?.costs,
+    env,
+    routes,
+    certified,
+    report,
+    warn,
+    ...(findAsker && { findAsker }),
+    person,
+  });
+  let usage: Usage | undefined;
+  let closing: Promise<Usage | undefined> | undefined;
+  return {
+    ports,
+    credentials,
+    ledger,
+    redactor,
+    close() {
+      closing ??= closeAll();
+      return closing;
+    },
+  };
+
+  async function closeAll(): Promise<Usage | undefined> {
+    try {
+      await ports.close();
+    } finally {
+      if (!parts.routes) routes.destroy();
+      certified?.destroy();
+      await credentials.usesRecorded();
+      usage = ledger.close();
+    }
+    return usage;
+  }
+}
+
+/**
+ * Rethrows an error. If a command that prints a secret has failed, rethrows the error as an AutomateError, because the run has not started.
+ */
+function throwAsError(error: unknown): never {
+  throw error instanceof LimitReached ? errorOf('credential', error) : error;
+}
+
+/**
+ * Opens the network connections that use client certificates. Returns undefined if there are none. Loads the code for them only if a flow
+ * needs it.
+ */
+export async function certifiedRoutes(
+  certificates: readonly ClientCertificate[] = [],
+  { secrets, commands, used }: FlowSecrets,
+  options: RouteOptions,
+): Promise<CertifiedRoutes | undefined> {
+  if (certificates.length === 0) return undefined;
+  const { openCertified } = await import('../http/client-certificate.ts');
+  const passphrases = certificates.flatMap(({ passphrase }) => passphrase ?? []);
+  const given = (await commands?.find(passphrases).catch(throwAsError)) ?? [];
+  const routes = openCertified(certificates, { ...options, secrets: new Map([...secrets, ...given]) });
+  // Marks the passphrase of the private key as used: it works, because the key was decrypted with it.
+  for (const passphrase of passphrases) used(passphrase);
+  return routes;
+}

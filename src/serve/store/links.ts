@@ -1,0 +1,65 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../../files/folder.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { statOf } from '../../files/stat.ts';
+import { refuseLink } from '../../files/state-file.ts';
+
+const linkMs = 10 * 60_000;
+
+/**
+ * One-time links for logging in to the server's web page. Each link is stored as an empty file whose name is the hash of the link's token.
+ * Files are used because links are created by a command, which runs in a different process from the server.
+ */
+export class Links {
+  readonly #folder: string;
+
+  constructor(home: string) {
+    this.#folder = join(home, 'serve', 'links');
+  }
+
+  /**
+   * Creates a one-time link and returns its token. The link can be used once, within 10 minutes. Throws an AutomateError (`credential`) if
+   * the folder with the links is a symbolic link, or (`output`) if the file cannot be written.
+   */
+  create(): string {
+    refuseLink(this.#folder);
+    const token = randomBytes(32).toString('base64url');
+    namingErrors(this.#folder, 'written', () => {
+      makeFolder(this.#folder);
+      this.#removeOld();
+      writeFileSync(this.#pathOf(token), '', { mode: 0o600, flag: 'wx' });
+    });
+    return token;
+  }
+
+  /** Uses up a one-time link. Returns false if the link has already been used, has expired or has never existed. */
+  spend(token: string): boolean {
+    const path = this.#pathOf(token);
+    const isFresh = this.#isFresh(path);
+    try {
+      // If two requests use the same link, only one of them can remove the file. The other one fails.
+      rmSync(path);
+      return isFresh;
+    } catch {
+      return false;
+    }
+  }
+
+  #pathOf(token: string): string {
+    return join(this.#folder, createHash('sha256').update(token).digest('hex'));
+  }
+
+  #isFresh(path: string): boolean {
+    const found = statOf(path);
+    return found !== undefined && Date.now() - found.mtimeMs < linkMs;
+  }
+
+  #removeOld(): void {
+    for (const name of readdirSync(this.#folder)) {
+      const path = join(this.#folder, name);
+      if (!this.#isFresh(path)) rmSync(path, { force: true });
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { AutomateError, Failure, invalidOption } from '../../core/failure.ts';
+import { isLoopback, targetOf } from '../../core/template/target.ts';
+import { AddressRefused, refuseHost, refuseName } from '../../http/guard.ts';
+import type { Transport } from '../../http/transport.ts';
+import type { Message, Webhook } from './webhooks.ts';
+
+/** The result of sending a message to a webhook: the status of the response, or the reason why there was no response. */
+export type Receipt = { readonly status: number } | { readonly problem: string };
+
+/** The transport and the clocks for sending messages to webhooks. */
+export interface SenderTools {
+  readonly transport: Pick<Transport, 'send'>;
+  /** Returns the current time in monotonic ms. */
+  now(): number;
+  wallNow(): number;
+}
+
+const timeoutMs = 15_000;
+const maxAnswerBytes = 65_536;
+const prefix = 'whsec_';
+
+/**
+ * Generates the secret that signs messages to a webhook. It consists of 32 random bytes
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+ */
+export function newSecret(): string {
+  return prefix + randomBytes(32).toString('base64');
+}
+
+/** Returns the signature of a message for the `webhook-signature` header. `timestamp` is the time of sending, in seconds since 1970. */
+export function signatureOf(secret: string, { id, body }: Message, timestamp: number): string {
+  const key = Buffer.from(secret.slice(prefix.length), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+}
+
+/**
+ * Checks the URL of a webhook and resolves its host name. Throws an AutomateError (`usage`) if the URL is invalid, or if its IP address is
+ * private and private addresses are not allowed.
+ */
+export async function refuseAddress(url: string, allowsPrivate: boolean): Promise<void> {
+  try {
+    const { origin } = targetOf(url, { allowHttp: false });
+    if (allowsPrivate || isLoopback(new URL(origin).hostname)) return;
+    refuseHost(origin, false);
+    await refuseName(origin, false);
+  } catch (error) {
+    if (!(error instanceof AddressRefused)) throw invalidOption('url', (error as Error).message.split('\n')[0] as string, error);
+    const facts = { code: 'private-address', details: {}, cause: error } as const;
+    throw new AutomateError('usage', `the address ${error.address} is inside the network`, facts);
+  }
+}
+
+/** Signs a message and sends it to a webhook, without retries. A redirect is not followed. */
+export async function sendMessage(webhook: Webhook, secret: string, message: Message, tools: SenderTools): Promise<Receipt> {
+  const timestamp = Math.floor(tools.wallNow() / 1000);
+  try {
+    const { origin, path } = targetOf(webhook.url, { allowHttp: false });
+    const isOpen = webhook.allowsPrivate || isLoopback(new URL(origin).hostname);
+    const { status } = await tools.transport.send({
+      method: 'POST',
+      origin,
+      path,
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': message.id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': signatureOf(secret, message, timestamp),
+      },
+      body: message.body,
+      deadlineMs: tools.now() + timeoutMs,
+      timeoutMs,
+      maxBodyBytes: maxAnswerBytes,
+      allowHosts: isOpen ? undefined : [],
+    });
+    return { status };
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return error.status === undefined ? { problem: error.message.split('\n')[0] as string } : { status: error.status };
+  }
+}
+
+/** Returns true if the receiver of a message responded with a success status (2xx). */
+export function isDelivered(receipt: Receipt): boolean {
+  return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
+}
+
+/** Returns the status of the response to a message as a string, or the reason why there was no response. */
+export function receiptText(receipt: Receipt): string {
+  return 'status' in receipt ? String(receipt.status) : receipt.problem;
+}

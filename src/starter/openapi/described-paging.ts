@@ -1,0 +1,170 @@
+import { pathTo } from '../../core/answer/path.ts';
+import { isCelName } from '../../core/condition/cel-name.ts';
+import { isMapping } from '../../core/value/value.ts';
+import type { WrittenPaging } from '../written-node.ts';
+import type { AnswerExample } from './answer-example.ts';
+import type { DescribedAnswer } from './answer-map.ts';
+import { type OpenApi, type Part, partOf } from './document.ts';
+import { typeOf } from './sample.ts';
+
+/** The paging of an operation that returns a list. */
+export interface DescribedPaging {
+  readonly paginate: WrittenPaging;
+  /** The query parameters of which paging takes care, so that they need no value from a record. */
+  readonly parameters: readonly string[];
+  /** Query parameters with fixed values, such as the size of a page. */
+  readonly fixed: readonly (readonly [name: string, value: number])[];
+  /** Returns examples of pages that end, made from an example of the response. */
+  pages(body: unknown): Pick<AnswerExample, 'body' | 'lastBody'>;
+}
+
+/** A query parameter, with its schema. */
+interface QueryParameter {
+  readonly name: string;
+  readonly schema: Part;
+}
+
+type Steps = readonly string[];
+
+/** A member of an answer. */
+interface Member {
+  readonly steps: Steps;
+  readonly schema: Part;
+}
+
+const parameterNames = {
+  cursor:
+    /^(?:cursor|after|after_?id|page_?token|next_?token|continuation_?token|starting_?after|start_?cursor|marker|page\[(?:cursor|after)\])$/i,
+  page: /^(?:p|page|page_?no|page_?num(?:ber)?|page\[number\])$/i,
+  offset: /^(?:offset|skip|page\[offset\])$/i,
+  size: /^(?:limit|take|top|count|size|per_?page|page_?size|max_?results|page\[(?:limit|size)\])$/i,
+};
+
+const memberNames = {
+  cursor: /^(?:next_?(?:page_?)?(?:cursor|token)|next_?page|(?:end_?)?cursor|next|after|last_?id)$/i,
+  url: /^(?:next(?:_?page)?(?:_?(?:url|link|uri))?)$/i,
+  flag: /^has_?(?:more|next(?:_?page)?)$/i,
+};
+
+/** Size of a page if the description has neither a maximum nor a default. */
+const usualSize = 100;
+
+/**
+ * Returns the way in which an operation's list is paged, according to its description: a Link header, a cursor or a URL in the answer, or
+ * parameters for the page or the offset. `list` is the path of the list. Undefined if the description shows none of these.
+ */
+export function describedPaging(
+  document: OpenApi,
+  answer: DescribedAnswer,
+  { list, query }: { readonly list: string; readonly query: readonly QueryParameter[] },
+): DescribedPaging | undefined {
+  const members = answerMembers(document, document.schema(answer.media.schema), []);
+  const find = (names: RegExp) => query.find(({ name }) => names.test(name));
+  const [page, offset, size] = [find(parameterNames.page), find(parameterNames.offset), find(parameterNames.size)];
+  if (Object.keys(answer.headers).some((name) => /^link$/i.test(name)))
+    return { paginate: { type: 'link_header' }, parameters: pagingNames(page, offset), fixed: [], pages: (body) => ({ body }) };
+  const until = untilOf(members);
+  const items = { items: list };
+  const byValue =
+    cursorPaging(document, members, { query, items: { ...items, ...until } }) ?? urlPaging(members, pagingNames(page, offset));
+  if (byValue) return byValue;
+  const pages = (body: unknown) => ({ body, lastBody: withValue(body, stepsTo(list), []) });
+  if (page) {
+    const { minimum, default: first = minimum } = page.schema;
+    const start = typeof first === 'number' && first !== 1 ? { start: first } : {};
+    return {
+      paginate: { type: 'page', param: page.name, ...start, ...items, ...until },
+      parameters: [page.name],
+      fixed: [],
+      pages,
+    };
+  }
+  if (!offset || !size) return undefined;
+  const { maximum, default: usual = usualSize } = size.schema;
+  const count = Number(typeof maximum === 'number' && maximum <= 1000 ? maximum : usual);
+  const paginate = { type: 'offset', param: offset.name, size: count, ...items, ...until };
+  return { paginate, parameters: [offset.name, size.name], fixed: [[size.name, count]], pages };
+}
+
+function pagingNames(...parameters: readonly (QueryParameter | undefined)[]): string[] {
+  return parameters.flatMap((parameter) => parameter?.name ?? []);
+}
+
+interface CursorParts {
+  readonly query: readonly QueryParameter[];
+  /** The options that end the paging. */
+  readonly items: Readonly<Record<string, string>>;
+}
+
+/** Returns the paging by a cursor, which the answer or the last item on a page holds. */
+function cursorPaging(document: OpenApi, members: readonly Member[], { query, items }: CursorParts): DescribedPaging | undefined {
+  const param = query.find(({ name, schema }) => parameterNames.cursor.test(name) && !isDate(schema))?.name;
+  if (param === undefined) return undefined;
+  const cursors = members.filter(({ steps, schema }) => memberNames.cursor.test(steps.at(-1) ?? '') && !isUrl(schema) && isScalar(schema));
+  // An answer can also repeat the cursor of the request.
+  const next = cursors.find(({ steps }) => /^(?:next|end)/i.test(steps.at(-1) ?? '')) ?? cursors[0];
+  if (next) {
+    const { until } = items;
+    const paginate = { type: 'cursor', path: textOfPath(next.steps), param, ...(until !== undefined && { until }) };
+    return { paginate, parameters: [param], fixed: [], pages: (body) => ({ body: withValue(body, next.steps, null) }) };
+  }
+  const list = items.items ?? '';
+  const element = document.schema(members.find(({ steps }) => textOfPath(steps) === list)?.schema.items);
+  const isAfterItem = /^(?:starting_?after|after_?id)$/i.test(param) || (/^after$/i.test(param) && items.until !== undefined);
+  if (!isAfterItem || !Object.hasOwn(partOf(element.properties), 'id')) return undefined;
+  const paginate = { type: 'cursor', path: 'id', param, from: 'last_item', ...items };
+  return { paginate, parameters: [param], fixed: [], pages: (body) => ({ body, lastBody: withValue(body, stepsTo(list), []) }) };
+}
+
+function urlPaging(members: readonly Member[], parameters: readonly string[]): DescribedPaging | undefined {
+  const next = members.find(({ steps, schema }) => {
+    const name = steps.at(-1) ?? '';
+    return memberNames.url.test(name) && isScalar(schema) && (isUrl(schema) || /url|link|uri/i.test(name) || steps.at(-2) === 'links');
+  });
+  if (!next) return undefined;
+  const paginate = { type: 'next_url', path: textOfPath(next.steps) };
+  return { paginate, parameters, fixed: [], pages: (body) => ({ body: withValue(body, next.steps, null) }) };
+}
+
+/** Returns the condition that ends the paging if the answer has a flag such as `has_more`. */
+function untilOf(members: readonly Member[]): { readonly until?: string } {
+  const flag = members.find(({ steps, schema }) => memberNames.flag.test(steps.at(-1) ?? '') && typeOf(schema) === 'boolean');
+  return flag?.steps.every(isCelName) ? { until: `body.${flag.steps.join('.')} == false` } : {};
+}
+
+function isUrl({ format }: Part): boolean {
+  return typeof format === 'string' && /^(?:uri|url)/.test(format);
+}
+
+/** True for a filter such as `after=2026-01-31`, which has the name of a cursor. */
+function isDate({ format }: Part): boolean {
+  return typeof format === 'string' && format.startsWith('date');
+}
+
+function isScalar(schema: Part): boolean {
+  return !['object', 'array', 'boolean'].includes(typeOf(schema) ?? '');
+}
+
+/** Maximum depth at which the members about paging are looked for, as in `meta.pagination.next`. */
+const maxDepth = 3;
+
+/** Returns the members of an answer, the outer ones first. Members of the elements of lists are not included. */
+function answerMembers(document: OpenApi, { properties }: Part, above: Steps): Member[] {
+  const own = Object.entries(partOf(properties)).map(([name, schema]) => ({ steps: [...above, name], schema: document.schema(schema) }));
+  const inner = above.length + 1 < maxDepth ? own.flatMap(({ steps, schema }) => answerMembers(document, schema, steps)) : [];
+  return [...own, ...inner];
+}
+
+function textOfPath(steps: Steps): string {
+  return steps.reduce<string>(pathTo, '');
+}
+
+function stepsTo(list: string): Steps {
+  return list === '$body' ? [] : [...list.matchAll(/\["((?:[^"\\]|\\.)*)"\]|[^.[\]]+/g)].map(([name, quoted]) => quoted ?? name);
+}
+
+/** Returns a copy of an example with another value at the end of the steps. */
+function withValue(example: unknown, [step, ...more]: Steps, value: unknown): unknown {
+  if (step === undefined) return value;
+  return isMapping(example) ? { ...example, [step]: withValue(example[step], more, value) } : example;
+}

@@ -1,0 +1,235 @@
+import { AutomateError } from '../../core/failure.ts';
+import { referableNames } from '../../core/template/template.ts';
+import type { ValuePath } from '../example-marks.ts';
+import type { Example } from '../starter-references.ts';
+import type { NeededCredential } from '../starter-secrets.ts';
+import type { WrittenRequest } from '../written-node.ts';
+import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
+import { answerMap, type DescribedAnswer, isJson, mappedList, successfulAnswer } from './answer-map.ts';
+import { type DescribedPaging, describedPaging } from './described-paging.ts';
+import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+import { exampleValues } from './example-values.ts';
+import { type FieldNames, fieldNames } from './field-names.ts';
+import { type Operation, operationText } from './operations.ts';
+import { sampleOf, withFields } from './sample.ts';
+import { securityOf } from './security.ts';
+
+/** The request that is generated for an operation of an OpenAPI file. */
+interface OperationRequest {
+  readonly request: WrittenRequest;
+  readonly comments: readonly string[];
+  /** The API's own description of the operation; undefined if there is none. */
+  readonly description: string | undefined;
+  /** The paths of the values in the body that are only examples. */
+  readonly examples: readonly ValuePath[];
+  readonly notes: readonly string[];
+  readonly credentials: readonly NeededCredential[];
+  /** True if the request needs a field that is not a column of the example records. */
+  readonly lacksColumns: boolean;
+  /** The response that the API's documentation contains as an example; undefined if there is none. */
+  readonly answer: AnswerExample | undefined;
+  /** An example value for each parameter, keyed by the parameter's name. */
+  readonly samples: ReadonlyMap<string, unknown>;
+}
+
+/** The records for which a request is generated. */
+interface Records {
+  readonly example: Example | undefined;
+  /** True if all fields are strings, as in CSV. */
+  readonly isText: boolean;
+}
+
+/**
+ * Generates the request for an operation of an OpenAPI file. Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no
+ * flow can send the request.
+ */
+export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
+  const fields = fieldNames(example);
+  const server = serverOf(document, operation);
+  const parameters = parametersOf(document, operation);
+  const paging = pagingOf(document, operation, parameters);
+  const others = parameters.filter(({ name, place }) => place !== 'query' || !paging?.parameters.includes(name));
+  const url = server.url + filledPath(operation.path, fields) + queryOfOperation(others, fields, paging?.fixed);
+  const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
+  const body = bodyOfOperation(document, operation, (value) => withFields(value, fields, isText));
+  const headers = [...headersOfOperation(parameters, fields), ...body.headers];
+  const mapped = answerMap(document, operation, [...[...referableNames(example?.columns ?? [])].flat(), ...fields.used()]);
+  const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
+  const lacking = fields.notes();
+  const paginate = mapped && paging?.paginate;
+  const answer = answerExample(document, operation);
+  return {
+    request: {
+      method: operation.method,
+      url,
+      headers,
+      auth,
+      ...body.part,
+      ...(paginate && { paginate }),
+      ...(mapped && { map: mapped.map }),
+    },
+    examples: body.examples,
+    description: textIn(operation.part.summary)?.trim() || undefined,
+    comments: [operationText(operation), ...optionalOnes(others)],
+    notes: [
+      ...server.notes,
+      ...lacking,
+      ...cookies.map(({ name }) => `the cookie "${name}", which the API requires, was left out`),
+      ...body.notes,
+      ...(mapped?.notes ?? []),
+      ...(paginate ? [`it reads all pages of the list (type: ${paginate.type}); for the first page only, write paginate: none`] : []),
+      ...notes,
+    ],
+    credentials,
+    lacksColumns: lacking.length > 0,
+    answer: answer && (paginate && paging ? { ...answer, ...paging.pages(answer.body) } : answer),
+    samples: parameterSamples(document, listOf(operation.part.parameters)),
+  };
+}
+
+/**
+ * Returns the base URL of the operation. The URL comes from the `servers` of the operation, of its path or of the file, with the default
+ * values of the server variables.
+ */
+function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly url: string; readonly notes: readonly string[] } {
+  const { url, variables } = at(listOf(part.servers)[0] ?? listOf(root.servers)[0]);
+  const written = (textIn(url) ?? '').replace(/\{([^{}]*)\}/g, (_, name: string) => String(at(partOf(variables)[name]).default ?? name));
+  const base = written.replace(/[?#].*$/s, '').replace(/\/+$/, '');
+  if (/^https?:\/\//i.test(base)) return { url: base, notes: [] };
+  return {
+    url: `https://api.example.com${base.startsWith('/') ? base : ''}`,
+    notes: [`${file} contains no host: replace api.example.com with the API's`],
+  };
+}
+
+/** Returns the paging of the list that an operation returns; undefined if there is no list, or if its description shows no paging. */
+function pagingOf(document: OpenApi, operation: Operation, parameters: readonly Parameter[]): DescribedPaging | undefined {
+  const answer = successfulAnswer(document, operation.part);
+  const list = answer && mappedList(document, operation);
+  if (list === undefined) return undefined;
+  return describedPaging(document, answer as DescribedAnswer, { list, query: parameters.filter(({ place }) => place === 'query') });
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly schema: Part;
+  readonly place: unknown;
+  readonly isRequired: boolean;
+  /** The only value that the schema allows for the parameter; undefined if the schema allows several. */
+  readonly only: string | undefined;
+}
+
+/** Returns the parameters of an operation and its path. If both have a parameter with the same name, uses the operation's. */
+function parametersOf({ at, schema }: OpenApi, { part }: Operation): Parameter[] {
+  const found = new Map<string, Parameter>();
+  for (const parameter of listOf(part.parameters).map(at)) {
+    const { name, in: place, required } = parameter;
+    if (typeof name !== 'string') continue;
+    const { enum: choices, const: fixed } = schema(parameter.schema);
+    const values = fixed === undefined ? listOf(choices) : [fixed];
+    found.set(`${place} ${name}`, {
+      name,
+      schema: schema(parameter.schema),
+      place,
+      isRequired: required === true,
+      only: values.length === 1 ? String(values[0]) : undefined,
+    });
+  }
+  return [...found.values()];
+}
+
+function filledPath(path: string, fields: FieldNames): string {
+  return path.replace(/\{([^{}]+)\}/g, (_, name: string) => `{{${fields.needed(name)}}}`);
+}
+
+function queryOfOperation(
+  parameters: readonly Parameter[],
+  fields: FieldNames,
+  fixed: readonly (readonly [name: string, value: number])[] = [],
+): string {
+  const required = parameters.filter(({ place, isRequired }) => place === 'query' && isRequired);
+  const pairs = required.map(({ name, only }) => {
+    return `${encodeURIComponent(name)}=${only === undefined ? `{{${fields.needed(name)}}}` : encodeURIComponent(only)}`;
+  });
+  pairs.push(...fixed.map(([name, value]) => `${encodeURIComponent(name)}=${value}`));
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** OpenAPI ignores parameters with these names, because other parts of the file describe them. */
+const describedElsewhere = /^(?:accept|content-type|authorization)$/i;
+
+function headersOfOperation(parameters: readonly Parameter[], fields: FieldNames): [string, string][] {
+  return parameters
+    .filter(({ name, place, isRequired }) => place === 'header' && isRequired && !describedElsewhere.test(name))
+    .map(({ name, only }) => [name, only ?? `{{${fields.needed(name)}}}`]);
+}
+
+function optionalOnes(parameters: readonly Parameter[]): string[] {
+  return ['query', 'header'].flatMap((kind) => {
+    const names = parameters.filter(({ place, isRequired }) => place === kind && !isRequired).map(({ name }) => name);
+    return names.length === 0 ? [] : [`optional ${kind} parameters: ${names.join(', ')}`];
+  });
+}
+
+interface Body {
+  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
+  readonly headers: readonly [string, string][];
+  readonly examples: readonly ValuePath[];
+  readonly notes: readonly string[];
+}
+
+/**
+ * Returns the body for an operation, in the first media type that a flow can send. Throws an AutomateError (`usage`) if the operation
+ * requires a body and a flow can send none of its media types.
+ */
+function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
+  const requestBody = document.at(operation.part.requestBody);
+  const content = Object.entries(partOf(requestBody.content));
+  const ofType = (matches: (type: string) => boolean) => content.find(([type]) => matches(type));
+  const value = ([, media]: readonly [string, unknown]) => writtenExample(document, document.at(media));
+  const examplesIn = ([, media]: readonly [string, unknown], written: unknown, place: string) =>
+    exampleValues(document, document.at(media).schema, written, [place]);
+  const json = ofType(isJson);
+  if (json) {
+    const header: [string, string][] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
+    const body = fill(value(json));
+    return { part: { body: JSON.stringify(body) }, headers: header, examples: examplesIn(json, body, 'body'), notes: [] };
+  }
+  const form = ofType((type) => /^application\/x-www-form-urlencoded/i.test(type));
+  if (form) {
+    const filled = formOf(partOf(fill(value(form))));
+    return { part: { form: filled }, headers: [], examples: examplesIn(form, filled, 'form'), notes: [] };
+  }
+  const text = ofType((type) => /^text\//i.test(type));
+  if (text)
+    return { part: { text: String(value(text)) }, headers: [['Content-Type', text[0]]], examples: examplesIn(text, '', 'text'), notes: [] };
+  const types = content.map(([type]) => type).join(', ');
+  if (content.length > 0 && requestBody.required === true)
+    throw new AutomateError(
+      'usage',
+      `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or text; for a form with files, write form: { name: { file: PATH } } into a flow`,
+    );
+  return {
+    part: {},
+    headers: [],
+    examples: [],
+    notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [],
+  };
+}
+
+/** Returns the example of a media type. If there is none, returns a sample that is generated from the schema. */
+function writtenExample(document: OpenApi, { example, examples, schema }: Part): unknown {
+  const [first] = Object.values(partOf(examples));
+  return example ?? document.at(first).value ?? sampleOf(document, schema);
+}
+
+/**
+ * Returns the fields of a form. A form can contain strings, numbers, true, false, null, and lists of these. Any other value becomes JSON
+ * text.
+ */
+function formOf(value: Part): Record<string, unknown> {
+  const plain = (one: unknown) => (typeof one === 'object' && one !== null && !('cel' in one) ? JSON.stringify(one) : one);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, Array.isArray(member) ? member.map(plain) : plain(member)]),
+  );
+}

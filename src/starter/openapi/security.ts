@@ -1,0 +1,119 @@
+import { hostName } from '../../flow/secrets/secret-owner.ts';
+import { type NeededCredential, secretPlace } from '../starter-secrets.ts';
+import type { WrittenAuth } from '../written-node.ts';
+import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+
+/** The `auth` of an operation, with its credentials and notes. */
+interface Security {
+  readonly auth: readonly WrittenAuth[];
+  readonly credentials: readonly NeededCredential[];
+  readonly notes: readonly string[];
+}
+
+/** A security scheme of an OpenAPI file, converted to `auth`, but without the name of the credential. */
+interface Scheme {
+  /** A description of the secret that the user has to store. */
+  readonly what: string;
+  readonly auth: WrittenAuth;
+  readonly note?: string;
+}
+
+const maxSigners = 4;
+
+/** Returns the `auth` for an operation. Uses the first of the operation's security requirements that flows support. */
+export function securityOf(document: OpenApi, operation: Part, url: string): Security {
+  const schemes = partOf(document.at(document.root.components).securitySchemes);
+  const requirements = listOf(operation.security ?? document.root.security)
+    .map((requirement) => Object.entries(partOf(requirement)))
+    .filter((requirement) => requirement.length > 0)
+    .map((requirement) => requirement.map(([name, scopes]) => ({ name, scheme: schemeOf(document.at(schemes[name]), scopes, url) })));
+  const chosen = requirements.find((requirement) => requirement.every(({ scheme }) => scheme)) ?? requirements[0] ?? [];
+  const names = credentialNames(url, Object.keys(schemes));
+  const found: { auth: WrittenAuth[]; credentials: NeededCredential[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
+  for (const { name, scheme } of chosen) {
+    const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => secretPlace(other) === secretPlace(scheme.auth));
+    if (!isFree) {
+      found.notes.push(`a flow cannot use the security scheme "${name}", so it was left out`);
+      continue;
+    }
+    const credential = names.get(name) as string;
+    found.auth.push({ ...scheme.auth, credential });
+    found.credentials.push({ name: credential, note: `security scheme "${name}": store ${scheme.what} as the credential ${credential}` });
+    if (scheme.note !== undefined) found.notes.push(scheme.note);
+  }
+  return found;
+}
+
+/**
+ * Returns the name of a credential for each security scheme in a file, such as `swagger-api-key`. All operations share a scheme's
+ * credential. Different schemes have different credentials, because a shared one might send a secret to the wrong place.
+ */
+function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
+  const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
+  const names = new Map<string, string>();
+  for (const scheme of schemes) {
+    const name = `${host}-${schemeWords(scheme)}`;
+    const used = [...names.values()];
+    let count = 1;
+    while (used.includes(count === 1 ? name : `${name}-${count}`)) count++;
+    names.set(scheme, count === 1 ? name : `${name}-${count}`);
+  }
+  return names;
+}
+
+/** Returns a scheme's name in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
+function schemeWords(name: string): string {
+  const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
+  return (
+    words
+      .slice(0, 40)
+      .replace(/^-+|-+$/g, '')
+      .toLowerCase() || 'secret'
+  );
+}
+
+function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefined {
+  switch (scheme.type) {
+    case 'apiKey':
+      return keyScheme(String(scheme.name), scheme.in);
+    case 'http':
+      return httpScheme(String(scheme.scheme).toLowerCase());
+    case 'oauth2':
+      return clientScheme(partOf(partOf(scheme.flows).clientCredentials), scopes, url) ?? tokenScheme;
+    case 'openIdConnect':
+      return tokenScheme;
+    default:
+      return undefined;
+  }
+}
+
+const tokenScheme: Scheme = {
+  what: 'an access token',
+  auth: { type: 'bearer' },
+  note: 'the API hands out access tokens after a login in a browser: store one, or let a connection with oauth2_authorization_code log in once and renew it (automate connections login)',
+};
+
+function keyScheme(name: string, place: unknown): Scheme | undefined {
+  if (place === 'header') return { what: 'the key', auth: { type: 'api_key', header: name } };
+  if (place === 'query') return { what: 'the key', auth: { type: 'api_key', query: name } };
+  return place === 'cookie' ? { what: `the key as ${name}=KEY`, auth: { type: 'api_key', header: 'Cookie' } } : undefined;
+}
+
+function httpScheme(scheme: string): Scheme | undefined {
+  if (scheme === 'bearer') return { what: 'the token', auth: { type: 'bearer' } };
+  return scheme === 'basic' ? { what: 'username:password', auth: { type: 'basic' } } : undefined;
+}
+
+const clientId = 'my-client-id';
+
+function clientScheme({ tokenUrl }: Part, scopes: unknown, url: string): Scheme | undefined {
+  const written = textIn(tokenUrl);
+  if (written === undefined || !URL.canParse(written, url)) return undefined;
+  const names = listOf(scopes).filter((scope) => typeof scope === 'string');
+  const options = { token_url: new URL(written, url).href, client_id: clientId, ...(names.length > 0 && { scopes: names }) };
+  return {
+    what: "the client's secret",
+    auth: { type: 'oauth2_client_credentials', ...options },
+    note: `replace ${clientId} with the id of your client`,
+  };
+}

@@ -1,0 +1,183 @@
+import { parseDocument } from 'yaml';
+import { percentDecoded } from '../core/template/query.ts';
+import { credentialNames } from '../flow/secrets/credential-names.ts';
+import { fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
+import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
+import { type Carrier, type LiteralSecret, literalSecrets } from '../flow/secrets/secrets.ts';
+import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
+
+/** A node from which literal secrets have been removed. */
+export interface Cleaned {
+  readonly node: WrittenNode;
+  /** The credentials that the flow refers to in place of the secrets. */
+  readonly credentials: readonly NeededCredential[];
+  /** Notes about the changes to the request. */
+  readonly notes: readonly string[];
+}
+
+/** A credential that a flow needs. The note says where the secret was found and what to store. */
+export interface NeededCredential {
+  readonly name: string;
+  readonly note: string;
+}
+
+/**
+ * Replaces each literal secret with a credential. A secret that cannot be replaced is removed, with a note. Throws an AutomateError
+ * (`usage`) if the node still contains a secret after that.
+ */
+export function withoutSecrets(written: WrittenNode): Cleaned {
+  const cleaning = new Cleaning(written);
+  const removed: LiteralSecret[] = [];
+  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaning.cleaned.node)) {
+    cleaning.remove(secret);
+    removed.push(secret);
+  }
+  const { cleaned } = cleaning;
+  const left = JSON.stringify(cleaned.node);
+  const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
+  if (again)
+    throw unusableRequest(
+      `${again.found} contains a secret that is also in another part of the request\nuse a field instead, such as {{token}}`,
+    );
+  return { ...cleaned, notes: [...new Set(cleaned.notes)] };
+}
+
+const maxSigners = 4;
+
+/** Removes the secrets from a node one by one. */
+class Cleaning {
+  readonly #names: ReturnType<typeof credentialNames>;
+  cleaned: Cleaned;
+
+  constructor(node: WrittenNode) {
+    const signers = (node.auth ?? []).map(({ credential }) => String(credential));
+    this.#names = credentialNames(secretsOf(node), signers);
+    this.cleaned = { node, credentials: [], notes: [] };
+  }
+
+  remove(secret: LiteralSecret): void {
+    if (secret.carrier.in === 'body') this.#fromBody(secret);
+    else this.#fromRequest(secret);
+  }
+
+  #fromBody(secret: LiteralSecret): void {
+    const { node, credentials, notes } = this.cleaned;
+    const { carrier, found, text } = secret;
+    const isText = typeof node.body === 'string';
+    const field = fieldFor(carrier, this.#names);
+    const name = this.#names.of(secret, replacementFor(carrier, (shown) => shown).kind);
+    const part = node.form ? 'form' : 'body';
+    const body = isText ? inText(node.body as string, carrier, `{{${field}}}`) : replaced(node[part], carrier, { credential: name });
+    if (JSON.stringify(body) === JSON.stringify(node[part])) throw this.#refusal(secret);
+    const entry = neededCredential(found, text === carrier.value ? 'it' : 'the whole value', name);
+    this.cleaned = {
+      node: { ...node, [part]: body },
+      credentials: isText ? credentials : [...credentials, entry],
+      notes: isText ? [...notes, `${found} contains a secret, which is taken from the field "${field}"`] : notes,
+    };
+  }
+
+  #fromRequest(secret: LiteralSecret): void {
+    const { node, credentials, notes } = this.cleaned;
+    const { carrier, found } = secret;
+    const bare = withoutCarrier(node, secret);
+    if (!bare) throw this.#refusal(secret);
+    const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
+    const signers = node.auth ?? [];
+    if (signers.length === maxSigners || signers.some((other) => secretPlace(other) === secretPlace(auth))) {
+      const reason =
+        signers.length === maxSigners
+          ? `a request carries at most ${maxSigners} credentials`
+          : 'auth already sets that part of the request';
+      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
+      return;
+    }
+    const name = this.#names.of(secret, kind);
+    this.cleaned = {
+      node: { ...bare, auth: [...signers, { ...auth, credential: name }] },
+      credentials: [...credentials, neededCredential(found, what, name)],
+      notes,
+    };
+  }
+
+  #refusal({ found, carrier }: LiteralSecret): Error {
+    return unusableRequest(
+      `${found} contains a secret, which must not be written into a flow\nuse a field instead, such as {{${fieldFor(carrier, this.#names)}}}`,
+    );
+  }
+}
+
+function neededCredential(found: string, what: string, name: string): NeededCredential {
+  return { name, note: `not written: ${found}; store ${what.replace(/^it as /, '')} as the credential ${name}` };
+}
+
+/** Returns a string that identifies the header or query parameter in which this way to sign a request puts the secret. */
+export function secretPlace({ header = 'Authorization', query }: WrittenAuth): string {
+  return query === undefined ? String(header).toLowerCase() : `?${query}`;
+}
+
+/**
+ * Returns the secret that most likely signs the request; undefined if there is none. A cookie comes last, because browsers send cookies
+ * with every request.
+ */
+function firstSecret(node: WrittenNode): LiteralSecret | undefined {
+  const likelihood = ({ carrier }: LiteralSecret) => {
+    if (carrier.in !== 'header') return 1;
+    return /^authorization$/i.test(carrier.name) ? 3 : /^cookie$/i.test(carrier.name) ? 0 : 2;
+  };
+  return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
+}
+
+/** Returns the literal secrets that the check of a flow would report, and every other value whose name might belong to a secret. */
+function secretsOf(node: WrittenNode): LiteralSecret[] {
+  return literalSecrets(parseDocument(yamlOf([node])), isPossiblySecret);
+}
+
+/** Returns the node without the header, parameter or login that contains the secret; undefined if the part cannot be removed. */
+function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenNode | undefined {
+  const { url } = node;
+  switch (carrier.in) {
+    case 'header': {
+      const { headers, ...others } = node;
+      const left = Object.entries(headers ?? {}).filter(([name]) => name !== carrier.name);
+      return left.length === 0 ? others : { ...node, headers: Object.fromEntries(left) };
+    }
+    case 'query': {
+      const [path = '', query = ''] = url.split(/\?(.*)/s);
+      const left = query.split('&').filter((parameter) => {
+        const [name = '', value] = parameter.split(/=(.*)/s);
+        return value !== carrier.value || ![name, percentDecoded(name)].includes(carrier.name);
+      });
+      return left.join('&') === query ? undefined : { ...node, url: left.length === 0 ? path : `${path}?${left.join('&')}` };
+    }
+    case 'login':
+      return { ...node, url: url.replace(/^([a-z][a-z\d+.-]*:\/\/)[^/?#]*@/i, '$1') };
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the value with each string that contains the secret replaced by `substitute`. */
+function replaced(value: unknown, carrier: Carrier, substitute: object, name = 'body'): unknown {
+  if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([own, member]) => [own, replaced(member, carrier, substitute, own)]));
+  return isIt(String(value), name, carrier) ? substitute : value;
+}
+
+function inText(json: string, carrier: Carrier, reference: string): string {
+  return withLiterals(json, (literal, name) => (isIt(literal, name, carrier) ? `"${reference}"` : undefined));
+}
+
+function isIt(text: string, name: string, carrier: Carrier): boolean {
+  return text.includes(carrier.value) && (name === carrier.name || isDistinct(carrier.value));
+}
+
+/** True if a secret is distinctive enough to search for it elsewhere in the node. `admin`, for example, might also be a user name. */
+function isDistinct(secret: string): boolean {
+  return secret.length >= 8 && /\d/.test(secret);
+}
+
+function secretOf({ value }: Carrier): string {
+  return value.replace(/^\s*(?:bearer|basic|token)\s+/i, '');
+}

@@ -1,0 +1,73 @@
+import { isLoopback } from '../core/template/target.ts';
+import { isReferable } from '../core/template/template.ts';
+import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
+import { plainName } from './plain-name.ts';
+import { randomValues } from './random-values.ts';
+import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
+import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
+import { nodeOf, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
+
+/** A generated flow that a user can start from. */
+export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
+  readonly text: string;
+  /** True if the request uses fields, and so can differ from record to record. */
+  readonly usesFields: boolean;
+  /** A reference to a field that the request could use, such as `{{id}}`. */
+  readonly reference: string;
+  /** True if the request goes to another machine without TLS. */
+  readonly needsAllowHttp: boolean;
+}
+
+/** A flow's name, description and comments, and the records for which it is generated. */
+export interface About extends WrittenHead {
+  readonly example?: Example | undefined;
+  /** Comment lines to write above the node. */
+  readonly comments?: readonly string[] | undefined;
+  /** The paths of the values in the node that are only examples from the API's documentation. */
+  readonly examples?: readonly ValuePath[] | undefined;
+}
+
+/** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
+export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
+  const { example, examples = [] } = about;
+  const referring = withReferences(nodeOf(request), example);
+  const { node, ...cleaned } = withoutSecrets(referring.node);
+  const sent = sentExamples(node, examples);
+  return {
+    ...cleaned,
+    text: flowText(node, referring, { ...about, examples: sent }),
+    notes: [...referring.notes, ...cleaned.notes, ...exampleNotes(sent), ...randomValues(node)],
+    usesFields: fieldsOf(node).length > 0,
+    reference: `{{${example?.columns.find(isReferable) ?? 'name'}}}`,
+    needsAllowHttp: isPlainHttp(node.url),
+  };
+}
+
+/** Returns the node with its options in the order that the documentation uses. */
+function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNode {
+  return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
+}
+
+function flowText(node: WrittenNode, { renamed }: Referring, about: About): string {
+  const { example, description, comments = [], examples } = about;
+  const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
+  const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
+  const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
+  const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
+  const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
+  const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
+  return `${[...lines, ...fields, ...says, yamlOf(nodes, about, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
+}
+
+const maxListed = 30;
+
+function columnsText(columns: readonly string[]): string {
+  const more = columns.length > maxListed ? [`and ${columns.length - maxListed} more`] : [];
+  return [...columns.slice(0, maxListed).map(plainName), ...more].join(', ');
+}
+
+function isPlainHttp(url: string): boolean {
+  if (!/^http:/i.test(url)) return false;
+  const host = /^http:\/\/(\[[^\]]*\]|[^/?#:]*)/i.exec(url)?.[1] ?? '';
+  return !isLoopback(host.toLowerCase());
+}

@@ -1,0 +1,150 @@
+import { Document } from 'yaml';
+import { AutomateError } from '../core/failure.ts';
+import { parseJson } from '../core/value/json.ts';
+import { markExamples, type ValuePath } from './example-marks.ts';
+
+/** A request from which a flow is generated, such as a request from a curl command or a recording. */
+export interface WrittenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** The body as JSON text; undefined if the body is empty, a form, or other text. */
+  readonly body?: string;
+  /** The names and values of a URL-encoded form. */
+  readonly form?: Readonly<Record<string, unknown>>;
+  /** A body that is neither JSON nor a form. */
+  readonly text?: string;
+  readonly auth?: readonly WrittenAuth[];
+  readonly paginate?: WrittenPaging;
+  readonly map?: Readonly<Record<string, string>>;
+  readonly timeoutSeconds?: number;
+  readonly retries?: number;
+}
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const withBody = ['POST', 'PUT', 'PATCH'];
+
+/** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
+const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
+
+/** The option `paginate`, as written in a flow. */
+export type WrittenPaging = Readonly<Record<string, string | number>>;
+
+/** A way to sign a request, as written in a flow. */
+export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
+
+/** An http node, as written in a flow. */
+export interface WrittenNode {
+  readonly type: 'http';
+  readonly method?: string;
+  readonly url: string;
+  /** The ways to sign the request. If there is only one, the flow contains it without a list. */
+  readonly auth?: readonly WrittenAuth[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly form?: Readonly<Record<string, unknown>>;
+  readonly text?: string;
+  readonly timeout?: string;
+  readonly retry?: { readonly max: number };
+  readonly paginate?: WrittenPaging;
+  readonly map?: Readonly<Record<string, string>>;
+}
+
+/** Returns the node that sends a request. Throws an AutomateError (`usage`) if no flow can send the request. */
+export function nodeOf(request: WrittenRequest): WrittenNode {
+  const { url, auth, body, form, text, timeoutSeconds, retries, paginate, map } = request;
+  const verb = verbOf(request);
+  const sent = sentHeaders(request);
+  return {
+    type: 'http',
+    ...(verb === 'GET' ? {} : { method: verb }),
+    url,
+    ...(auth?.length ? { auth } : {}),
+    ...(sent.size === 0 ? {} : { headers: Object.fromEntries(sent.values()) }),
+    ...(body === undefined ? {} : { body: parsedBody(body) }),
+    ...(form === undefined ? {} : { form }),
+    ...(text === undefined ? {} : { text }),
+    ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
+    ...(retries === undefined ? {} : { retry: { max: retries } }),
+    ...(paginate === undefined ? {} : { paginate }),
+    ...(map === undefined ? {} : { map }),
+  };
+}
+
+function verbOf({ method, body, form, text }: WrittenRequest): string {
+  const verb = method.toUpperCase();
+  if (!methods.includes(verb))
+    throw unusableRequest(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
+  const hasBody = (body ?? form ?? text) !== undefined;
+  if (hasBody && !withBody.includes(verb))
+    throw unusableRequest(`a ${verb} cannot have a body in a flow; ${withBody.join(', ')} can have one`);
+  return verb;
+}
+
+/** Returns the headers that the flow has to contain, keyed by lower-case name. */
+function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
+  const implied = form !== undefined ? /^application\/x-www-form-urlencoded$/i : /^application\/json(?:; *charset=utf-8)?$/i;
+  const isImplied = (type: string) => (text !== undefined ? false : (body ?? form) === undefined || implied.test(type));
+  const isOwn = ([name, value]: readonly [string, string]) =>
+    ownHeaders.test(name) || (/^accept$/i.test(name) && value === '*/*') || (/^content-type$/i.test(name) && isImplied(value));
+  return new Map(headers.filter((header) => !isOwn(header)).map((header) => [header[0].toLowerCase(), header]));
+}
+
+function durationOf(seconds: number): string {
+  return Number.isInteger(seconds) ? `${seconds}s` : `${Math.ceil(seconds * 1000)}ms`;
+}
+
+/** Returns the body as a YAML value if that keeps the digits of all numbers, otherwise as text. */
+function parsedBody(text: string): unknown {
+  const value = parsedJson(text);
+  const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
+  return isSame ? value : text;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    // parseJson throws if values are nested too deeply.
+    parseJson(text);
+    return JSON.parse(text);
+  } catch {
+    throw unusableRequest('expected a JSON body\nfor any other body, add a Content-Type header such as text/plain');
+  }
+}
+
+/**
+ * Replaces literals in JSON text. `replacement` receives each string or number, and the last member name before it. It returns the new
+ * text, or undefined to keep the old one.
+ */
+export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
+  let name = 'body';
+  return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
+    if (colon === undefined) return replacement(found, name) ?? found;
+    name = JSON.parse(text);
+    return found;
+  });
+}
+
+/** Returns the error for a request that cannot be converted to a flow. */
+export function unusableRequest(message: string): AutomateError {
+  return new AutomateError('usage', `the request cannot become a flow: ${message}`);
+}
+
+/** The options at the top of a flow, above its nodes. */
+export interface WrittenHead {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+/** Writes a flow as YAML. `examples` are the paths of values in the last node that are only examples, and therefore get a comment. */
+export function yamlOf(nodes: readonly object[], { name, description }: WrittenHead = {}, examples: readonly ValuePath[] = []): string {
+  const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
+  const flow = { ...head, nodes: nodes.map(withSingleAuth) };
+  const document = new Document(flow, { aliasDuplicateObjects: false });
+  markExamples(document, nodes.length - 1, examples);
+  return document.toString({ lineWidth: 0 });
+}
+
+function withSingleAuth(node: object): object {
+  const { auth } = node as WrittenNode;
+  return auth?.length === 1 ? { ...node, auth: auth[0] } : node;
+}

@@ -1,0 +1,222 @@
+import type { Attempt, Trace } from '../core/action.ts';
+import type { Event } from '../core/event.ts';
+import { Failure, type FailureClass } from '../core/failure.ts';
+import type { SaveNames } from '../core/transfer.ts';
+import type { RunLedger } from '../credits/run-ledger.ts';
+import type { RunSpending } from '../credits/spending.ts';
+import type { HeldMoney, PaidCalls } from '../engine/passage/workers.ts';
+import type { WorkerFigures } from '../report/run-progress.ts';
+import type { WorkerDesk } from './processes/pool.ts';
+import type { Question, Report, SaveQuestion } from './processes/wire-form.ts';
+
+/**
+ * The parts of a run that its workers use through the desk. The desk (`RunDesk`) answers the workers' questions, such as whether credits
+ * are left.
+ */
+export interface DeskParts {
+  readonly ledger: RunLedger;
+  readonly spending: RunSpending;
+  readonly saveNames: SaveNames;
+  /** The credits that a call costs, keyed by node. */
+  readonly prices: ReadonlyMap<string, { readonly credits: number }>;
+  workers(): number;
+  report(event: Event): void;
+  warn(message: string): void;
+  readonly attempt?: Trace | undefined;
+}
+
+/**
+ * Counts a run's workers: how many are alive now, the most that were alive at once, and how many were lost. Also counts unfinished units
+ * (groups of records).
+ */
+export interface LivingWorkers {
+  readonly alive: number;
+  readonly most: number;
+  readonly lost: number;
+  readonly openUnits: number;
+}
+
+/** The credits and money that a run has reserved for one worker. */
+interface Holding {
+  /** For each node, the number of calls whose reserved credits were neither spent nor returned yet. */
+  readonly calls: Map<string, number>;
+  /** For each node, the amounts of money reserved for calls in flight. */
+  readonly money: Map<string, number[]>;
+  /** Paths reserved for files that the worker has not saved yet. */
+  readonly paths: Set<string>;
+}
+
+/** Reserves credits and money for a run's workers. If a worker is lost, counts everything that it had reserved as spent. */
+export class RunDesk implements WorkerDesk {
+  /** Credits that lost workers had reserved and might have spent. They count as spent. */
+  maybeSpent = 0;
+  readonly #parts: DeskParts;
+  readonly #holdings = new Map<number, Holding>();
+  readonly #warnings = new Set<string>();
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
+
+  figuresOf(workers: LivingWorkers, queueStatus?: WorkerFigures['queueStatus']): WorkerFigures {
+    const desk = this;
+    return {
+      queueStatus,
+      get now() {
+        return workers.alive;
+      },
+      get most() {
+        return workers.most;
+      },
+      get lost() {
+        return workers.lost;
+      },
+      get units() {
+        return workers.openUnits;
+      },
+      get maybeSpent() {
+        return desk.maybeSpent;
+      },
+    };
+  }
+
+  answer(worker: number, question: Question): Promise<unknown> {
+    if (question.kind === 'take-calls') return this.#takeCalls(worker, question.node, question.calls);
+    if (question.kind === 'hold-money') return this.#holdMoney(worker, question);
+    return this.#save(worker, question);
+  }
+
+  take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
+    const { ledger, spending } = this.#parts;
+    if (report.kind === 'event') this.#parts.report(report.event.type === 'concurrency' ? { ...report.event, worker } : report.event);
+    else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
+    else if (report.kind === 'warning') this.#warn(report.message);
+    else if (report.kind === 'unstated') spending.of(report.node).noteUnstated();
+    else if (report.kind === 'end-money') this.#endMoney(worker, report);
+    else if (report.kind === 'give-back') this.#release(worker, report.node, report.calls, () => ledger.release(report.node));
+    else this.#release(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
+  }
+
+  takeEarlier(report: Parameters<WorkerDesk['takeEarlier']>[0]): void {
+    const { ledger, spending } = this.#parts;
+    if (report.kind === 'settle') ledger.addEarlier(report.node, report.cost);
+    else if (report.kind === 'end-money') spending.of(report.node).add(report.cost ?? 0);
+    else if (report.kind !== 'give-back') this.take(0, report);
+  }
+
+  lost(worker: number): void {
+    const holding = this.#holdings.get(worker);
+    if (!holding) return;
+    const { ledger, spending, prices } = this.#parts;
+    for (const [node, calls] of holding.calls) {
+      this.maybeSpent += calls * (prices.get(node)?.credits ?? 0);
+      for (let call = 0; call < calls; call++) ledger.settle(node);
+    }
+    for (const [node, held] of holding.money) for (const money of held) spending.of(node).end(money, money);
+    for (const path of holding.paths) this.#parts.saveNames.release(path);
+    this.#holdings.delete(worker);
+    this.#wake();
+  }
+
+  /**
+   * Reserves credits for several calls of a worker at once, or for one call if few credits are left. If other workers have reserved the
+   * last credits, waits until they return some.
+   */
+  async #takeCalls(worker: number, node: string, most: number): Promise<PaidCalls> {
+    const { ledger } = this.#parts;
+    for (;;) {
+      const workers = this.#parts.workers();
+      const isPlenty = !ledger.isLimited || ledger.affords([[node, most * workers]]);
+      const wanted = isPlenty ? most : 1;
+      let calls = 0;
+      let refusal = ledger.hold(node);
+      for (; !refusal && ++calls < wanted; ) refusal = ledger.hold(node);
+      if (calls > 0) {
+        const { calls: held } = this.#holdingOf(worker);
+        held.set(node, (held.get(node) ?? 0) + calls);
+        ledger.flush();
+        return { calls, left: ledger.isLimited ? ledger.left() / workers : undefined };
+      }
+      if (!this.#areCallsOpen()) return { calls, refusal, left: 0 };
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /**
+   * Removes a number of calls from those reserved for a worker, and runs `act` for each of them. Does nothing for a lost worker, for which
+   * nothing is reserved any more.
+   */
+  #release(worker: number, node: string, count: number, act: () => void): void {
+    const { calls } = this.#holdingOf(worker);
+    const held = calls.get(node) ?? 0;
+    calls.set(node, Math.max(0, held - count));
+    for (let call = 0; call < Math.min(count, held); call++) act();
+    this.#wake();
+  }
+
+  async #holdMoney(worker: number, { node, max, most }: Extract<Question, { kind: 'hold-money' }>): Promise<HeldMoney> {
+    const spending = this.#parts.spending.of(node);
+    const held = await spending.begin(max, () => most);
+    if (typeof held === 'number') this.#moneyOf(worker, node).push(held);
+    return { held, total: spending.total };
+  }
+
+  #endMoney(worker: number, { node, held, cost }: Extract<Report, { kind: 'end-money' }>): void {
+    const spending = this.#parts.spending.of(node);
+    if (held === undefined) spending.add(cost ?? 0);
+    const all = this.#moneyOf(worker, node);
+    const at = held === undefined ? -1 : all.indexOf(held);
+    if (held === undefined || at < 0) return;
+    all.splice(at, 1);
+    spending.end(held, cost);
+  }
+
+  async #save(worker: number, { act, path, owner, bytes = 0 }: SaveQuestion): Promise<unknown> {
+    const { saveNames } = this.#parts;
+    const { paths } = this.#holdingOf(worker);
+    const answer = await saveNames[act](path, owner, bytes);
+    if (answer === 'free' || act === 'takeBack') paths.add(path);
+    else if (act !== 'claim') paths.delete(path);
+    return answer;
+  }
+
+  #warn(message: string): void {
+    if (this.#warnings.has(message)) return;
+    this.#warnings.add(message);
+    this.#parts.warn(message);
+  }
+
+  #areCallsOpen(): boolean {
+    return [...this.#holdings.values()].some(({ calls }) => [...calls.values()].some((count) => count > 0));
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  #moneyOf(worker: number, node: string): number[] {
+    const { money } = this.#holdingOf(worker);
+    const found = money.get(node);
+    if (found) return found;
+    const held: number[] = [];
+    money.set(node, held);
+    return held;
+  }
+
+  #holdingOf(worker: number): Holding {
+    const found = this.#holdings.get(worker);
+    if (found) return found;
+    const holding = { calls: new Map<string, number>(), money: new Map<string, number[]>(), paths: new Set<string>() };
+    this.#holdings.set(worker, holding);
+    return holding;
+  }
+}
+
+/** Converts an attempt back from the form in which workers send attempts. */
+function attemptOf(form: object): Attempt {
+  const { result, ...others } = form as Omit<Attempt, 'result'> & {
+    readonly result: Attempt['result'] | { kind: FailureClass; message: string };
+  };
+  return { ...others, result: typeof result === 'object' ? new Failure(result.kind, result.message) : result };
+}

@@ -1,0 +1,120 @@
+import * as z from 'zod';
+import { AutomateError } from '../core/failure.ts';
+import { concurrency } from '../core/options/amounts.ts';
+import { name } from '../core/options/names.ts';
+import type { Plan } from '../core/plan.ts';
+import { version } from '../core/version.ts';
+import { withSetFields } from '../flow/set-fields.ts';
+import type { ExtraAuthorities } from '../http/authorities.ts';
+import type { RunFilesOptions } from '../http/transfers/run-files.ts';
+import { isTable } from '../records/inputs/input.ts';
+import { compileFlow, type FlowFileOptions } from '../run/flow-file.ts';
+import type { OpenRun } from '../run/run-request.ts';
+
+const pairs = z.array(z.tuple([z.string(), z.string()])).readonly();
+
+/** The options with which a worker compiles the flow. The environment is part of the manifest itself. */
+const flowOptions = z.strictObject({
+  allowHttp: z.boolean(),
+  textCells: z.boolean(),
+  name: z.string().optional(),
+  var: pairs.optional(),
+  concurrency: concurrency.optional(),
+  intervalMs: z.number().min(0).optional(),
+  // Required, because a flow must not use the connections that are saved on the worker's machine instead.
+  saved: z.record(z.string(), z.record(z.string(), z.unknown())),
+});
+
+/**
+ * Everything that a worker of a queue may be told about a run, as JSON. It contains no secrets and no files. Other keys are refused, because
+ * whoever holds the queue key could use them against the worker's machine.
+ */
+const queueManifest = z.strictObject({
+  /** The version of automate that the coordinator uses. */
+  version: z.literal(version),
+  /** The run's UUID. */
+  run: z.string(),
+  flow: z.strictObject({ file: z.string(), text: z.string(), options: flowOptions }),
+  set: pairs,
+  /** The environment of the run's credentials. */
+  env: name,
+  /** Certificate authorities as text, because the worker can be on a different machine. */
+  cacert: z.strictObject({ pem: z.string() }).optional(),
+  /** The format of the output. `columns` are its columns. */
+  format: z.strictObject({ kind: z.enum(['csv', 'tsv', 'json', 'ndjson', 'xlsx']), gzip: z.boolean() }),
+  columns: z.array(z.string()).readonly(),
+  csvSafe: z.boolean(),
+  /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
+  hasTextCells: z.boolean(),
+  /** True if the credits of the run are limited. */
+  isLimited: z.boolean(),
+  /** True if the run continues even if no server responds. */
+  keepsGoing: z.boolean(),
+  /** True if workers must report every attempt to send a request. */
+  wantsAttempts: z.boolean(),
+});
+
+/** The parts of a manifest that differ between the child processes of a run and the workers of a queue. */
+interface MachineParts {
+  readonly cacert?: ExtraAuthorities | undefined;
+  /** The files that records may send and save; undefined in a run with a queue. */
+  readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'> | undefined;
+}
+
+/** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */
+export type Manifest = Omit<z.output<typeof queueManifest>, 'cacert'> & MachineParts;
+
+/** Returns the manifest of a run. */
+export function manifestOf({ request, claim, source, session }: OpenRun, wantsAttempts: boolean, parts: MachineParts): Manifest {
+  const { plan, options, files } = request;
+  const { origin } = plan;
+  if (!origin) throw new Error('the plan has no origin');
+  const { env, allowHttp, textCells, name, var: given, concurrency, intervalMs } = origin.options as FlowFileOptions & { env: string };
+  const saved = Object.fromEntries(plan.savedConnections) as Manifest['flow']['options']['saved'];
+  return {
+    version,
+    run: claim.run,
+    flow: {
+      file: origin.file,
+      text: origin.text,
+      options: { allowHttp, textCells, name, var: given?.map(([...pair]) => pair), concurrency, intervalMs, saved },
+    },
+    set: (options.set ?? []).map(([...pair]) => pair),
+    env,
+    ...parts,
+    format: files.format,
+    columns: plan.columns(source.columns ?? []),
+    csvSafe: options.csvSafe ?? false,
+    hasTextCells: isTable(source.format),
+    isLimited: session.ledger.isLimited,
+    keepsGoing: options.keepGoing ?? false,
+    wantsAttempts,
+  };
+}
+
+/**
+ * Checks a manifest that a worker has found in its queue. `run` is the run's id. Throws an AutomateError (`usage`) if the manifest asks for
+ * anything that a worker of a queue does not do.
+ */
+export function checkedManifest(found: unknown, run: string): Manifest {
+  const { data, error } = queueManifest.safeParse(found);
+  if (!data) throw new AutomateError('usage', issueText(error.issues[0]));
+  if (data.run !== run) throw new AutomateError('usage', 'its manifest belongs to a different run');
+  const own = process.env.AUTOMATE_ENV;
+  if (own && own !== data.env)
+    throw new AutomateError('usage', `it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
+  return data;
+}
+
+/** Returns the message for an unknown key or a wrong value in a manifest. The value is not shown, because it can be from a record. */
+function issueText(issue: z.core.$ZodIssue | undefined): string {
+  const path = issue?.path.join('.') ?? '';
+  if (issue?.code !== 'unrecognized_keys') return `its manifest is not valid${path === '' ? '' : `: unexpected value of "${path}"`}`;
+  const key = [...issue.path, issue.keys[0]].join('.');
+  return `its manifest asks for "${key}", which workers of a queue do not accept`;
+}
+
+/** Compiles the plan of the run that a manifest describes. */
+export async function planOf({ flow, set, env }: Manifest): Promise<Plan> {
+  return withSetFields(await compileFlow(flow.text, flow.file, { ...flow.options, env }), set);
+}

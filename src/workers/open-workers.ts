@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../core/ports.ts';
+import { pricesOf } from '../credits/prices.ts';
+import { SharedStarts } from '../engine/passage/shared-starts.ts';
+import { UnitPassage } from '../engine/passage/unit-passage.ts';
+import { isTable } from '../records/inputs/input.ts';
+import { filesOf } from '../run/open-run.ts';
+import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
+import { childArgument } from './child-argument.ts';
+import { RunDesk } from './desk.ts';
+import { manifestOf } from './manifest.ts';
+import { Children } from './processes/children.ts';
+import { Pool } from './processes/pool.ts';
+
+/** Receives what a run's child processes report. `shared` are the child processes that all runs share. */
+export interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
+  readonly shared: Children | undefined;
+}
+
+/**
+ * Starts child processes for one run, or for all runs of a server. `paused` is called when a child reports a pause of a gate (the rate
+ * limiter of an API).
+ */
+export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
+  const command = [...process.execArgv, programPath(), childArgument];
+  return new Children({ children, command, starts: new SharedStarts(clock), ...(paused && { paused }) });
+}
+
+/**
+ * Processes the records of a run in child processes. `shared` are the child processes that all runs of this process share, or undefined to
+ * start new ones.
+ */
+export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Workers {
+  const { session, source, request } = run;
+  const { ports, ledger } = session;
+  const children = shared ?? startChildren(count, ports.clock);
+  const desk = new RunDesk({
+    ledger,
+    spending: ports.spending,
+    saveNames: ports.saveNames,
+    prices: pricesOf(request.plan, request.options.env),
+    workers: () => children.count,
+    report: ports.report,
+    warn,
+    attempt,
+  });
+  const { folder, reserved } = filesOf(run);
+  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
+  const pool = new Pool({ children, manifest, isTable: isTable(source.format), desk, newText: () => run.output.newText() });
+  return {
+    passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),
+    figures: desk.figuresOf(pool),
+    kill() {
+      pool.kill();
+      if (!shared) children.close();
+    },
+  };
+}
+
+/**
+ * Returns the path of the program that child processes run. This is always the installed command, no matter which program has loaded this
+ * module.
+ */
+function programPath(): string {
+  return fileURLToPath(new URL('../bin/automate.js', import.meta.url));
+}

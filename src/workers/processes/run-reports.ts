@@ -1,0 +1,100 @@
+import type { Event } from '../../core/event.ts';
+import type { SaveNames } from '../../core/transfer.ts';
+import type { HeldMoney, PaidCalls, RunLink } from '../../engine/passage/workers.ts';
+import type { Question, Report, ResultForm } from './wire-form.ts';
+
+/** Maximum time in ms for which a report is held back, so that it can be sent together with results. */
+const reportMs = 200;
+
+/** The reports of a worker, and the results of records that it sends together with them. */
+export interface Results {
+  readonly reports: readonly Report[];
+  readonly results: readonly ResultForm[];
+}
+
+/** Carries the messages of a worker to its run, either over a pipe or through Redis. */
+export interface Carrier {
+  /** Sends reports and results to the run. If no more can be sent at the moment, returns a promise that resolves when more can be sent. */
+  deliver(results: Results): Promise<void> | undefined;
+  ask(question: Question): Promise<unknown>;
+}
+
+/** The link from a worker to a run. It collects reports and results, and sends them together. */
+export class RunReports implements RunLink {
+  readonly #carrier: Carrier;
+  #reports: Report[] = [];
+  #results: ResultForm[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(carrier: Carrier) {
+    this.#carrier = carrier;
+  }
+
+  takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls> {
+    if (isScarce) void this.flush();
+    return this.#ask({ kind: 'take-calls', node, calls });
+  }
+
+  giveBackCalls(node: string, calls: number): void {
+    this.tell({ kind: 'give-back', node, calls });
+  }
+
+  settle(node: string, cost: number | undefined): void {
+    this.add({ kind: 'settle', node, cost });
+  }
+
+  holdMoney(node: string, max: number, most: number): Promise<HeldMoney> {
+    return this.#ask({ kind: 'hold-money', node, max, most });
+  }
+
+  endMoney(node: string, held: number | undefined, cost: number | undefined): void {
+    this.tell({ kind: 'end-money', node, held, cost });
+  }
+
+  noteUnstated(node: string): void {
+    this.tell({ kind: 'unstated', node });
+  }
+
+  readonly saveNames: SaveNames = {
+    claim: (path, owner) => this.#ask({ kind: 'save', act: 'claim', path, owner }),
+    release: (path) => void this.#ask({ kind: 'save', act: 'release', path, owner: '' }),
+    note: (path, owner, bytes) => this.#ask({ kind: 'save', act: 'note', path, owner, bytes }),
+    takeBack: (path) => this.#ask({ kind: 'save', act: 'takeBack', path, owner: '' }),
+  };
+
+  report(event: Event): void {
+    this.add({ kind: 'event', event });
+  }
+
+  /** Adds the result of a record. The next `flush` sends it. */
+  result(form: ResultForm): void {
+    this.#results.push(form);
+  }
+
+  /** Sends a report immediately, together with everything collected so far. */
+  tell(report: Report): void {
+    this.#reports.push(report);
+    void this.flush();
+  }
+
+  /** Adds a report that is not urgent. It is sent with the next results, or after 200 ms. */
+  add(report: Report): void {
+    this.#reports.push(report);
+    this.#timer ??= setTimeout(() => void this.flush(), reportMs);
+  }
+
+  /** Sends the collected reports and results. Resolves when more can be sent. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#reports.length + this.#results.length === 0) return;
+    const message: Results = { reports: this.#reports, results: this.#results };
+    this.#reports = [];
+    this.#results = [];
+    await this.#carrier.deliver(message);
+  }
+
+  #ask<Answer>(question: Question): Promise<Answer> {
+    return this.#carrier.ask(question) as Promise<Answer>;
+  }
+}

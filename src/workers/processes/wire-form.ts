@@ -1,0 +1,195 @@
+import type { Event } from '../../core/event.ts';
+import { AutomateError, type ErrorKind, Failure, type FailureClass } from '../../core/failure.ts';
+import type { Item, RowsText } from '../../core/item.ts';
+import type { Fields } from '../../core/record.ts';
+import type { SaveNames } from '../../core/transfer.ts';
+import { parseJson } from '../../core/value/json.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
+import type { Redactor } from '../../credentials/masking/redact.ts';
+import type { Closing } from '../../engine/passage/closing.ts';
+import type { Unit } from '../../engine/passage/workers.ts';
+
+/** A question that a worker asks the coordinator of its run. */
+export type Question =
+  | { readonly kind: 'take-calls'; readonly node: string; readonly calls: number }
+  | { readonly kind: 'hold-money'; readonly node: string; readonly max: number; readonly most: number }
+  | SaveQuestion;
+
+/** A call of a function in the run's SaveNames, which keeps track of saved files. */
+export interface SaveQuestion {
+  readonly kind: 'save';
+  readonly act: keyof SaveNames;
+  readonly path: string;
+  readonly owner: string;
+  /** The size of the file; undefined unless `act` is `note`. */
+  readonly bytes?: number;
+}
+
+/** A report from a worker to the coordinator of its run. Unlike a question, it needs no answer. */
+export type Report =
+  | { readonly kind: 'give-back'; readonly node: string; readonly calls: number }
+  | { readonly kind: 'settle'; readonly node: string; readonly cost?: number | undefined }
+  | { readonly kind: 'end-money'; readonly node: string; readonly held?: number | undefined; readonly cost?: number | undefined }
+  | { readonly kind: 'unstated'; readonly node: string }
+  | { readonly kind: 'event'; readonly event: Event }
+  | { readonly kind: 'attempt'; readonly attempt: object }
+  | { readonly kind: 'warning'; readonly message: string }
+  | ({ readonly kind: 'closing' } & Closing)
+  | { readonly kind: 'error'; readonly error: ErrorForm };
+
+/** The number of the channel for messages that concern a whole child process. Each run has a channel with a different number. */
+export const processChannel = 0;
+
+/** A message from a child process about the gates (the rate limiters of APIs) that all its runs share. */
+export type ToProcess =
+  | { readonly kind: 'reserve'; readonly id: number; readonly gate: string; readonly intervalMs: number; readonly count: number }
+  | { readonly kind: 'release'; readonly gate: string }
+  | { readonly kind: 'pause'; readonly gate: string; readonly waitMs: number };
+
+/** A message to a worker. Units are not sent in this form, but as text (see `unitText`). */
+export type ToWorker =
+  | { readonly kind: 'run'; readonly manifest: object }
+  | ({ readonly kind: 'closing' } & Closing)
+  | { readonly kind: 'end' }
+  | { readonly kind: 'pause'; readonly gate: string; readonly waitMs: number }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
+
+/**
+ * A message from a worker about a run: a question, the reports and results collected so far, or the end of the worker's work on the run.
+ */
+export type FromWorker =
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'question'; readonly id: number; readonly question: Question }
+  | { readonly kind: 'results'; readonly reports: readonly Report[]; readonly results: readonly ResultForm[] };
+
+/**
+ * The result of a record: its rows as text, or its failure. `index` is the record's position within the unit. `pieces` is the number of
+ * pieces of the text that were sent earlier; undefined if there are none.
+ */
+export type ResultForm =
+  | readonly [unit: number, index: number, rows: number, text: string, pieces?: number]
+  | readonly [unit: number, index: number, failure: FailureForm]
+  | PieceForm;
+
+/** A piece of the text of a record's rows. `at` is the 0-based index of the piece. */
+type PieceForm = readonly [unit: number, index: number, piece: { readonly at: number; readonly text: string }];
+
+/** A Failure as it is sent in JSON. */
+interface FailureForm {
+  readonly kind: FailureClass;
+  readonly message: string;
+  readonly node?: string | undefined;
+  readonly status?: number | undefined;
+  readonly attempts: number;
+  readonly sent: boolean;
+  readonly code?: string | undefined;
+  readonly details?: object | undefined;
+  /** The record's fields that contain a secret. Each consists of the field's name and the masked value as JSON. */
+  readonly masked?: readonly (readonly [name: string, json: string])[];
+}
+
+/** An error as it is sent in JSON. An error without a kind is a bug. */
+export interface ErrorForm {
+  readonly kind?: ErrorKind | undefined;
+  readonly message: string;
+  readonly code?: string | undefined;
+  readonly details?: object | undefined;
+}
+
+const unitBegin = '{"kind":"unit",';
+
+const tableBegin = `${unitBegin}"columns":`;
+
+/**
+ * Returns records of a unit as JSON. Numbers keep all digits. `places` are the records' positions within the unit. For records of one table,
+ * the column names are written only once.
+ */
+export function unitText({ id, items }: Unit, places: readonly number[], isTable: boolean): string {
+  const numbers = items.map(({ number }, index) => `[${places[index]},${number}]`).join(',');
+  const [first, last] = [items[0] as Item, items.at(-1) as Item];
+  // If there are several input files, their columns can have different orders.
+  if (isTable && first.end.file === last.end.file) {
+    const columns = JSON.stringify([...first.fields.keys()]);
+    const rows = items.map(({ fields }) => JSON.stringify([...fields.values()]));
+    return `${tableBegin}${columns},"id":${id},"numbers":[${numbers}],"rows":[${rows.join(',')}]}`;
+  }
+  const rows = items.map(({ fields }) => `[${JSON.stringify([...fields.keys()])},[${[...fields.values()].map(jsonOf).join(',')}]]`);
+  return `${unitBegin}"id":${id},"numbers":[${numbers}],"rows":[${rows.join(',')}]}`;
+}
+
+/** Returns true if the text of a message contains the records of a unit. */
+export function isUnit(text: string): boolean {
+  return text.startsWith(unitBegin);
+}
+
+interface UnitForm {
+  readonly id: number;
+  readonly numbers: readonly (readonly [place: number, number: number])[];
+  readonly columns?: readonly string[];
+  readonly rows: readonly (readonly Value[])[];
+}
+
+/** A record with its unit and its position within that unit. */
+export interface UnitItem extends Item {
+  readonly unit: number;
+  readonly index: number;
+}
+
+/** Parses the text of a unit and returns its records. */
+export function unitItems(text: string): UnitItem[] {
+  const isTable = text.startsWith(tableBegin);
+  const { id, numbers, columns, rows } = (isTable ? JSON.parse(text) : parseJson(text)) as unknown as UnitForm;
+  return numbers.map(([index, number], at) => {
+    const row = rows[at] as readonly Value[];
+    const [names, values] = columns ? [columns, row] : (row as unknown as [readonly string[], readonly Value[]]);
+    return { number, fields: rowFields(names, values), end: { offset: 0, line: 0 }, unit: id, index };
+  });
+}
+
+function rowFields(names: readonly string[], values: readonly Value[]): Fields {
+  const fields = new Map<string, Value>();
+  for (let at = 0; at < names.length; at++) fields.set(names[at] as string, values[at] as Value);
+  return fields;
+}
+
+/** Converts a record's failure to the form in which it is sent. All secrets in it are masked. `fields` are the record's fields. */
+export function failureForm(failure: Failure, fields: Fields, redactor: Pick<Redactor, 'text' | 'value'>): FailureForm {
+  const { kind, node, status, attempts, sent, code, details } = failure;
+  const masked = [...fields].flatMap(([name, value]) => {
+    const [json, maskedJson] = [jsonOf(value), jsonOf(redactor.value(value))];
+    return json === maskedJson ? [] : [[name, maskedJson] as const];
+  });
+  return {
+    ...{ kind, message: redactor.text(failure.message), node, status, attempts, sent, code },
+    details: details && (redactor.value(details as Value) as object),
+    ...(masked.length > 0 && { masked }),
+  };
+}
+
+/** Returns true if a result is only a piece. */
+export function isPiece(form: ResultForm): form is PieceForm {
+  return form.length === 3 && 'at' in form[2];
+}
+
+/** Converts a result back from the form in which it was sent. Returns the rows as text, or the failure. */
+export function resultOf(form: Exclude<ResultForm, PieceForm>): RowsText | Failure {
+  if (form.length !== 3) return { rows: form[2], text: form[3] };
+  const { kind, message, node, attempts, masked, ...facts } = form[2];
+  const failure = new Failure(kind, message, facts as ConstructorParameters<typeof Failure>[2]);
+  failure.node = node;
+  failure.attempts = attempts;
+  if (masked) failure.masked = new Map(masked.map(([name, json]) => [name, parseJson(json)]));
+  return failure;
+}
+
+/** Converts an error to the form in which it is sent. */
+export function errorForm(error: unknown): ErrorForm {
+  if (!(error instanceof AutomateError)) return { message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  const { kind, message, code, details } = error;
+  return { kind, message, code, details };
+}
+
+/** Converts an error back from the form in which it was sent. */
+export function errorOfForm({ kind, message, code, details }: ErrorForm): Error {
+  return kind ? new AutomateError(kind, message, { code, details } as ConstructorParameters<typeof AutomateError>[2]) : new Error(message);
+}

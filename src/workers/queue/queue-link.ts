@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import type { HeldMoney, PaidCalls } from '../../engine/passage/workers.ts';
+import type { Carrier, Results } from '../processes/run-reports.ts';
+import { isPiece, type Question, type ResultForm } from '../processes/wire-form.ts';
+import type { QueueRedis } from './connection.ts';
+import { keptSeconds, type RunKeys, startsField } from './queue-keys.ts';
+import { type QueueAnswer, type QueueNews, readReply } from './queue-message.ts';
+import { sendScript } from './run-scripts.ts';
+import type { Seal } from './seal.ts';
+
+/**
+ * Interval in ms at which a worker repeats a question to the coordinator until the answer arrives. Redis may have lost the question or the
+ * answer.
+ */
+const askAgainMs = 3000;
+
+/** Delay in ms before a message is sent again because too many messages were waiting or the run did not exist. */
+const sendAgainMs = 250;
+
+/**
+ * Maximum number of attempts to send a message to a run that is missing in Redis. There are several attempts, because the run's coordinator
+ * may be about to store the run in Redis again.
+ */
+const maxVain = 24;
+
+/** Settings of the link from a worker to the coordinator of a run. */
+export interface QueueLinkOptions {
+  readonly redis: QueueRedis;
+  readonly keys: RunKeys;
+  readonly seal: Seal;
+  readonly run: string;
+  readonly gen: string;
+  /** The id of this worker. */
+  readonly worker: string;
+  /** Returns the input number of the record at a position in a unit; undefined if the number is unknown. */
+  numberOf(unit: number, index: number): number | undefined;
+  /** Called after a message was sent, with the results in it. If a message contains only a piece of a result, that result is left out. */
+  sent(results: readonly ResultForm[]): void;
+  /** Called if a message cannot be sent because of an unexpected error. */
+  failed(error: unknown): void;
+}
+
+/** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
+export class QueueLink implements Carrier {
+  /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
+  readonly #nonce = randomBytes(16).toString('base64url');
+  readonly #options: QueueLinkOptions;
+  readonly #questions = new Map<number, OpenQuestion>();
+  #lastQuestion = 0;
+  #seq = 0;
+  #sending: Promise<void> = Promise.resolve();
+  #joinAgainMs = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(options: QueueLinkOptions) {
+    this.#options = options;
+  }
+
+  deliver({ reports, results }: Results): Promise<void> {
+    const numbers = results.map(([unit, index]) => this.#options.numberOf(unit, index) ?? 0);
+    return this.say({ kind: 'results', reports, results, numbers }, results);
+  }
+
+  ask(question: Question): Promise<unknown> {
+    const id = ++this.#lastQuestion;
+    if (this.#isClosed) return Promise.resolve(refusalWithoutRun(question));
+    return new Promise((resolve) => {
+      this.#questions.set(id, { question, resolve });
+      const again = setInterval(() => {
+        if (!this.#questions.has(id) || this.#isClosed) return clearInterval(again);
+        void this.say({ kind: 'question', id, question });
+      }, askAgainMs);
+      void this.say({ kind: 'question', id, question });
+    });
+  }
+
+  /** Asks the coordinator for its welcome. Has no effect if it was asked a moment ago, so it may be called again until the welcome arrives. */
+  join(nowMs: number): void {
+    if (nowMs < this.#joinAgainMs) return;
+    this.#joinAgainMs = nowMs + askAgainMs;
+    void this.say({ kind: 'join' });
+  }
+
+  /** Returns true if a message is the coordinator's answer to this link. */
+  accepts({ gen, nonce }: QueueAnswer): boolean {
+    return gen === this.#options.gen && nonce === this.#nonce;
+  }
+
+  /** Passes the coordinator's answer to the question with this id to the caller that asked it. */
+  answered(id: number, value: unknown): void {
+    const open = this.#questions.get(id);
+    const reply = open && readReply(open.question, value);
+    if (!open || (reply === undefined && value !== undefined)) return;
+    open.resolve(reply);
+    this.#questions.delete(id);
+  }
+
+  /**
+   * Sends a message to the coordinator after all earlier messages. Resolves once Redis has received the message, or once it is clear that
+   * the run no longer exists.
+   */
+  say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
+    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.#options.failed(error));
+    return this.#sending;
+  }
+
+  /** Answers all open questions with a refusal, because no coordinator will answer them. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { question, resolve } of this.#questions.values()) resolve(refusalWithoutRun(question));
+    this.#questions.clear();
+  }
+
+  async #send(news: QueueNews, results: readonly ResultForm[]): Promise<void> {
+    const { redis, keys, seal, run, gen, worker, sent } = this.#options;
+    const text = JSON.stringify({ ...news, worker, gen, nonce: this.#nonce, seq: ++this.#seq });
+    const message = seal.seal(text, `${run} results`);
+    const places = placesOf(results);
+    const marks = [...places.keys()].map((unit) => keys.done(`${gen}-${unit}`));
+    const unitArgs = [...places].flatMap(([unit, indexes]) => [startsField(`${gen}-${unit}`), indexes.length, ...indexes]);
+    const all = [keys.run, keys.results, ...marks];
+    for (let vain = 0; vain < maxVain; ) {
+      const args = [message, keys.more, keptSeconds, gen, ...unitArgs];
+      const answer = await redis.insist(() => redis.client.eval(sendScript, all.length, ...all, ...args));
+      if (answer === 1) break;
+      if (answer === 0) vain++;
+      await new Promise((resolve) => setTimeout(resolve, sendAgainMs));
+    }
+    sent(results.filter((form) => !isPiece(form)));
+  }
+}
+
+/** A question to the coordinator that has not been answered yet. */
+interface OpenQuestion {
+  readonly question: Question;
+  resolve(value: unknown): void;
+}
+
+/**
+ * Returns a refusal as the answer to a question that the coordinator will not answer. The worker then does not make the call, because the
+ * run continues without this worker.
+ */
+function refusalWithoutRun({ kind }: Question): PaidCalls | HeldMoney {
+  if (kind === 'hold-money') return { held: 'used-up', total: 0 };
+  return { calls: 0, refusal: { message: 'the run has continued without this worker' }, left: 0 };
+}
+
+/** Groups the positions of the records by unit. Leaves out a record if only a piece of its result is sent. */
+function placesOf(results: readonly ResultForm[]): Map<number, number[]> {
+  const places = new Map<number, number[]>();
+  for (const form of results) {
+    if (isPiece(form)) continue;
+    const [unit, index] = form;
+    const found = places.get(unit);
+    if (found) found.push(index);
+    else places.set(unit, [index]);
+  }
+  return places;
+}

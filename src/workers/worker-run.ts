@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Attempt } from '../core/action.ts';
+import type { Event } from '../core/event.ts';
+import { AutomateError, Failure } from '../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Clock } from '../core/ports.ts';
+import { type FlowSecrets, loadSecrets } from '../credentials/flow-secrets.ts';
+import { createRedactor } from '../credentials/masking/redact.ts';
+import type { Messages } from '../credentials/messages.ts';
+import { pricesOf } from '../credits/prices.ts';
+import type { Gates } from '../engine/gates.ts';
+import type { Closing, StopReason } from '../engine/passage/closing.ts';
+import { type Run, startRun } from '../engine/run.ts';
+import { Routes } from '../http/routes.ts';
+import { maxHeld, SpillFiles } from '../output/spill.ts';
+import { createWriter } from '../records/writer.ts';
+import { readDataFiles } from '../run/flow-file.ts';
+import { certifiedRoutes } from '../run/session.ts';
+import { wire } from '../run/wire.ts';
+import { type Manifest, planOf } from './manifest.ts';
+import type { RunReports } from './processes/run-reports.ts';
+import type { UnitItem } from './processes/wire-form.ts';
+import { WorkerInput } from './worker-input.ts';
+import { WorkerLedger, workerSpending } from './worker-ledger.ts';
+import { WorkerOutput } from './worker-output.ts';
+
+/** Everything that the runs of a worker process share, and the connection over which one run's results are reported. */
+export interface WorkerRunParts {
+  readonly link: RunReports;
+  readonly clock: Clock;
+  readonly gates: Gates;
+  /** Called with the reason if the worker must leave the run, because no server responds to it. */
+  unanswered(reason: StopReason): void;
+  /**
+   * Called with the reason if the worker must leave the run, because its first records all failed in the same way on this machine.
+   * Undefined for a worker on the same machine as the run.
+   */
+  readonly failedAlike?: ((reason: StopReason) => void) | undefined;
+  /** Returns false while no record is allowed to start. Undefined if records can always start. */
+  readonly mayBegin?: (() => boolean) | undefined;
+  /** Receives every event of the records. */
+  event?(event: Event): void;
+}
+
+/** Everything that a worker needs for a run before it can process the first record. */
+export interface PreparedRun {
+  readonly manifest: Manifest;
+  readonly plan: Plan;
+  readonly credentials: FlowSecrets;
+  readonly messages: Messages;
+}
+
+/** The parts of a worker that a run's preparation needs. */
+export interface Preparing {
+  warn(message: string): void;
+  /** Returns the reason why this worker does not run a flow; undefined if it does. Undefined for a worker that runs every flow. */
+  readonly needOf?: (plan: Plan) => string | undefined;
+}
+
+/**
+ * Prepares a worker for a run: compiles the plan, and loads the secrets from this machine. Throws an AutomateError (`usage`) if the worker
+ * does not run the flow, and a FlowError (`credential`) if a secret is missing.
+ */
+export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing): Promise<PreparedRun> {
+  const redactor = createRedactor();
+  const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
+  const plan = await planOf(manifest);
+  const need = needOf?.(plan);
+  if (need !== undefined) throw new AutomateError('usage', need);
+  await readDataFiles(plan);
+  const { flow, env } = manifest;
+  return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages };
+}
+
+/** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
+export class WorkerRun {
+  /** Resolves when the results of all started records have been reported, and everything is closed. */
+  readonly ended: Promise<void>;
+  readonly #input = new WorkerInput();
+  readonly #parts: WorkerRunParts;
+  #run: Run | undefined;
+  #closing: Closing | undefined;
+  /** Number of records that this worker has received, in all units (groups of records). */
+  #added = 0;
+  #ledger: WorkerLedger | undefined;
+  /** True if this worker is leaving the run, while the run continues in other workers. */
+  #isLeaving = false;
+
+  constructor(prepared: PreparedRun, parts: WorkerRunParts) {
+    this.#parts = parts;
+    this.ended = this.#pass(prepared);
+  }
+
+  /** Returns the credits that this worker's calls have cost. */
+  credits(): number {
+    return this.#ledger?.spent() ?? 0;
+  }
+
+  add(items: readonly UnitItem[]): void {
+    this.#added += items.length;
+    this.#input.add(items);
+  }
+
+  end(): void {
+    this.#input.end();
+  }
+
+  /** Closes this worker's part of the run, because the coordinator is closing the run. */
+  close(closing: Closing): void {
+    this.#closing = closing;
+    this.#run?.phase.advance(closing.phase, closing.reason);
+  }
+
+  /** Starts no further records. This part of the run ends when its open records have ended, and the run continues in other workers. */
+  leave(reason: StopReason): void {
+    this.#isLeaving = true;
+    this.close({ phase: 'finishing', reason });
+    this.end();
+  }
+
+  async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
+    const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
+    const { redactor, warn } = messages;
+    const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
+    const how = { cacert, environment: process.env, warn };
+    const routes = new Routes(how);
+    const certified = await certifiedRoutes(plan.certificates, credentials, how);
+    const ledger = new WorkerLedger(link, pricesOf(plan, env), isLimited, clock);
+    this.#ledger = ledger;
+    const { allowHttp } = flow.options;
+    const ports = wire({
+      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified },
+      files: { folder: undefined, ...files, names: link.saveNames },
+      report: (event) => {
+        this.#parts.event?.(event);
+        if (isOfWorker(event)) link.report(event);
+      },
+      warn,
+    });
+    const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe, hasTextCells }), redactor, {
+      spillFiles: new SpillFiles(spillPath),
+      added: () => this.#added,
+      failedAlike: manifest.keepsGoing ? undefined : failedAlike,
+    });
+    const parts = {
+      input: this.#input.read(),
+      output,
+      ports: { ...ports, spending: workerSpending(link) },
+      gates,
+      trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
+    };
+    const worker = { giveUp: manifest.keepsGoing ? undefined : unanswered, mayBegin };
+    const started = startRun(plan, parts, { unordered: true, maxErrors: undefined, keepsGoing: true, worker });
+    this.#run = started;
+    started.phase.onPhase((phase) => {
+      const { reason } = started.phase;
+      // If there is no reason, an error has ended only this worker's part, and the run itself continues.
+      if (!reason) this.end();
+      else if (!this.#isLeaving) link.tell({ kind: 'closing', phase, reason });
+    });
+    if (this.#closing) this.close(this.#closing);
+    try {
+      await started.ended;
+      await output.end();
+    } finally {
+      ledger.giveBack();
+      await ports.close();
+      routes.destroy();
+      certified?.destroy();
+      await credentials.usesRecorded();
+    }
+    await link.flush();
+  }
+}
+
+/** True for an event that only the worker knows about. The run creates all other events itself. */
+function isOfWorker({ type }: Event): boolean {
+  return !['record-done', 'record-failed', 'record-filtered', 'record-parked', 'stopping', 'run-ended'].includes(type);
+}
+
+/** Returns only the parts of an attempt that are sent to the run: those that reports and log lines show. */
+function attemptForm({ record, node, request, ms, result }: Attempt): object {
+  const { method, origin, path, kind, tool, connection } = request as unknown as Record<string, unknown>;
+  const failure = result instanceof Failure ? { kind: result.kind, message: result.message } : undefined;
+  return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result };
+}
+
+/** Throws an AutomateError (`output`) if this worker cannot write temporary files. */
+export async function checkSpillFile(): Promise<void> {
+  const text = new SpillFiles(spillPath).newText();
+  try {
+    await text.add('\0'.repeat(maxHeld + 1));
+  } finally {
+    text.drop();
+  }
+}
+
+function spillPath(): string {
+  return join(tmpdir(), `.automate.${randomUUID()}.part`);
+}

@@ -1,0 +1,72 @@
+import { iso1A2Code } from '@rapideditor/country-coder';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readAs } from '../../../src/places/data/data.ts';
+import { Areas, type AreasMeta } from '../../../src/places/data/geography/areas.ts';
+import { Columns } from '../../../src/places/data/geography/columns.ts';
+import { Nearest } from '../../../src/places/data/geography/nearest.ts';
+import { Places, type PlacesMeta } from '../../../src/places/data/geography/places.ts';
+import { earthRadius } from '../../../src/places/distance.ts';
+import { dataFolder } from '../../helpers/data-folder.ts';
+
+const places = await readAs(dataFolder, 'places', (bytes) => new Places(new Columns<PlacesMeta>(bytes)));
+const borders = await readAs(dataFolder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes)));
+
+const radians = Math.PI / 180;
+
+function distanceTo(place: number, lat: number, lon: number): number {
+  const north = Math.sin(((places.lat(place) - lat) * radians) / 2) ** 2;
+  const east = Math.sin(((places.lon(place) - lon) * radians) / 2) ** 2;
+  const square = north + Math.cos(lat * radians) * Math.cos(places.lat(place) * radians) * east;
+  return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
+}
+
+const degrees = (limit: number) => fc.double({ min: -limit, max: limit, noNaN: true });
+
+// Half of the points are at the equator, the poles, the prime meridian or the date line.
+const lats = fc.oneof(degrees(90), fc.constantFrom(90, -90, 89.9, -89.9, 0));
+const lons = fc.oneof(degrees(180), fc.constantFrom(180, -180, 179.99, -179.99, 0));
+
+describe('the nearest place to a point', () => {
+  const nearest = new Nearest(places);
+
+  test('is the same as in a search through all places', () => {
+    fc.assert(
+      fc.property(lats, lons, (lat, lon) => {
+        let least = Infinity;
+        for (let place = 0; place < places.count; place++) least = Math.min(least, distanceTo(place, lat, lon));
+        expect(nearest.find(lat, lon, 2.1e7)?.distance).toBeCloseTo(least, 0);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('is within the maximum distance, and is accepted by the filter', () => {
+    const found = nearest.find(52.5, 13.4, 1e6, (place) => places.region(place).country.code === 'FR');
+    expect(places.region(found?.place as number).country.code).toBe('FR');
+    expect(nearest.find(52.5, 13.4, 1e5, (place) => places.region(place).country.code === 'FR')).toBeUndefined();
+    expect(nearest.find(0, -150, 847_000)).toBeUndefined();
+    expect(nearest.find(0, -150, 849_000)).toBeDefined();
+  });
+});
+
+test('the country of a point is the same as in the library country-coder', () => {
+  const reserved: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH', IC: 'ES', EA: 'ES', CQ: 'GG', DG: 'IO', CP: 'FR', FX: 'FR' };
+  const expected = (lat: number, lon: number) => {
+    const code = iso1A2Code([lon, lat], { level: 'territory' });
+    return code && (reserved[code] ?? code);
+  };
+  const wrong: string[] = [];
+  let known = 0;
+  // A grid of points, none of which is exactly on a border.
+  for (let lat = -89.4321; lat < 90; lat += 1.1) {
+    for (let lon = -179.8765; lon < 180; lon += 1.3) {
+      const code = expected(lat, lon);
+      if (code) known++;
+      // A part of a country that has no code of its own counts as that country.
+      if (code && borders.at(lat, lon) !== code) wrong.push(`${lat}, ${lon}: ${borders.at(lat, lon)}, not ${code}`);
+    }
+  }
+  expect(known).toBeGreaterThan(10_000);
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,142 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { file, openFile, openText, problem, shown } from './reading.ts';
+
+const text = 'id,name\n1,é 漢 😀\n';
+const record = [{ id: '1', name: 'é 漢 😀' }];
+
+test('the chunks of an input can end within a character', async () => {
+  for (let chunkSize = 1; chunkSize <= 8; chunkSize++) expect(await shown(openText('csv', text, { chunkSize }))).toEqual(record);
+});
+
+test.each(['utf-16le', 'UTF-16'])('an input with the encoding %s can be read', async (encoding) => {
+  const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
+  for (let chunkSize = 1; chunkSize <= 5; chunkSize++) expect(await shown(openText('csv', bytes, { encoding, chunkSize }))).toEqual(record);
+});
+
+test.each([
+  ['latin1', [0xe9], 'é'],
+  ['windows-1252', [0x80, 0xe9], '€é'],
+  ['iso-8859-15', [0xa4], '€'],
+  ['shift_jis', [0x8a, 0xbf], '漢'],
+  ['utf8', [0xc3, 0xa9], 'é'],
+])('bytes in the encoding %s are decoded', async (encoding, bytes, value) => {
+  const content = Buffer.concat([Buffer.from('a\n'), Buffer.from(bytes)]);
+  for (const chunkSize of [1, 100]) expect(await shown(openText('csv', content, { encoding, chunkSize }))).toEqual([{ a: value }]);
+});
+
+test('an unknown encoding is refused before the input is opened', async () => {
+  expect(await problem(openFile('missing.csv', { encoding: 'latin-one' }))).toBe(
+    'usage: --encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis, found "latin-one"',
+  );
+});
+
+test('bytes that the encoding does not define are refused', async () => {
+  const half = Buffer.from('a\nb', 'utf16le').subarray(0, 5);
+  expect(await problem(openText('csv', half, { encoding: 'utf-16le' }))).toMatch(
+    /^input: <stdin>: expected utf-16le, found other bytes at byte offset/,
+  );
+  const lone = Buffer.from('a\n\ud800\nb', 'utf16le');
+  expect(await problem(openText('csv', lone, { encoding: 'utf-16le' }))).toMatch(
+    /^input: <stdin>: expected utf-16le, found other bytes at byte offset/,
+  );
+});
+
+test.each([
+  [
+    'latin1',
+    'a\ncaf\xe9\n',
+    'expected UTF-8, found the byte 0xE9 at byte offset 5\nif the file has a different encoding, give it: --encoding latin1',
+  ],
+  ['latin1 at the end', 'a\ncaf\xe9', 'expected UTF-8, found the byte 0xE9 at byte offset 5\n'],
+  ['a stray byte', 'a\n\x80', 'expected UTF-8, found the byte 0x80 at byte offset 2\n'],
+  ['an encoded surrogate', 'a\n\xed\xa0\x80', 'expected UTF-8, found the byte 0xED at byte offset 2\n'],
+  ['a code point that is too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
+  ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16le'],
+  ['big-endian UTF-16', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
+  [
+    'UTF-16 without a byte order mark',
+    'i\0d\0\n\0',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16le',
+  ],
+  [
+    'big-endian UTF-16 without a byte order mark',
+    '\0i\0d\0\n',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16be',
+  ],
+  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nrename the file to .xlsx'],
+  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx'],
+])('an input that is not UTF-8 is refused: %s', async (_, bytes, message) => {
+  const content = Buffer.from(bytes, 'latin1');
+  expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
+});
+
+test('a gzipped input whose name does not end in .gz is refused', async () => {
+  expect(await problem(openFile(file('rows.csv', gzipSync(text))))).toContain('rows.csv: expected text, found gzip data\n');
+});
+
+test('the first invalid byte of an input is reported exactly, whatever the size of the chunks', () => {
+  const parts = fc.array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 5 }).map((good) => Buffer.from(good)),
+      fc.uint8Array({ maxLength: 3 }),
+    ),
+    { maxLength: 6 },
+  );
+  return fc.assert(
+    fc.asyncProperty(parts, fc.integer({ min: 1, max: 7 }), async (pieces, chunkSize) => {
+      const bytes = Buffer.concat([Buffer.from('  '), ...pieces]);
+      const expected = firstBadByte(bytes);
+      const found = await openAll(bytes, chunkSize);
+      expect(found).toBe(expected);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** Returns the length of the longest prefix that the standard decoder accepts; undefined if it accepts all bytes. */
+function firstBadByte(bytes: Buffer): number | undefined {
+  const decodes = (length: number) => {
+    try {
+      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (decodes(bytes.length)) return undefined;
+  let longest = 0;
+  for (let length = 0; length < bytes.length; length++) if (decodes(length)) longest = length;
+  return longest;
+}
+
+async function openAll(bytes: Buffer, chunkSize: number): Promise<number | undefined> {
+  const message = await problem(openText('ndjson', bytes, { chunkSize })).catch(() => '');
+  const offset = /byte offset (\d+)/.exec(message)?.[1];
+  return offset === undefined ? undefined : Number(offset);
+}
+
+test('gzipped input is read from a file or stdin, whatever its number of gzip members', async () => {
+  const zipped = gzipSync(text);
+  expect(await shown(openFile(file('rows.csv.gz', zipped)))).toEqual(record);
+  for (const chunkSize of [1, 7, 1000]) expect(await shown(openText('csv.gz', zipped, { chunkSize }))).toEqual(record);
+  expect(await shown(openText('csv.gz', Buffer.concat([zipped, gzipSync('2,b\n')])))).toEqual([...record, { id: '2', name: 'b' }]);
+});
+
+test('gzipped input can have an encoding other than UTF-8', async () => {
+  expect(await shown(openText('csv.gz', gzipSync(Buffer.from('a\n\xe9', 'latin1')), { encoding: 'latin1' }))).toEqual([{ a: 'é' }]);
+});
+
+test('gzipped input that is truncated or damaged is refused', async () => {
+  const zipped = gzipSync(text.repeat(1000));
+  expect(await problem(openText('csv.gz', zipped.subarray(0, 40)))).toMatch(
+    /^input: <stdin>: expected the end of the gzip data, found the end of the file/,
+  );
+  expect(await problem(openText('csv.gz', ''))).toMatch(/^input: <stdin>: expected the end of the gzip data/);
+  expect(await problem(openText('csv.gz', text))).toMatch(/^input: <stdin>: expected gzip data, found something else/);
+  const damaged = Buffer.from(zipped).fill(0, zipped.length - 8, zipped.length - 4);
+  expect(await problem(openText('csv.gz', damaged))).toMatch(
+    /^input: <stdin>: expected gzip data, found something else \(incorrect data check\)/,
+  );
+});
