@@ -63,6 +63,36 @@ export async function* warnOfMany(
   }
 }
 
+/** The plan of a run, with the path of its flow file. */
+interface NamedPlan {
+  readonly plan: Plan;
+  readonly flow: string;
+}
+
+/**
+ * Adds to `late` the fields of JSON records that a map replaces without `replace: true`, and that are in none of the first records, which
+ * were checked before the run. Warns of each such field once.
+ */
+export async function* noteLateFields(
+  records: AsyncIterable<readonly Item[]>,
+  { plan, flow }: NamedPlan,
+  late: string[],
+  { first, warn }: { readonly first: readonly string[]; warn(message: string): void },
+): AsyncGenerator<readonly Item[]> {
+  const mapped = allSteps(plan.steps).flatMap(({ node }) => (node.mapped ?? []).map(({ field }) => field));
+  const replaced = new Map(plan.replacedColumns([...first, ...mapped]).map((found) => [found.column, found.problem]));
+  for (const name of first) replaced.delete(name);
+  for await (const items of records) {
+    for (const [name, { line, column, message }] of replaced) {
+      if (!items.some(({ fields }) => fields.has(name))) continue;
+      replaced.delete(name);
+      late.push(name);
+      warn(`${flow}:${line}:${column}: ${message}`);
+    }
+    yield items;
+  }
+}
+
 function manyText(server: string): string {
   return `more than ${formatCount(manyRecords)} records might be sent to the public ${server} server, which accepts one request per second\nto use your own server, write: connection: NAME`;
 }

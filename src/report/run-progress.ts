@@ -32,6 +32,8 @@ export class RunProgress {
   readonly reading: Reading = { records: 0, bytesBefore: 0, isComplete: false };
   readonly pauses: Pauses;
   readonly rates: RecordRates;
+  /** Fields of JSON records that a map replaces, and that none of the first records has. */
+  readonly lateFields: string[] = [];
   /** Figures about the worker processes of the run; undefined if this process runs the nodes itself. */
   workers: WorkerFigures | undefined;
   /** Start time in ms since 1970. */

@@ -271,7 +271,7 @@ export function factsOf(run: ReportedRun): Omit<SummaryFacts, 'exitCode' | 'next
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
-    replaced: request.plan.replacedColumns(source.firstFields ?? []),
+    replaced: request.plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]),
     before: {
       written: written + claim.from.written,
       failed: claim.from.failed,

@@ -16,8 +16,8 @@ import { inputsIn } from '../output/run-identity.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
 import { filesFolder } from '../records/inputs/files-folder.ts';
-import { inputLabel, inputPaths } from '../records/inputs/input.ts';
-import { earlyWarnings, warnOfMany } from '../report/early-warnings.ts';
+import { inputLabel, inputPaths, isTable } from '../records/inputs/input.ts';
+import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warnings.ts';
 import { openEvents } from '../report/events-file.ts';
 import { countItems } from '../report/reading.ts';
 import { beginReport } from '../report/report-file.ts';
@@ -92,7 +92,7 @@ export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
 async function openRecords(
   claimed: ClaimedRun,
   session: Session,
-  { reading, tally }: RunProgress,
+  { reading, tally, lateFields }: RunProgress,
   { warn, space }: { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
@@ -118,7 +118,9 @@ async function openRecords(
     parked: claim.parked,
     takeOver: memory && ((item) => memory.takeOver(item)),
   });
-  return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
+  const first = source.firstFields ?? [];
+  const checked = isTable(source.format) ? records : noteLateFields(records, { plan, flow: request.flow }, lateFields, { first, warn });
+  return { output, input: countItems(warnOfMany(checked, plan, warn), source, reading) };
 }
 
 interface FileParts {

@@ -141,6 +141,17 @@ describe('a run that replaces a column of the input', () => {
   });
 
   test.each([
+    ['the last of two JSON Lines, without a newline', '{"id":1}\n{"id":2,"name":"Bob"}'],
+    ['a late record', `${`{"id":1,"pad":"${'x'.repeat(10_000)}"}\n`.repeat(200)}{"id":2,"name":"Bob"}\n`],
+  ])('says so, also in the summary, once a record has the field: %s', async (_, stdin) => {
+    const { automate, read } = await people();
+    const { code, stderr } = await automate(['run', 'flow.yaml', '--out', 'out.ndjson', '--summary', 's.json'], { stdin });
+    const said = 'warning: flow.yaml:5:12: "name" is a column of the input, and the answer replaces it, even with an empty value\n';
+    expect([code, stderr.split(said)]).toEqual([0, [expect.anything(), expect.anything()]]);
+    expect(JSON.parse(await read('s.json')).replaced).toEqual([{ node: 'profile', field: 'name' }]);
+  });
+
+  test.each([
     ['with replace: true', '{ name: { path: data.nickname, replace: true } }', 'id,name\n1,Annie\n2,\n', []],
     ['with another name', '{ name_2: data.nickname }', 'id,name,name_2\n1,Ann,Annie\n2,Bob,\n', []],
     ['with --quiet', '{ name: data.nickname }', 'id,name\n1,Annie\n2,\n', ['--quiet']],

@@ -47,6 +47,8 @@ function evaluated(cel: Expression<Value>, fields: Fields): Value {
   try {
     return cel.evaluate(fields);
   } catch (error) {
+    // A record without the value has nothing to be compared, as if the option named the field.
+    if (error instanceof Failure && cel.named.some((name) => (fields.get(name) ?? null) === null)) return null;
     if (error instanceof Failure) throw error.withMessage(`serial_by: ${error.message}`);
     throw error;
   }

@@ -21,10 +21,10 @@ const maxCellLength = 32_767;
 const maxDigits = 15;
 
 /**
- * Matches strings in an input table that can become numbers. A string with leading zeros or very many digits stays text, because it is more
- * likely an identifier, such as a phone number. So does `1.50`, because Excel would show it as 1.5.
+ * Matches strings in an input table that can become numbers. A string with leading zeros, more than 11 digits before the point or more digits
+ * than a number can have stays text, because it is more likely an identifier, such as a phone number.
  */
-const plainNumber = /^(?!-0$)-?(?:0|[1-9]\d{0,10})(?:\.\d{0,9}[1-9])?$/;
+const plainNumber = /^(?!-0$)(?!(?:\D*\d){16})-?(?:0|[1-9]\d{0,10})(?:\.\d+)?$/;
 
 /**
  * Creates a writer for the rows of a workbook. It writes one JSON array of cells per line, which `xlsx-sink.ts` converts to Excel's format.
