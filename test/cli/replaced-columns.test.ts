@@ -143,9 +143,10 @@ describe('a run that replaces a column of the input', () => {
   test.each([
     ['the last of two JSON Lines, without a newline', '{"id":1}\n{"id":2,"name":"Bob"}'],
     ['a late record', `${`{"id":1,"pad":"${'x'.repeat(10_000)}"}\n`.repeat(200)}{"id":2,"name":"Bob"}\n`],
-  ])('says so, also in the summary, once a record has the field: %s', async (_, stdin) => {
-    const { automate, read } = await people();
-    const { code, stderr } = await automate(['run', 'flow.yaml', '--out', 'out.ndjson', '--summary', 's.json'], { stdin });
+  ])('says so, also in the summary, once a record has the field: %s', async (_, rows) => {
+    const { automate, read, write } = await people();
+    await write('rows.ndjson', rows);
+    const { code, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--summary', 's.json']);
     const said = 'warning: flow.yaml:5:12: "name" is a column of the input, and the answer replaces it, even with an empty value\n';
     expect([code, stderr.split(said)]).toEqual([0, [expect.anything(), expect.anything()]]);
     expect(JSON.parse(await read('s.json')).replaced).toEqual([{ node: 'profile', field: 'name' }]);
