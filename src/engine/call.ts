@@ -239,7 +239,7 @@ export class Calls {
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slot.answered({ sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
-    this.#noteAnswer(call);
+    this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
@@ -250,7 +250,7 @@ export class Calls {
     if (failure.sent) this.#settle(running);
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
-    else this.#noteAnswer(call);
+    else this.#noteAnswer(call, running.caller);
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
     const final = finalFailure(call.retry, failure, waitMs);
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
@@ -258,15 +258,16 @@ export class Calls {
     return { failure, waitMs, final };
   }
 
-  #noteAnswer({ gate: { origin } }: Call<unknown>): void {
-    this.#unreachable?.answered();
+  /** Notes that a server has responded. If the record would continue without the answer, this does not help the nodes that it needs. */
+  #noteAnswer({ gate: { origin } }: Call<unknown>, { continues }: Caller): void {
+    if (!continues) this.#unreachable?.answered();
     this.#answers?.answered(origin);
   }
 
   /** Notes that no server has responded. This can end the run, unless the record continues: a later node might replace the answer. */
   #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: Caller, failure: Failure): void {
-    if (!continues) this.#unreachable?.failed(failure, origin);
-    else if (isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
+    if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachable?.failed(failure, origin);
+    else if (continues && isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
   }
 
   /**

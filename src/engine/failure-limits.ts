@@ -102,17 +102,18 @@ export class AnswerWatch {
 
   /** Notes that an origin has responded, no matter with which status. */
   answered(origin: string): void {
-    if (this.#knows(origin)) return;
+    if (this.hasAnswered(origin)) return;
     this.#answered.add(origin);
     this.#report({ type: 'origin-answered', origin });
   }
 
   /** Notes an attempt at an origin that got no response. */
   failed(failure: FailureReport, record: number, origin: string): void {
-    if (!this.#knows(origin)) this.#report({ type: 'origin-unanswered', record, origin, ...failure });
+    if (!this.hasAnswered(origin)) this.#report({ type: 'origin-unanswered', record, origin, ...failure });
   }
 
-  #knows(origin: string): boolean {
+  /** True if an origin has responded, or if too many have, so that it is not known. */
+  hasAnswered(origin: string): boolean {
     return this.#answered.has(origin) || this.#answered.size >= maxOrigins;
   }
 }

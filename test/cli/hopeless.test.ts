@@ -173,6 +173,13 @@ describe('a run with a dead server whose failures are passed through', () => {
     expect(stderr).toContain(`warning: ${dead} was never reached: `);
   });
 
+  test('stops early if only the server of the node that fails the records is dead', async () => {
+    const server = await answeringServer(() => ({ body: { name: 'Ann' } }));
+    const { code, stderr } = await over(() => [first().replace(dead, server.origin), second('http://127.0.0.1:2')]);
+    expect(code).toBe(5);
+    expect(stderr).toContain('reason: none of the first 10 attempts was answered: http://127.0.0.1:2: ');
+  });
+
   test('does not call a server unreached if it answers at another node, or with an error', async () => {
     const server = await answeringServer(() => ({ status: 500 }));
     const refused = (origin: string) => first().replace(dead, origin);

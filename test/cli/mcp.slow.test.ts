@@ -427,7 +427,7 @@ nodes:
 test('the modules for MCP are loaded only by commands that need them', async () => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n', 'rows.csv': 'a\n1\n' });
   await place.automate(['connections', 'add', 'mcp', 'x', '--command', 'y', '--no-test']);
-  const ofMcp = /^src\/io\/mcp\/|@modelcontextprotocol/;
+  const ofMcp = /^src\/mcp\/|@modelcontextprotocol/;
   for (const args of [['--version'], ['run', 'flow.yaml', '--in', 'rows.csv'], ['connections', 'list'], ['validate', 'flow.yaml']]) {
     const modules = await modulesRun(place, args);
     expect(modules).toContain('src/run/exit-codes.ts');
