@@ -23,7 +23,7 @@ export function decodedText(response: HttpResponse, kind: 'json' | 'xml' | 'text
   const charset = stated ?? response.charset ?? 'utf-8';
   const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, status);
   try {
-    const text = kind === 'json' && isOneByte(decoder) ? orUndefined(() => utf8.decode(body)) : undefined;
+    const text = kind === 'json' && decoder !== utf8 && isOneByte(decoder) ? orUndefined(() => utf8.decode(body)) : undefined;
     return text ?? decodeAll(decoder, body);
   } catch {
     const found = `${body.length} bytes of ${contentType || 'no content type'}`;
