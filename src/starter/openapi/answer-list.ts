@@ -1,5 +1,5 @@
 import { pathTo } from '../../core/answer/path.ts';
-import type { DescribedAnswer } from './answer-map.ts';
+import type { DescribedAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { Operation } from './operations.ts';
@@ -57,13 +57,18 @@ function arraysIn(
   above: readonly string[] = [],
   around: Candidate['beside'] = () => [],
 ): Candidate[] {
-  const members = Object.entries(partOf(properties)).map(([name, member]) => ({ name, schema: document.schema(member) }));
-  return members.flatMap(({ name, schema }): Candidate[] => {
+  const members = partOf(properties);
+  return Object.entries(members).flatMap(([name, member]): Candidate[] => {
     const steps = [...above, name];
-    const beside = () => [...around(), ...members.map((other) => other.name).filter((other) => other !== name)];
+    const schema = document.schema(member);
+    const beside = () => [...around(), ...namesBut(name, members)];
     if (typeOf(schema) === 'array') return [{ steps, beside, element: document.schema(schema.items) }];
     return above.length === 0 && !isAboutList(name) ? arraysIn(document, schema, steps, beside) : [];
   });
+}
+
+function namesBut(name: string, members: Part): string[] {
+  return Object.keys(members).filter((other) => other !== name);
 }
 
 /** Returns the array that is the list of the response. Outer arrays come first. */

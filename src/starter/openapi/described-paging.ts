@@ -3,7 +3,7 @@ import { isCelName } from '../../core/condition/cel-name.ts';
 import { isMapping } from '../../core/value/value.ts';
 import type { WrittenPaging } from '../written-node.ts';
 import type { AnswerExample } from './answer-example.ts';
-import type { DescribedAnswer } from './answer-map.ts';
+import type { DescribedAnswer } from './described-answer.ts';
 import { type OpenApi, type Part, partOf } from './document.ts';
 import { typeOf } from './sample.ts';
 
