@@ -1,4 +1,4 @@
-import { type LinkRules, linkTarget, redirectStatuses } from '../core/answer/link.ts';
+import { type LinkRules, linkTarget, lostBody, redirectStatuses } from '../core/answer/link.ts';
 import { Failure } from '../core/failure.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { WireRequest } from './exchange.ts';
@@ -19,10 +19,13 @@ export function nextTarget(
   if (!redirectStatuses.includes(response.status)) return undefined;
   const location = response.header('location');
   if (location === undefined) return undefined;
-  const { elsewhere, ...target } = redirectTarget(location, request, rules, response.status);
-  const next = { ...afterRedirect(request, response.status), ...target };
+  const { status } = response;
+  const after = afterRedirect(request, status);
+  const withBody = after.body ? after.method : undefined;
+  const { elsewhere, ...target } = redirectTarget(location, request, { ...rules, withBody }, status);
+  const next = { ...after, ...target };
   if (!elsewhere) return next;
-  if (next.body) throw lostBody(next, response.status);
+  if (withBody) throw new Failure('http', lostBody('a redirect to', next.origin, withBody), { status });
   return { ...next, headers: {}, clientCert: undefined, allowHosts: dataHosts ?? elsewhere.allowHosts };
 }
 
@@ -32,13 +35,6 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   } catch (error) {
     throw new Failure('http', `the server redirects to ${(error as Error).message}`, { status });
   }
-}
-
-function lostBody({ method, origin }: WireRequest, status: number): Failure {
-  const message = `a redirect to another origin (${origin}) would lose the body`;
-  return new Failure('http', `${message}\nif that is the right server, send the ${method} to it directly: write its address as url`, {
-    status,
-  });
 }
 
 /**

@@ -587,6 +587,87 @@ describe('the paging that an OpenAPI file describes', () => {
   });
 });
 
+describe('the list in an answer that an OpenAPI file describes', () => {
+  const object = (properties: object) => ({ type: 'object', properties });
+  const list = { type: 'array', items: object({ id: whole, name: text }) };
+  const names = (...all: string[]) => all.map((name) => ({ name, in: 'query', schema: /token|cursor|^q$/i.test(name) ? text : whole }));
+  const link = { Link: { schema: text } };
+
+  /** Runs init for a GET of the path, and returns the node. */
+  async function nodeFor(path: string, properties: object, { parameters = [] as object[], headers = {}, method = 'get' } = {}) {
+    const responses = { 200: { headers, content: { 'application/json': { schema: object(properties) } } } };
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text }));
+    const operation = { operationId: 'get', parameters: [...inPath, ...parameters], responses };
+    const api = { openapi: '3.0.3', servers: [{ url: 'https://api.example.com' }], paths: { [path]: { [method]: operation } } };
+    const place = await workplace({ 'api.json': JSON.stringify(api) });
+    expect((await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'get'])).code).toBe(0);
+    expect((await place.automate(['validate', 'flow.yaml'])).code).toBe(0);
+    return parse(await place.read('flow.yaml')).nodes[0];
+  }
+
+  const offsetOf100 = (param: string, items: string) => ({ type: 'offset', param, size: 100, items });
+  test.each<[path: string, answer: object, more: object, list: string, paginate: object | undefined]>([
+    ['/customers', { customers: list }, { parameters: names('page', 'per_page') }, 'customers', { type: 'page', param: 'page' }],
+    ['/orders', { total: whole, orders: list }, { parameters: names('offset', 'limit') }, 'orders', offsetOf100('offset', 'orders')],
+    ['/orders', { orders: list }, { headers: link }, 'orders', { type: 'link_header' }],
+    [
+      '/drive/v3/files',
+      { kind: text, nextPageToken: text, files: list, incompleteSearch: { type: 'boolean' } },
+      { parameters: names('pageSize', 'pageToken') },
+      'files',
+      { type: 'cursor', path: 'nextPageToken', param: 'pageToken' },
+    ],
+    [
+      '/conversations.members',
+      { ok: { type: 'boolean' }, members: { type: 'array', items: text }, response_metadata: object({ next_cursor: text }) },
+      { parameters: names('cursor', 'limit') },
+      'members',
+      { type: 'cursor', path: 'response_metadata.next_cursor', param: 'cursor' },
+    ],
+    [
+      '/rest/api/2/search',
+      { startAt: whole, maxResults: whole, total: whole, issues: list, warnings: list },
+      { parameters: names('startAt', 'maxResults') },
+      'issues',
+      offsetOf100('startAt', 'issues'),
+    ],
+    ['/users', { data: object({ users: list }) }, { parameters: names('page') }, 'data.users', { type: 'page', items: 'data.users' }],
+    ['/people', { value: list, '@odata.nextLink': text }, {}, 'value', { type: 'next_url', path: '["@odata.nextLink"]' }],
+    ['/people', { people: list, nextUrl: text }, {}, 'people', { type: 'next_url', path: 'nextUrl' }],
+    ['/invoices', { invoices: list, _links: object({ next: object({ href: text }) }) }, {}, 'invoices', { path: '_links.next.href' }],
+    [
+      '/2/users/{id}/followers',
+      { data: list, includes: object({ tweets: list }), meta: object({ next_token: text, result_count: whole }) },
+      { parameters: names('pagination_token', 'max_results') },
+      'data',
+      { type: 'cursor', path: 'meta.next_token', param: 'pagination_token' },
+    ],
+    ['/teams/{team}/categories', { id: whole, name: text, category: list, users: list }, {}, 'category', undefined],
+    ['/messages', { messages: list, errors: list }, {}, 'messages', undefined],
+    ['/me/friends', { persons: list, total_count: whole }, {}, 'persons', undefined],
+    ['/search/{q}', { hits: list, total: whole }, {}, 'hits', undefined],
+    ['/users/{id}', { roles: list, name: text }, { parameters: names('page') }, 'roles', { type: 'page', items: 'roles' }],
+  ])('of %s is found: %j', async (path, answer, more, found, paginate) => {
+    const node = await nodeFor(path, answer, more);
+    expect(Object.values(node.map as object).every((one: string) => one.startsWith(`${found}[]`))).toBe(true);
+    expect(node.paginate).toEqual(paginate && expect.objectContaining(paginate));
+  });
+
+  test.each<[path: string, answer: object, more?: object]>([
+    ['/users/{id}', { id: whole, name: text, roles: list }],
+    ['/users/{id}', { name: text, users: list, items: list }],
+    ['/users/{id}/', { name: text, roles: list, next_cursor: text }, { headers: {} }],
+    ['/users/{id}.json', { user: object({ id: whole, roles: list }) }],
+    ['/me', { id: whole, email: text, teams: list }],
+    ['/cart', { currency: text, contents: object({ items: list }) }],
+    ['/orders', { id: whole, items: list }, { method: 'post' }],
+    ['/stats', { days: list, users: list }],
+  ])('of %s is not invented: %j', async (path, answer, more) => {
+    const { map = {}, paginate } = await nodeFor(path, answer, more);
+    expect([JSON.stringify(map), paginate]).toEqual([expect.not.stringContaining('[]'), undefined]);
+  });
+});
+
 describe('an OpenAPI file whose references multiply', () => {
   const operation = {
     get: { operationId: 'get', responses: { 200: { content: { 'application/json': { schema: { $ref: '#/components/schemas/S0' } } } } } },

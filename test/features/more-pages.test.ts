@@ -157,6 +157,51 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     'a-b.has_more',
     '{ type: page, param: page, items: a-b.data, until: "body[\\"a-b\\"].has_more == false" }',
   ],
+  ...['meta', 'paging', 'pagination', 'links', 'page_info', 'pageInfo'].map((name): (typeof kinds)[number] => [
+    `the URL in ${name}`,
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => ({
+        [name]: { next: isLast ? null : `https://a.example/x?o=${numberIn(request, 'o') + 2}` },
+      })),
+    `${name}.next`,
+    `{ type: next_url, path: ${name}.next }`,
+  ]),
+  [
+    'a cursor in an object about paging next to a nested list',
+    '/x',
+    'map: { id: "result.data[].id" }',
+    (request) => {
+      const from = numberIn(request, 'cursor');
+      return { body: { result: page(from, (isLast) => ({ meta: { next_cursor: isLast ? null : `${from + 2}.0` } })).body } };
+    },
+    'result.meta.next_cursor',
+    '{ type: cursor, path: result.meta.next_cursor, param: cursor }',
+  ],
+  [
+    'a flag in an object about paging, and the cursor next to it',
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'after'), (isLast) => ({
+        page_info: { has_next_page: !isLast, end_cursor: `${numberIn(request, 'after') + 2}.0` },
+      })),
+    'page_info.has_next_page',
+    '{ type: cursor, path: page_info.end_cursor, param: after, until: body.page_info.has_next_page == false }',
+  ],
+  [
+    'the page info of GraphQL, whose query has a variable for the cursor',
+    '/graphql',
+    `method: POST, body: { query: "query ($c: String) { users(after: $c) { nodes { id } } }" }, map: { id: "data.users.nodes[].id" }`,
+    (request) => {
+      const from = Number(sentBody(request).variables?.c ?? 0);
+      const pageInfo = { hasNextPage: from < 4, endCursor: `${from + 2}.0` };
+      return { body: { data: { users: { nodes: [{ id: from }, { id: from + 1 }], pageInfo } } } };
+    },
+    'data.users.pageInfo.hasNextPage',
+    '{ type: cursor, path: data.users.pageInfo.endCursor, param: variables.c, in: body, until: body.data.users.pageInfo.hasNextPage == false }',
+  ],
   [
     'a list that is not split into rows',
     '/x',
@@ -177,6 +222,17 @@ describe('an answer that is only the first page', () => {
     expect((await rowsOf(flowOf(url, `${options}, paginate: none`), server)).found).toEqual([]);
   });
 
+  test('of a GraphQL query without a variable for the cursor is reported with what the query needs', async () => {
+    const options = 'method: POST, body: { query: "{ users { nodes { id } } }" }, map: { id: "data.users.nodes[].id" }';
+    const answer = { body: { data: { users: { nodes: [{ id: 1 }], pageInfo: { hasNextPage: true } } } } };
+    const line =
+      'paginate: { type: cursor, path: data.users.pageInfo.endCursor, param: variables.after, in: body, until: body.data.users.pageInfo.hasNextPage == false }';
+    const needs =
+      'the query must also take the variable: query ($after: String) { list(after: $after) }, and select endCursor next to hasNextPage';
+    const { found } = await rowsOf(flowOf('/graphql', options), () => answer);
+    expect(found.map(({ paginate }) => paginate)).toEqual([`${line} # ${needs}`]);
+  });
+
   test('is reported once for each node', async () => {
     const two = `${flowOf('/x', map)}  - { id: other, type: http, url: "https://a.example/y", ${map} }\n`;
     const records = [{ n: 1 }, { n: 2 }, { n: 3 }];
@@ -195,7 +251,9 @@ describe('an answer that is only the first page', () => {
     ['the last page has a cursor, but the flag says so', map, page(0, () => ({ has_more: false, next: 'abc' }))],
     ['the cursor is 0', map, page(0, () => ({ next: 0 }))],
     ['the member has another form', map, page(0, () => ({ next: { a: 1 }, has_more: 'no' }))],
-    ['the member is elsewhere', map, page(0, () => ({ meta: { next: '/x' } }))],
+    ['the member is elsewhere', map, page(0, () => ({ other: { next: '/x' } }))],
+    ['the flag in an object about paging says so', map, page(0, () => ({ page_info: { has_next_page: false, end_cursor: 'x' } }))],
+    ['the object about paging belongs to another part', map, page(0, () => ({ user: { meta: { next: '/x' } } }))],
     ['the link leads to the last page', map, { ...page(0, () => ({})), headers: { link: '</x?p=9>; rel="last"' } }],
     [
       'the answer is one object',

@@ -497,7 +497,7 @@ describe('a link to the next page on a different origin', () => {
     [nextUrl, (next) => ({ body: { links: { next }, items: itemsOf(0) } })],
     ['type: link_header', (next) => ({ headers: { link: `<${next}>; rel="next"` }, body: { items: itemsOf(0) } })],
   ];
-  const secrets = ', method: POST, body: { a: 1 }, headers: { X-A: b }, auth: { type: bearer, credential: key }, idempotency_key: true';
+  const secrets = ', method: POST, headers: { X-A: b }, auth: { type: bearer, credential: key }, idempotency_key: true';
 
   test.each(ways)('is refused: %s', async (paginate, answer) => {
     for (const link of [
@@ -514,6 +514,22 @@ describe('a link to the next page on a different origin', () => {
         `the next page is ${link}, a different origin (follow: any allows that, without the credential, headers and body)`,
       );
     }
+  });
+
+  describe.each(['body: { a: 1 }', 'form: { a: b }', 'text: hi', 'body: { key: "{{credentials.key}}" }'])('with %s', (body) => {
+    const post = `, method: POST, ${body}, headers: { X-A: b }`;
+    const directly = 'if that is the right server, send the POST to it directly: write its address as url';
+
+    test.each(ways)('is refused, because the next page would lose the body: %s', async (paginate, answer) => {
+      const without = await run(paging(paginate, post), inTurn(answer(elsewhere)));
+      expect(without.failures[0]?.message).toBe(`the next page is ${elsewhere}, a different origin\n${directly}`);
+      const withAny = await run(paging(paginate, `${post}, follow: any`), inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
+      expect(withAny.failures).toMatchObject([{ node: 'pages', class: 'http', status: 200 }]);
+      expect(withAny.failures[0]?.message).toBe(
+        `the next page on another origin (https://other.example.com) would lose the body\n${directly}`,
+      );
+      expect([without.requests.length, withAny.requests.length]).toEqual([1, 1]);
+    });
   });
 
   test.each(ways)('is refused if it is not an http or https URL: %s', async (paginate, answer) => {
@@ -536,7 +552,7 @@ describe('a link to the next page on a different origin', () => {
     const { requests, rows, failures } = await run(flow, inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
     expect([rows.map(({ n }) => n), failures]).toEqual([[0, 1, 2, 3], []]);
     const [first, second] = requests;
-    expect(first).toMatchObject({ method: 'POST', body: '{"a":1}', auth: [{ credential: 'key' }] });
+    expect(first).toMatchObject({ method: 'POST', headers: { 'X-A': 'b' }, auth: [{ credential: 'key' }] });
     expect(second).toMatchObject({ method: 'GET', url: elsewhere, hostFromData: { allowHosts: [] } });
     expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
   });

@@ -133,9 +133,22 @@ describe('a redirect to a different origin', () => {
       kind: 'http',
       status: 307,
       retryable: false,
-      message: `the server redirects to ${other.origin}/x, a different origin (follow: any allows that, without the credential, headers and body)`,
+      message: `the server redirects to ${other.origin}/x, a different origin
+if that is the right server, send the POST to it directly: write its address as url`,
     });
     expect(other.requests).toEqual([]);
+  });
+
+  test.each<[number, object]>([
+    [307, {}],
+    [303, post],
+    [302, post],
+  ])('is refused by default with the advice follow: any, if the body is not needed: %i', async (status, request) => {
+    const other = await httpServer();
+    const server = await httpServer(redirect(status, () => `${other.origin}/x`));
+    expect((await createSender().failure(`${server.origin}/old`, request)).message).toBe(
+      `the server redirects to ${other.origin}/x, a different origin (follow: any allows that, without the credential, headers and body)`,
+    );
   });
 
   test('is refused even if it leads to the same machine under a different name', async () => {

@@ -14,6 +14,8 @@ export interface LinkRules {
   readonly secretParameters: readonly string[] | undefined;
   /** Private-network hosts to which a link may lead. */
   readonly allowHosts: readonly string[];
+  /** The method of a request that would lose its body on the way to another origin; undefined if it has no body. */
+  readonly withBody?: string | undefined;
 }
 
 interface Address {
@@ -39,12 +41,22 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   // The scheme is checked first: a blob: URL has the origin of the page that created it, so the next line alone would accept it.
   if (!/^https?:$/.test(url.protocol)) throw refusal('which is not a web address');
   if (url.origin === from.origin) return { origin: from.origin, path: url.pathname + url.search };
+  if (!rules.followAny && rules.withBody) throw refusal(`a different origin\n${sendDirectly(rules.withBody)}`);
   if (!rules.followAny) throw refusal('a different origin (follow: any allows that, without the credential, headers and body)');
   try {
     return { ...targetOf(url.href, { allowHttp: rules.allowHttp }), elsewhere: { allowHosts: reachableHosts(from.origin, url, rules) } };
   } catch (error) {
     throw refusal(`which is refused: ${(error as Error).message}`);
   }
+}
+
+/** Returns the message for a link to another origin that is not followed because the server there would get an empty request. */
+export function lostBody(link: string, origin: string, method: string): string {
+  return `${link} another origin (${origin}) would lose the body\n${sendDirectly(method)}`;
+}
+
+function sendDirectly(method: string): string {
+  return `if that is the right server, send the ${method} to it directly: write its address as url`;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { isCelName } from '../condition/cel-name.ts';
 import type { MorePages } from '../event.ts';
 import { yamlWord } from '../text/yaml-word.ts';
-import { ExactNumber, isObject, type JsonObject, textOf, type Value } from '../value/value.ts';
+import { parseJson } from '../value/json.ts';
+import { ExactNumber, isObject, type JsonObject, orUndefined, textOf, type Value } from '../value/value.ts';
 import { nextLink } from './link.ts';
 import type { Answer } from './mapping.ts';
 import { pathTo, valueAt } from './path.ts';
@@ -12,35 +13,50 @@ interface PagedRequest {
   readonly path: string;
   /** True if the request has a JSON body, in which the server will look for the cursor. */
   readonly hasJsonBody: boolean;
+  readonly body?: string | undefined;
 }
 
 type Steps = readonly (string | number)[];
 
 /** Names of members that lead to the next page: its URL, its number or a cursor. */
-const nextNames = ['next', 'next_page_token', 'nextPageToken'] as const;
+const nextNames = ['next', 'next_page_token', 'nextPageToken'];
+
+/** Names of objects about paging, in which further names lead to the next page. */
+const pagingObjects = ['pageInfo', 'page_info', 'paging', 'pagination', 'meta', 'links'];
+const innerNextNames = [
+  ...nextNames,
+  ...['next_cursor', 'nextCursor', 'next_token', 'nextToken', 'next_page', 'nextPage'],
+  ...['next_url', 'nextUrl', 'next_link', 'nextLink'],
+];
 
 /** Names of members that are true if there is another page. */
 const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as const;
 
 /**
- * Returns a function that looks for signs of more pages: a Link header, or a member with a known name next to one of the lists or at the top
- * of the body. `lists` are the paths at which the node's map might read a list.
+ * Returns a function that looks for signs of more pages: a Link header, or a member with a known name next to one of the lists, at the top
+ * of the body, or in an object such as `meta` at these places. `lists` are the paths at which the node's map might read a list.
  */
 export function morePagesFinder(lists: readonly Steps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
-  const holders = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
+  const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
+  const holders = places.flatMap((place) => [
+    { place, at: place, names: nextNames },
+    ...pagingObjects.map((name) => ({ place, at: [...place, name], names: innerNextNames })),
+  ]);
   return (answer, request) => {
     const { body } = answer;
     const isList = (steps: Steps) => Array.isArray(valueAt(body, steps));
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
     if (nextLink(answer.header('link')) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
-    for (const at of holders) {
-      const sign = signIn(body, at);
-      const list = sign && lists.find((steps) => (at.length === 0 || isSamePath(steps.slice(0, -1), at)) && isList(steps));
+    for (const { place, at, names } of holders) {
+      const sign = signIn(body, at, names);
+      const list = sign && lists.find((steps) => (place.length === 0 || isSamePath(steps.slice(0, -1), place)) && isList(steps));
       if (!list) continue;
-      const options = sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
-      return { sign: textOfPath([...at, sign.name]), paginate: paginateLine(options) };
+      const query = queryOfGraphql(request);
+      const options = query === undefined ? optionsFor(sign, list, answer, request) : graphqlOptions(sign, query);
+      const notes = query === undefined ? [] : graphqlNotes(sign, query);
+      return { sign: textOfPath([...at, sign.name]), paginate: [paginateLine(options), ...notes].join(' # ') };
     }
     return undefined;
   };
@@ -58,7 +74,7 @@ interface Sign {
   readonly isFlag: boolean;
 }
 
-function signIn(body: Value | undefined, at: Steps): Sign | undefined {
+function signIn(body: Value | undefined, at: Steps, nextNames: readonly string[]): Sign | undefined {
   const holder = valueAt(body, at);
   if (!isObject(holder)) return undefined;
   const flag = flagNames.find((name) => Object.hasOwn(holder, name));
@@ -80,6 +96,41 @@ function isMore(value: Value | undefined): boolean {
 }
 
 type Options = readonly (readonly [name: string, value: string | number])[];
+
+function optionsFor(sign: Sign, list: Steps, answer: Answer, request: PagedRequest): Options {
+  return sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
+}
+
+/** Returns the query of a GraphQL request; undefined for any other request. */
+function queryOfGraphql({ hasJsonBody, body }: PagedRequest): string | undefined {
+  const sent = hasJsonBody && body !== undefined ? orUndefined(() => parseJson(body)) : undefined;
+  const query = isObject(sent) ? sent.query : undefined;
+  return typeof query === 'string' && query.includes('{') ? query : undefined;
+}
+
+/** Matches the variable of a GraphQL query that takes the cursor (GraphQL Cursor Connections, 4.1). */
+const cursorVariable = /\bafter\s*:\s*\$(\w+)/;
+
+function graphqlOptions(sign: Sign, query: string): Options {
+  const { at, holder, name, isFlag } = sign;
+  const cursor = isFlag ? (cursorBeside(holder, name) ?? 'endCursor') : name;
+  const options: Options = [
+    ['type', 'cursor'],
+    ['path', textOfPath([...at, cursor])],
+    ['param', `variables.${cursorVariable.exec(query)?.[1] ?? 'after'}`],
+    ['in', 'body'],
+  ];
+  return isFlag ? [...options, ['until', `${celOf([...at, name])} == false`]] : options;
+}
+
+/** Returns what the query itself must have for the line to work. */
+function graphqlNotes({ holder, name, isFlag }: Sign, query: string): string[] {
+  const needs = [
+    ...(cursorVariable.test(query) ? [] : ['take the variable: query ($after: String) { list(after: $after) }']),
+    ...(isFlag && cursorBeside(holder, name) === undefined ? [`select endCursor next to ${name}`] : []),
+  ];
+  return needs.length === 0 ? [] : [`the query must also ${needs.join(', and ')}`];
+}
 
 const urlForm = /^(?:https?:\/\/|[/?]|[^\s?]*\?[^\s=]+=)/i;
 
@@ -121,7 +172,7 @@ function byFlag(sign: Sign, list: Steps, { body }: Answer, request: PagedRequest
   const { at, holder, name } = sign;
   const until: Options = [['until', `${celOf([...at, name])} == false`]];
   const items: Options = [['items', textOfPath(list)]];
-  const sibling = Object.keys(holder).find((one) => siblings.test(one) && holder[one] !== true && isMore(holder[one]));
+  const sibling = cursorBeside(holder, name);
   if (sibling !== undefined) return [...byValue({ at, holder, name: sibling }, request), ...until];
   const parameters = queryPairs(request);
   const found = (names: RegExp) => parameters.find(([one]) => names.test(one));
@@ -141,6 +192,11 @@ function byFlag(sign: Sign, list: Steps, { body }: Answer, request: PagedRequest
     ...items,
     ...until,
   ];
+}
+
+/** Returns the name of the member next to a flag that leads to the next page; undefined if there is none. */
+function cursorBeside(holder: JsonObject, flag: string): string | undefined {
+  return Object.keys(holder).find((one) => one !== flag && siblings.test(one) && holder[one] !== true && isMore(holder[one]));
 }
 
 function queryPairs({ path }: PagedRequest): (readonly [string, string])[] {

@@ -99,7 +99,8 @@ function morePagesOf(options: HttpOptions, mapping: Mapping | undefined): Action
   const find = morePagesFinder(mapping.lists);
   const hasJsonBody = payloadOf(options)?.name === 'body';
   return (answer, request) => {
-    const found = find(answer, { path: (request as HttpRequest).path, hasJsonBody });
+    const { path, body } = request as HttpRequest;
+    const found = find(answer, { path, body, hasJsonBody });
     return found && mapping.paths.includes(found.sign) ? undefined : found;
   };
 }

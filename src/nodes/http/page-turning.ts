@@ -1,4 +1,4 @@
-import { linkTarget, nextLink } from '../../core/answer/link.ts';
+import { linkTarget, lostBody, nextLink } from '../../core/answer/link.ts';
 import { kindOf, rootValue } from '../../core/answer/mapping.ts';
 import { type Path, valueAt } from '../../core/answer/path.ts';
 import { shownSignature } from '../../core/auth/auth.ts';
@@ -105,18 +105,29 @@ function withParam(request: HttpRequest, name: string, value: string): HttpReque
 
 /**
  * Returns the request for the page to which a link leads. A link to another origin is followed only if the flow allows it, and then without
- * the credential, headers and body.
+ * the credential and headers. It must not need the body, as after a redirect.
  */
 function linked({ request, answer, first }: Turned, link: string | undefined, rules: LinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
   const secretParameters = auth && shownSignature(auth).parameters;
+  const withBody = request.body || request.form ? request.method : undefined;
+  const base = answer.response.redirectedTo ?? request;
+  const { elsewhere, ...target } = pageTarget(link, request, { ...rules, followAny, secretParameters, withBody }, { answer, base });
+  if (!elsewhere) return { ...request, ...target };
+  if (withBody) throw new Failure('http', lostBody('the next page on', target.origin, withBody), { status: answer.status });
+  const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
+  return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
+}
+
+function pageTarget(
+  link: string,
+  request: HttpRequest,
+  rules: Parameters<typeof linkTarget>[2],
+  { answer, base }: { readonly answer: HttpAnswer; readonly base: Parameters<typeof linkTarget>[3] },
+): ReturnType<typeof linkTarget> {
   try {
-    const base = answer.response.redirectedTo ?? request;
-    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameters }, base);
-    if (!elsewhere) return { ...request, ...target };
-    const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
-    return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
+    return linkTarget(link, request, rules, base);
   } catch (error) {
     throw new Failure('http', `the next page is ${(error as Error).message}`, { status: answer.status });
   }

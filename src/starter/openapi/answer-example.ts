@@ -1,4 +1,4 @@
-import { successfulAnswer } from './answer-map.ts';
+import { successfulAnswer } from './described-answer.ts';
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { Operation } from './operations.ts';
 import { sampleOf } from './sample.ts';

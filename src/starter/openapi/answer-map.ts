@@ -1,5 +1,7 @@
 import { referable } from '../../core/template/template.ts';
 import { freeName } from '../../core/text/suggest.ts';
+import { answerList } from './answer-list.ts';
+import { successfulAnswer } from './described-answer.ts';
 import { type OpenApi, type Part, partOf } from './document.ts';
 import type { Operation } from './operations.ts';
 import { typeOf } from './sample.ts';
@@ -21,13 +23,14 @@ interface AnswerMap {
 
 /**
  * Returns a `map` that reads the values of an operation's successful JSON response, outermost values first. If the response is a list, or
- * contains one under a name such as `data`, the map splits it into one record per element. Undefined if no successful response is JSON. The
+ * contains one, the map splits it into one record per element. Undefined if no successful response is JSON. The
  * map replaces none of `columns`, the fields of the records: a value with such a name gets another one, and a note says so.
  */
 export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
-  const written = successfulAnswer(document, operation.part)?.media.schema;
-  if (written === undefined) return undefined;
-  const { schema, start } = listedSchema(document, document.schema(written), operation);
+  const answer = successfulAnswer(document, operation.part);
+  if (answer?.media.schema === undefined) return undefined;
+  const list = answerList(document, operation, answer);
+  const [schema, start] = list ? [list.element, `${list.path}[]`] : [document.schema(answer.media.schema), ''];
   const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
   const map = new Map<string, string>();
   const notes: string[] = [];
@@ -38,57 +41,6 @@ export function answerMap(document: OpenApi, operation: Operation, columns: read
     map.set(field, path);
   }
   return map.size === 0 ? undefined : { map: Object.fromEntries(map), notes };
-}
-
-/** Returns the path of the list that the map splits into records; undefined if the response is one record. */
-export function mappedList(document: OpenApi, operation: Operation): string | undefined {
-  const written = successfulAnswer(document, operation.part)?.media.schema;
-  const { start } = listedSchema(document, document.schema(written), operation);
-  return start === '' ? undefined : start.slice(0, -'[]'.length);
-}
-
-/** A response of an operation, as described in the OpenAPI file. */
-export interface DescribedAnswer {
-  readonly status: number;
-  /** The headers of the response, keyed by name. */
-  readonly headers: Part;
-  /** The media type's object in the OpenAPI file, with the schema and the examples of the response. */
-  readonly media: Part;
-}
-
-/** Returns the first successful response that is JSON; undefined if there is none. */
-export function successfulAnswer({ at }: OpenApi, { responses }: Part): DescribedAnswer | undefined {
-  const answers = Object.entries(partOf(responses))
-    .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
-    .sort(([one], [other]) => (one < other ? -1 : 1));
-  for (const [status, answer] of answers) {
-    const { content, headers } = at(answer);
-    const json = Object.entries(partOf(content)).find(([type]) => isJson(type));
-    if (json) return { status: Number(status.replace(/xx/i, '00')), headers: partOf(headers), media: at(json[1]) };
-  }
-  return undefined;
-}
-
-/** True for a media type that is JSON. */
-export function isJson(type: string): boolean {
-  return /^(?:application|text)\/(?:[\w.-]+\+)?json\b|^\*\/\*$/i.test(type);
-}
-
-const envelopes = /^(?:data|items|results?|records|values?|entries|hits|rows|list|content|elements)$/i;
-
-/**
- * If the response is a list or contains one, returns the schema of one element and the path to the elements. Otherwise, returns the schema
- * of the response itself.
- */
-function listedSchema(document: OpenApi, schema: Part, operation: Operation): { readonly schema: Part; readonly start: string } {
-  if (typeOf(schema) === 'array') return { schema: document.schema(schema.items), start: '$body[]' };
-  const resource = resourceOf(operation);
-  for (const [name, member] of Object.entries(partOf(schema.properties))) {
-    const own = document.schema(member);
-    if (typeOf(own) !== 'array' || !(envelopes.test(name) || name.toLowerCase() === resource.toLowerCase())) continue;
-    return { schema: document.schema(own.items), start: `${step('', name)}[]` };
-  }
-  return { schema, start: '' };
 }
 
 /** Returns the scalar values within a schema. `above` lists the enclosing schemas, to detect recursion. */
@@ -106,10 +58,4 @@ function leavesOf(document: OpenApi, schema: Part, { path, names }: Leaf, above:
 function step(path: string, name: string): string {
   if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(name)) return `${path}[${JSON.stringify(name)}]`;
   return path === '' ? name : `${path}.${name}`;
-}
-
-/** Returns the last literal part of an operation's path, such as `pets` in `/v1/pets/{petId}`. */
-function resourceOf({ path }: Operation): string {
-  const literal = path.split('/').findLast((segment) => segment !== '' && !segment.includes('{'));
-  return referable(literal ?? '');
 }

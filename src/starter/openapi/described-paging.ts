@@ -3,7 +3,7 @@ import { isCelName } from '../../core/condition/cel-name.ts';
 import { isMapping } from '../../core/value/value.ts';
 import type { WrittenPaging } from '../written-node.ts';
 import type { AnswerExample } from './answer-example.ts';
-import type { DescribedAnswer } from './answer-map.ts';
+import type { DescribedAnswer } from './described-answer.ts';
 import { type OpenApi, type Part, partOf } from './document.ts';
 import { typeOf } from './sample.ts';
 
@@ -34,17 +34,23 @@ interface Member {
 
 const parameterNames = {
   cursor:
-    /^(?:cursor|after|after_?id|page_?token|next_?token|continuation_?token|starting_?after|start_?cursor|marker|page\[(?:cursor|after)\])$/i,
+    /^(?:cursor|after|after_?id|page_?token|pagination_?token|next_?token|continuation_?token|starting_?after|start_?cursor|marker|page\[(?:cursor|after)\])$/i,
   page: /^(?:p|page|page_?no|page_?num(?:ber)?|page\[number\])$/i,
-  offset: /^(?:offset|skip|page\[offset\])$/i,
-  size: /^(?:limit|take|top|count|size|per_?page|page_?size|max_?results|page\[(?:limit|size)\])$/i,
+  offset: /^(?:offset|skip|start|start_?at|page\[offset\])$/i,
+  size: /^(?:limit|take|rows|top|count|size|per_?page|page_?size|max_?results|page\[(?:limit|size)\])$/i,
 };
 
 const memberNames = {
   cursor: /^(?:next_?(?:page_?)?(?:cursor|token)|next_?page|(?:end_?)?cursor|next|after|last_?id)$/i,
-  url: /^(?:next(?:_?page)?(?:_?(?:url|link|uri))?)$/i,
+  // OData writes the name with a prefix: @odata.nextLink.
+  url: /^(?:@?\w+[.:])?next(?:_?page)?(?:_?(?:url|link|uri))?$/i,
   flag: /^has_?(?:more|next(?:_?page)?)$/i,
 };
+
+/** True for the name of a query parameter with which one page of a list is requested. */
+export function isPagingParameter(name: string): boolean {
+  return Object.values(parameterNames).some((names) => names.test(name));
+}
 
 /** Size of a page if the description has neither a maximum nor a default. */
 const usualSize = 100;
@@ -60,7 +66,9 @@ export function describedPaging(
 ): DescribedPaging | undefined {
   const members = answerMembers(document, document.schema(answer.media.schema), []);
   const find = (names: RegExp) => query.find(({ name }) => names.test(name));
-  const [page, offset, size] = [find(parameterNames.page), find(parameterNames.offset), find(parameterNames.size)];
+  const [page, size] = [find(parameterNames.page), find(parameterNames.size)];
+  // A string is a cursor, or a filter such as a date.
+  const offset = query.find(({ name, schema }) => parameterNames.offset.test(name) && typeOf(schema) !== 'string');
   if (Object.keys(answer.headers).some((name) => /^link$/i.test(name)))
     return { paginate: { type: 'link_header' }, parameters: pagingNames(page, offset), fixed: [], pages: (body) => ({ body }) };
   const until = untilOf(members);
@@ -118,8 +126,13 @@ function cursorPaging(document: OpenApi, members: readonly Member[], { query, it
 
 function urlPaging(members: readonly Member[], parameters: readonly string[]): DescribedPaging | undefined {
   const next = members.find(({ steps, schema }) => {
-    const name = steps.at(-1) ?? '';
-    return memberNames.url.test(name) && isScalar(schema) && (isUrl(schema) || /url|link|uri/i.test(name) || steps.at(-2) === 'links');
+    // HAL has _links.next.href.
+    const name = (steps.at(-1) === 'href' ? steps.at(-2) : steps.at(-1)) ?? '';
+    return (
+      memberNames.url.test(name) &&
+      isScalar(schema) &&
+      (steps.at(-1) === 'href' || isUrl(schema) || /url|link|uri/i.test(name) || steps.at(-2) === 'links')
+    );
   });
   if (!next) return undefined;
   const paginate = { type: 'next_url', path: textOfPath(next.steps) };

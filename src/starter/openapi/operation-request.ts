@@ -5,7 +5,9 @@ import type { Example } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
 import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
-import { answerMap, type DescribedAnswer, isJson, mappedList, successfulAnswer } from './answer-map.ts';
+import { answerList } from './answer-list.ts';
+import { answerMap } from './answer-map.ts';
+import { isJson, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 import { exampleValues } from './example-values.ts';
@@ -105,9 +107,9 @@ function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly 
 /** Returns the paging of the list that an operation returns; undefined if there is no list, or if its description shows no paging. */
 function pagingOf(document: OpenApi, operation: Operation, parameters: readonly Parameter[]): DescribedPaging | undefined {
   const answer = successfulAnswer(document, operation.part);
-  const list = answer && mappedList(document, operation);
-  if (list === undefined) return undefined;
-  return describedPaging(document, answer as DescribedAnswer, { list, query: parameters.filter(({ place }) => place === 'query') });
+  const list = answer && answerList(document, operation, answer);
+  if (!list) return undefined;
+  return describedPaging(document, answer, { list: list.path, query: parameters.filter(({ place }) => place === 'query') });
 }
 
 interface Parameter {

@@ -1,0 +1,118 @@
+import { pathTo } from '../../core/answer/path.ts';
+import type { DescribedAnswer } from './described-answer.ts';
+import { isPagingParameter } from './described-paging.ts';
+import { listOf, type OpenApi, type Part, partOf } from './document.ts';
+import type { Operation } from './operations.ts';
+import { typeOf } from './sample.ts';
+
+/** A list in a response: its path, and the schema of one element. */
+interface AnswerList {
+  readonly path: string;
+  readonly element: Part;
+}
+
+/** A member of a response that is an array. */
+interface Candidate {
+  readonly steps: readonly string[];
+  readonly element: Part;
+  /** Returns the names of the members next to the array, and next to the object that contains it. */
+  beside(): readonly string[];
+}
+
+const envelopes = /^(?:data|items|results?|records|values?|entries|hits|rows|list|content|elements|nodes|edges|docs|objects)$/i;
+
+/** Names of arrays that can stand next to the list, but are not the list. */
+const asides = /^_?(?:errors?|warnings?|messages|notices|links?|included|includes|facets|aggregations|filters|sort)$/i;
+
+/** Names of members that describe a list, without separators and in lower case. */
+const aboutList = new RegExp(
+  `^(?:${[
+    ...['total.*', '.*count', '.*total', '.*pages?', 'page.*', 'perpage', 'limit', 'offset', 'size', 'start(?:at|index)?', 'maxresults'],
+    ...['has(?:more|next|prev).*', 'islast.*', 'next.*', 'prev.*', 'first', 'last', 'self', '.*cursor', '.*token', '.*links?', '.*url'],
+    ...['.*meta(?:data)?', 'paging', 'pagination', 'pageinfo', 'ok', 'success', 'status', 'code', 'message', 'object', 'kind', 'etag'],
+    ...['expand', 'requestid', 'took', 'odatacontext', 'odatanextlink'],
+  ].join('|')})$`,
+);
+
+/**
+ * Finds the list that a response is or contains: at the top, or one level down. Its name can be a general one such as `data`, or the
+ * resource's, as in `{"customers": [...]}`. Undefined for a single object that merely contains arrays, such as a user with roles.
+ */
+export function answerList(document: OpenApi, operation: Operation, answer: DescribedAnswer): AnswerList | undefined {
+  const schema = document.schema(answer.media.schema);
+  if (typeOf(schema) === 'array') return { path: '$body', element: document.schema(schema.items) };
+  const isPaged =
+    Object.keys(answer.headers).some((name) => /^link$/i.test(name)) ||
+    listOf(operation.part.parameters).some((parameter) => {
+      const { name, in: place } = document.at(parameter);
+      return place === 'query' && typeof name === 'string' && isPagingParameter(name);
+    });
+  const found = likeliest(arraysIn(document, schema), operation, isPaged);
+  return found && { path: found.steps.reduce<string>(pathTo, ''), element: found.element };
+}
+
+function arraysIn(
+  document: OpenApi,
+  { properties }: Part,
+  above: readonly string[] = [],
+  around: Candidate['beside'] = () => [],
+): Candidate[] {
+  const members = partOf(properties);
+  return Object.entries(members).flatMap(([name, member]): Candidate[] => {
+    const steps = [...above, name];
+    const schema = document.schema(member);
+    const beside = () => [...around(), ...namesBut(name, members)];
+    if (typeOf(schema) === 'array') return [{ steps, beside, element: document.schema(schema.items) }];
+    return above.length === 0 && !isAboutList(name) ? arraysIn(document, schema, steps, beside) : [];
+  });
+}
+
+function namesBut(name: string, members: Part): string[] {
+  return Object.keys(members).filter((other) => other !== name);
+}
+
+/** Returns the array that is the list of the response. Outer arrays come first. */
+function likeliest(arrays: readonly Candidate[], operation: Operation, isPaged: boolean): Candidate | undefined {
+  const isOfOne = /\{[^{}]*\}(?:\.\w+)?\/?$/.test(operation.path);
+  const all = [...arrays].sort((one, other) => one.steps.length - other.steps.length);
+  const isOnlyList = ({ beside }: Candidate) => beside().every(isAboutList);
+  if (isOfOne && !isPaged) return all.find((one) => envelopes.test(nameOf(one)) && isOnlyList(one));
+  const resource = resourceWords(operation);
+  const named = all.find((one) => resource.includes(singular(nameOf(one))));
+  if (named) return named;
+  const enveloped = all.find((one) => envelopes.test(nameOf(one)));
+  if (enveloped && (isPaged || isOnlyList(enveloped) || (enveloped.steps.length === 1 && !enveloped.beside().some(isId)))) return enveloped;
+  const objects = all.filter((one) => typeOf(one.element) === 'object' && !asides.test(nameOf(one)));
+  const outer = objects.filter(({ steps }) => steps.length === objects[0]?.steps.length);
+  const [only] = outer;
+  return only && outer.length === 1 && (isPaged || isOnlyList(only)) ? only : undefined;
+}
+
+function nameOf({ steps }: Candidate): string {
+  return steps.at(-1) ?? '';
+}
+
+function isId(name: string): boolean {
+  return /^_?(?:uu|gu)?id$/i.test(name);
+}
+
+function isAboutList(name: string): boolean {
+  return aboutList.test(folded(name));
+}
+
+function folded(name: string): string {
+  return name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();
+}
+
+/** Returns a name in the form in which `categories`, `Category` and `category` are equal. */
+function singular(name: string): string {
+  return folded(name)
+    .replace(/ies$/, 'y')
+    .replace(/(?<=s|x|z|ch|sh)es$|(?<=[^s])s$/, '');
+}
+
+/** Returns the last literal segment of an operation's path, such as `pets` in `/v1/pets/{petId}`, and each of its words. */
+function resourceWords({ path }: Operation): string[] {
+  const literal = path.split('/').findLast((segment) => segment !== '' && !segment.includes('{')) ?? '';
+  return [literal, ...literal.split(/[^\p{L}\p{N}]+/u)].map(singular).filter((word) => word !== '');
+}
