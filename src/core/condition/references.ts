@@ -1,6 +1,15 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isLibraryFunction } from './functions.ts';
-import { type Bound, elementKind, isOperation, type Mismatch, mismatchIn, type NamedField, type Operation } from './mismatches.ts';
+import {
+  argumentOf,
+  type Bound,
+  elementKind,
+  isOperation,
+  type Mismatch,
+  mismatchIn,
+  type NamedField,
+  type Operation,
+} from './mismatches.ts';
 
 /** A member of a variable, such as `record.id`. */
 export interface Member {
@@ -99,7 +108,11 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
-    if (name === 'has') members.addTested(called[0]);
+    if (name === 'has') {
+      members.addTested(called[0]);
+      const field = holderIn(called[0], (operand) => fieldOperand(operand, bound, source, owner));
+      if (field) mismatches.push({ ...field, kind: 'member', fails: false });
+    }
     visit(called, bound, name === 'has' && called[0]?.op === 'id');
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
@@ -118,7 +131,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 
   function visitOperator(operation: Operation, bound: Bound): void {
-    const mismatch = mismatchIn(operation, bound, (operand) => fieldOperand(operand, bound, source, owner));
+    const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
     if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
     visit(operation.args, bound);
@@ -132,8 +145,8 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
 function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
   if (!isOperation(operand)) return undefined;
   const { op, args, start, end } = operand;
-  if (op === 'call' && (args as unknown[])[0] === 'dyn')
-    return fieldOperand(((args as unknown[])[1] as unknown[])[0], bound, source, owner);
+  const converted = argumentOf('dyn', operand);
+  if (converted !== undefined) return fieldOperand(converted, bound, source, owner);
   const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
   if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
   return { field, written: source.slice(start, end), offset: start };
@@ -208,6 +221,13 @@ function memberOf(node: unknown, of: string): string | undefined {
   const [holder, key] = node.args as [unknown, string | Operation];
   const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
+}
+
+/** Returns the field whose member, at any depth, is written, such as `name` in `name.first`; undefined for anything else. */
+function holderIn(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): NamedField | undefined {
+  if (!isOperation(node) || node.op !== '.') return undefined;
+  const [holder] = node.args as [unknown];
+  return fieldOf(holder) ?? holderIn(holder, fieldOf);
 }
 
 function isNamed(node: unknown, name: string): boolean {
