@@ -84,8 +84,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   visit(ast, new Map());
   insertions.sort((a, b) => a.at - b.at);
   const text = withInsertions(source, insertions);
-  const found = { names, members: members.all(), mismatches, patterns, loops, text };
-  return { ...found, writtenAt: (offset) => writtenOffset(offset, insertions) };
+  return { names, members: members.all(), mismatches, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
 
   function visit(node: unknown, bound: Bound, inHas = false): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -108,11 +107,8 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
-    if (name === 'has') {
-      members.addTested(called[0]);
-      const field = holderIn(called[0], (operand) => fieldOperand(operand, bound, source, owner));
-      if (field) mismatches.push({ ...field, kind: 'member', fails: false });
-    }
+    if (name === 'has') members.addTested(called[0]);
+    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
     visit(called, bound, name === 'has' && called[0]?.op === 'id');
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
@@ -223,11 +219,12 @@ function memberOf(node: unknown, of: string): string | undefined {
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
 }
 
-/** Returns the field whose member, at any depth, is written, such as `name` in `name.first`; undefined for anything else. */
-function holderIn(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): NamedField | undefined {
-  if (!isOperation(node) || node.op !== '.') return undefined;
+/** Returns a mismatch if the argument of `has()` is a member of a field, at any depth, such as `name.first`. */
+function memberTests(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): Mismatch[] {
+  if (!isOperation(node) || node.op !== '.') return [];
   const [holder] = node.args as [unknown];
-  return fieldOf(holder) ?? holderIn(holder, fieldOf);
+  const field = fieldOf(holder);
+  return field ? [{ ...field, kind: 'member', fails: false }] : memberTests(holder, fieldOf);
 }
 
 function isNamed(node: unknown, name: string): boolean {
