@@ -1,5 +1,5 @@
 import type { Expression } from '../core/condition/condition.ts';
-import type { Mismatch } from '../core/condition/mismatches.ts';
+import type { Kind, Mismatch } from '../core/condition/mismatches.ts';
 import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { textOf } from '../core/value/value.ts';
@@ -141,8 +141,27 @@ function variableTexts({ variables }: Source): Map<string, string> {
   return new Map([...[...standIns].map((name) => [name, name] as const), ...used].map(([name, value]) => [`vars.${name}`, textOf(value)]));
 }
 
-function mismatchText({ kind, fails, written }: Mismatch): string {
-  if (kind === 'bool') return `a CSV cell is text, and never equals true or false\ncompare it with text: ${written} == "true"`;
-  const reason = fails ? 'so this operation with a number fails' : 'and never equals a number';
-  return `a CSV cell is text, ${reason}\nconvert it: int(${written}) or double(${written})`;
+function mismatchText({ kind, fails, written, asText }: Mismatch): string {
+  if (kind === 'member')
+    return `a CSV cell is text without members, so has() is false for every record\nremove the condition, or test the cell itself: has(${written})`;
+  if (kind === 'type') return `a CSV cell is text, and its type is always string\ntest its text: ${written}.matches("^-?[0-9]+$")`;
+  const reason = fails ? `so this operation with ${kindNames[kind]} fails` : `and never equals ${kindNames[kind]}`;
+  const convert = conversions[kind]?.(written, fails);
+  const ways = [convert && `convert it: ${convert}`, asText && `${convert ? 'or ' : ''}compare it with text: ${asText}`];
+  return [`a CSV cell is text, ${reason}`, ...ways.filter(Boolean)].join('\n');
 }
+
+const kindNames: Readonly<Record<Kind, string>> = {
+  number: 'a number',
+  bool: 'true or false',
+  timestamp: 'a timestamp',
+  duration: 'a duration',
+  list: 'a list',
+};
+
+/** The expressions that convert a cell to another kind of value. `fails` is true in a calculation. */
+const conversions: Readonly<Partial<Record<Kind, (cell: string, fails: boolean) => string>>> = {
+  number: (cell) => `int(${cell}) or double(${cell})`,
+  timestamp: (cell) => `timestamp(${cell})`,
+  duration: (cell, fails) => `${fails ? `timestamp(${cell}) or ` : ''}duration(${cell})`,
+};

@@ -93,7 +93,7 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
   }));
   const places = kind === 'test' ? testPlaces : flowPlaces;
   const values = hasMeaning ? plainValues(document, filled, places) : { value: undefined, written: undefined };
-  const numbers = kind === 'flow' && hasMeaning ? changedNumbers(document, secrets) : [];
+  const numbers = hasMeaning ? changedNumbers(document, secrets, kind) : [];
   return {
     ...values,
     problems: [

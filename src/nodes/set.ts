@@ -139,7 +139,7 @@ function compiledField(name: string, written: SetOptions['fields'][string], isCe
   if (!isExpression(written)) return { isTyped: true, reads: [], compute: () => written };
   const { cel } = written;
   return {
-    isTyped: true,
+    isTyped: cel.copied === undefined || !isCell(cel.copied),
     reads: fieldUses(cel, ['fields', name, 'cel']),
     compute: (fields) => namingField(name, () => cel.evaluate(fields)),
   };

@@ -27,6 +27,7 @@ describe('a filter node', () => {
   test.each([
     ['n in [1, 2]', 'a CSV cell is text, and never equals a number\n', '  convert it: int(n) or double(n)\n'],
     ['on == true', 'a CSV cell is text, and never equals true or false\n', '  compare it with text: on == "true"\n'],
+    ['n == 1', 'a CSV cell is text, and never equals a number\n', '  or compare it with text: n == "1"\n'],
   ])('warns if it drops every record of a table, because text never equals the value: %s', async (where, reason, wayOut) => {
     const place = await workplace({
       'flow.yaml': `nodes:\n  - type: filter\n    where: ${where}\n`,

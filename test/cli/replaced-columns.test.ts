@@ -34,12 +34,31 @@ describe('a column of the input that a map replaces', () => {
   test.each([
     ['a list of paths', '[id, name]', 'map: { name_2: name }', 'map: { name: { path: name, replace: true } }'],
     ['a path in brackets', '{ name: "data[].name" }', 'name_2: "data[].name"', 'name: { path: "data[].name", replace: true }'],
+    [
+      'a default',
+      '{ name: { path: x, default: "-" } }',
+      'name_2: { path: x, default: "-" }',
+      'name: { path: x, default: "-", replace: true }',
+    ],
+    [
+      'a default with digits',
+      '{ name: { path: x, default: 1.50 } }',
+      'name_2: { path: x, default: 1.50 }',
+      'name: { path: x, default: 1.50, replace: true }',
+    ],
+    [
+      'a required field',
+      '{ name: { path: "x[0]", required: true, replace: false } }',
+      'name_2: { path: "x[0]", required: true }',
+      'name: { path: "x[0]", required: true, replace: true }',
+    ],
     ['an odd name', '{ "true": x }', 'true_2: x', '"true": { path: x, replace: true }'],
   ])('is reported with lines that can be pasted: %s', (_, map, another, replace) => {
     const message =
       planFor(`nodes: [${http(`map: ${map}`)}]`)
         .warnings(['name', 'true'])
         .at(-1)?.message ?? '';
+    expect(message.includes('even with an empty value')).toBe(!/default|required/.test(map));
     expect(message).toContain(`write another name: ${another}\nto replace it, write: ${replace}`);
     const name = another.startsWith('true') ? 'true' : 'name';
     for (const line of [another, replace]) {

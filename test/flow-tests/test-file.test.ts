@@ -38,6 +38,8 @@ const valid = [
   withTest('records: [{}, {}], rows: [{}], fails: [{ class: http }]'),
   withTest('records: [{}], fails: { class: http }'),
   withTest('record: {}, set: { a: 1, b: x, c: true }, env: staging, options: { allow_http: true, var: { region: eu } }'),
+  withTest('record: { a: .5, b: 0x1F, c: 1., d: "01" }, rows: [{ a: .5, b: 0.50 }]'),
+  withAnswer(`request: ${url}, headers: { a: 01 }, sent: { headers: { b: +1 } }`),
   withAnswer(`request: ${url}`),
   withAnswer(`request: ${url}, status: 204, headers: { retry-after: 1 }, body: { a: [1] }, sent: { headers: { a: b }, body: x }`),
   withAnswer(`request: ${url}, fault: timeout, sent: { body: 1 }`),
@@ -78,10 +80,25 @@ const invalid: [string, string][] = [
   [withAnswer(`request: ${url}, fault: slow`), '3:81: expected timeout, refused, reset or unknown_host, found "slow"'],
 ];
 
+const numbers: [string, string][] = [
+  [withTest('record: { zip: 01234 }'), '3:31: YAML reads 01234 as the number 1234: write "01234"'],
+  [withTest('records: [{ a: [+49] }]'), '3:32: YAML reads +49 as the number 49: write "+49"'],
+  [withTest('record: {}, rows: [{ a: -007 }]'), '3:40: YAML reads -007 as the number -7: write "-007"'],
+  [withTest('record: {}, rows_exactly: [{ a: { b: 00 } }]'), '3:53: YAML reads 00 as the number 0: write "00"'],
+  [withTest('record: {}, set: { a: 0x1F }'), '3:38: YAML reads 0x1F as the number 31: write "0x1F"'],
+  [withTest('record: {}, options: { var: { a: 01 } }'), '3:49: YAML reads 01 as the number 1: write "01"'],
+  [withAnswer(`request: ${url}, body: { a: 01 }`), '3:85: YAML reads 01 as the number 1: write "01"'],
+  [withAnswer(`request: ${url}, sent: { body: [+1] }`), '3:89: YAML reads +1 as the number 1: write "+1"'],
+];
+
 describe('a file of flow tests', () => {
   test.each(valid)('is valid: %s', (text) => {
     expect(problemsOf(text)).toEqual([]);
     expect(breaches(schema, parse(text))).toEqual([]);
+  });
+
+  test.each(numbers)('is refused because of a number that YAML reads with another text: %s', (text, problem) => {
+    expect(problemsOf(text)).toEqual([problem]);
   });
 
   test.each(invalid)('is refused with the position of the problem: %s', (text, problem) => {

@@ -86,47 +86,89 @@ test('valid references and other uses of braces cause no warning', () => {
 });
 
 test.each([
-  ['when: age == 18', '1:51', 'age'],
-  ['when: "has(age) && 18 != age"', '1:70', 'age'],
-  ['when: 1.5 == age', '1:58', 'age'],
-])('a comparison of a CSV cell with a number causes a warning, because it is never true: %s', (more, place, field) => {
+  ['when: age == 18', '1:51', 'age == "18"'],
+  ['when: "has(age) && 18 != age"', '1:70', '"18" != age'],
+  ['when: 1.5 == age', '1:58', '"1.5" == age'],
+])('a comparison of a CSV cell with a number causes a warning, because it is never true: %s', (more, place, asText) => {
   const found = warnings(`nodes: [{ type: http, url: "https://a.com", ${more} }]`);
   expect(found.map(({ line, column, message }) => [`${line}:${column}`, message])).toEqual([
-    [place, `a CSV cell is text, and never equals a number\nconvert it: int(${field}) or double(${field})`],
+    [place, `a CSV cell is text, and never equals a number\nconvert it: int(age) or double(age)\nor compare it with text: ${asText}`],
   ]);
 });
 
 test.each([
-  ['age in [17, 18]', 0],
-  ['!(age in [17, -18.5])', 2],
-  ['age in [int(id), size(id)]', 0],
-  ['17 in [age]', 7],
-  ['age != 17', 0],
-  ['age == -17', 0],
-  ['age == 5u', 0],
-  ['age == int(id) + 1', 0],
-  ['dyn(age) == 17', 4],
-  ['age == (id == "1" ? 17 : 18)', 0],
-  ['[17, 18].exists(x, x == age)', 24],
-  ['[17, 18].all(x, age != x)', 16],
-])('a comparison of a CSV cell with numbers causes a warning, because they are never equal: %s', (where, offset) => {
+  ['age in [17, 18]', 0, 'age in ["17", "18"]'],
+  ['age in [17, "18"]', 0, 'age in ["17", "18"]'],
+  ['!(age in [17, -18.5])', 2, 'age in ["17", "-18.5"]'],
+  ['age in [int(id), size(id)]', 0, undefined],
+  ['17 in [age]', 7, '"17" in [age]'],
+  ['age != 17', 0, 'age != "17"'],
+  ['age == -17', 0, 'age == "-17"'],
+  ['age == 5u', 0, 'age == "5"'],
+  ['age == int(id) + 1', 0, undefined],
+  ['dyn(age) == 17', 4, 'dyn(age) == "17"'],
+  ['age == (id == "1" ? 17 : 18)', 0, undefined],
+  ['[17, 18].exists(x, x == age)', 24, undefined],
+  ['[17, 18].all(x, age != x)', 16, undefined],
+])('a comparison of a CSV cell with numbers causes a warning, because they are never equal: %s', (where, offset, asText) => {
   const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
+  const text = asText === undefined ? '' : `\nor compare it with text: ${asText}`;
   expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([
-    [3, 13 + offset, 'a CSV cell is text, and never equals a number\nconvert it: int(age) or double(age)'],
+    [3, 13 + offset, `a CSV cell is text, and never equals a number\nconvert it: int(age) or double(age)${text}`],
   ]);
 });
 
 test.each([
-  ['active == true', 0],
-  ['false != active', 9],
-  ['active in [true, false]', 0],
-  ['active == (id == "17")', 0],
-  ['[true].exists(x, x == active)', 22],
-])('a comparison of a CSV cell with true or false causes a warning, because they are never equal: %s', (where, offset) => {
+  ['active == true', 0, 'active == "true"'],
+  ['active == false', 0, 'active == "false"'],
+  ['active != true', 0, 'active != "true"'],
+  ['false != active', 9, '"false" != active'],
+  ['active in [true, false]', 0, 'active in ["true", "false"]'],
+  ['active == (id == "17")', 0, 'active == string(id == "17")'],
+  ['[true].exists(x, x == active)', 22, 'string(x) == active'],
+])('a comparison of a CSV cell with true or false causes a warning, because they are never equal: %s', (where, offset, asText) => {
   const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
   expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([
-    [3, 13 + offset, 'a CSV cell is text, and never equals true or false\ncompare it with text: active == "true"'],
+    [3, 13 + offset, `a CSV cell is text, and never equals true or false\ncompare it with text: ${asText}`],
   ]);
+  expect(warnings(`nodes:\n  - type: filter\n    where: '${asText}'\n`)).toEqual([]);
+});
+
+test.each([
+  ['id == timestamp("2026-01-01T00:00:00Z")', 0, 'and never equals a timestamp\nconvert it: timestamp(id)'],
+  ['id < now()', 0, 'so this operation with a timestamp fails\nconvert it: timestamp(id)'],
+  ['id != duration("1h")', 0, 'and never equals a duration\nconvert it: duration(id)'],
+  ['id == [17]', 0, 'and never equals a list\ncompare it with text: id in ["17"]'],
+  ['["a", 17] == id', 13, 'and never equals a list\ncompare it with text: id in ["a", "17"]'],
+  ['id != [17, 18]', 0, 'and never equals a list\ncompare it with text: !(id in ["17", "18"])'],
+  ['type(id) == int', 5, 'and its type is always string\ntest its text: id.matches("^-?[0-9]+$")'],
+  ['type(id) in [int, double]', 5, 'and its type is always string\ntest its text: id.matches("^-?[0-9]+$")'],
+])('a use of a CSV cell that makes no sense for text causes a warning: %s', (where, offset, message) => {
+  const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
+  expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([[3, 13 + offset, `a CSV cell is text, ${message}`]]);
+});
+
+test.each([
+  ['has(name.first)', 4],
+  ['!has(name.first)', 5],
+  ['has(name.first.letter)', 4],
+])('a test with has() for a member of a CSV cell causes a warning: %s', (where, offset) => {
+  const found = warnings(`nodes:\n  - type: filter\n    where: '${where}'\n`);
+  expect(found.map(({ line, column, message }) => [line, column, message])).toEqual([
+    [
+      3,
+      13 + offset,
+      'a CSV cell is text without members, so has() is false for every record\nremove the condition, or test the cell itself: has(name)',
+    ],
+  ]);
+});
+
+test('a comparison of a copied CSV cell with a number causes a warning', () => {
+  const yaml = `nodes:
+  - { type: set, fields: { same: { cel: id }, number: { cel: int(id) } } }
+  - { type: filter, where: same == 17 || number == 17 }
+`;
+  expect(warnings(yaml).map(({ message }) => message.split('\n').at(-1))).toEqual(['or compare it with text: same == "17"']);
 });
 
 test.each([
@@ -170,7 +212,9 @@ test.each([
   'when: data.age == 18',
   'when: "[1, 2].exists(n, n == 1)"',
   `when: 'age in ["17", "18"]'`,
-  `when: 'age in [17, "18"]'`,
+  `when: 'age in [17, "17"]'`,
+  `when: 'type(age) == string'`,
+  'when: "age in []"',
   'when: age in ages',
   'when: active == "true"',
   'when: bool(active) == true',

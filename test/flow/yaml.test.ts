@@ -184,6 +184,26 @@ nodes:
     expect(problemsIn(yaml)).toEqual([`1:35 ${reads(written, number)}`, `1:${second} ${reads(written, number)}`]);
   });
 
+  test.each([
+    ['{ type: geocode, address: { street: 1 Main St, city: Dresden, postcode: 01067 } }', '01067', '1067'],
+    ['{ type: geocode, provider: census-us, address: { street: 01, city: Dresden } }', '01', '1'],
+    ['{ type: geocode, point: { lat: +52.5, lon: 13.4 } }', '+52.5', '52.5'],
+    ['{ type: geocode, point: { lat: 52.5, lon: 013.4 } }', '013.4', '13.4'],
+    ['{ type: geocode, address: 01067 }', '01067', '1067'],
+    ['{ type: places, lookup: points, chain: Q38076, area: { country: 049 } }', '049', '49'],
+    ['{ type: geocode, address: "{{id}}", country: 049 }', '049', '49'],
+    ['{ type: places, lookup: chain, name: 007 }', '007', '7'],
+    ['{ type: places, lookup: points, chain: Q38076, near: { lat: .5, lon: 1, radius: 1km } }', '.5', '0.5'],
+    ['{ type: places, lookup: points, chain: Q38076, area: { bbox: [1, 2, 3, +4] } }', '+4', '4'],
+    ['{ type: census, year: 2024, geoid: 01001, variables: { a: B19013_001E } }', '01001', '1001'],
+    ['{ type: census, year: 2024, zcta: 02139, variables: { a: B19013_001E } }', '02139', '2139'],
+    ['{ type: census, provider: world-bank, country: 01, variables: { a: X } }', '01', '1'],
+  ])('is a problem in a lookup: %s', (node, written, number) => {
+    const column = 10 + node.search(new RegExp(`(?<=[ [])${written.replace(/[+.]/g, '\\$&')}`)) - 1;
+    const found = problemsIn(`nodes: [{ type: set }, ${node}]`).filter((problem) => problem.includes('YAML'));
+    expect(found).toEqual([`1:${column + 15} ${reads(written, number)}`]);
+  });
+
   test('is only a number in a JSON body if it has neither a leading zero nor a plus', () => {
     const yaml = 'nodes: [{ type: http, method: POST, url: "https://a.com", body: { a: 0x1F, b: .5, c: 0o17, d: 0, e: -0.5, f: 1e3 } }]';
     expect(flowProblems(yaml)).toEqual([]);

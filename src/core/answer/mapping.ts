@@ -48,8 +48,8 @@ export interface Mapping {
 /** A field that a map fills. */
 export interface MappedField {
   readonly field: string;
-  /** The path as it was written in the flow. */
-  readonly path: string;
+  /** The path and the options of the field as they were written in the flow. */
+  readonly member: WrittenMember;
   /** The place of the field in the node's options. */
   readonly at: readonly (string | number)[];
 }
@@ -95,8 +95,8 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
     fields: entries.map((entry) => entry.field),
     paths: entries.map((entry) => entry.path.text),
     unmarked: pairs.flatMap(([field, member], place) => {
-      const path = typeof member === 'string' ? member : member.path;
-      return typeof member === 'object' && member.replace ? [] : [{ field, path, at: ['map', Array.isArray(written) ? place : field] }];
+      const options = typeof member === 'string' ? { path: member } : member;
+      return options.replace ? [] : [{ field, member: options, at: ['map', Array.isArray(written) ? place : field] }];
     }),
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),

@@ -38,6 +38,8 @@ export interface Expression<Result> {
    * evaluation fails, or the comparison is never true.
    */
   readonly mismatches: readonly Mismatch[];
+  /** The field whose value the expression gives unchanged; undefined if it makes a value of its own. */
+  readonly copied?: string | undefined;
   evaluate(fields: Fields): Result;
 }
 
@@ -165,7 +167,8 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 }
 
 function typedExpression(source: string, scope: Scope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
-  const references = referencesIn(parse(source, scope), source, scope.owner);
+  const ast = parse(source, scope);
+  const references = referencesIn(ast, source, scope.owner);
   const { names, members, mismatches, patterns, loops, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
@@ -183,6 +186,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
       fields: named.filter((field) => !tested.has(field)),
       named,
       mismatches,
+      copied: ast.op === 'id' ? (ast.args as string) : undefined,
       evaluate(fields) {
         try {
           beginEvaluation();

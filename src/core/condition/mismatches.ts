@@ -12,7 +12,7 @@ export function isOperation(node: unknown): node is Operation {
 }
 
 /** A type of values to which text is never equal. */
-export type Kind = 'number' | 'bool';
+export type Kind = 'number' | 'bool' | 'timestamp' | 'duration' | 'list';
 
 /** The variables that enclosing macros declare, such as `x` in `list.all(x, x > 0)`, and the kind of their values if it is known. */
 export type Bound = ReadonlyMap<string, Kind | undefined>;
@@ -26,38 +26,105 @@ export interface NamedField {
   readonly offset: number;
 }
 
-/** A field that the expression compares with a number or with true or false, or uses in a calculation. */
+/** A field that the expression uses in a way that makes no sense for text, such as a comparison with a number. */
 export interface Mismatch extends NamedField {
-  readonly kind: Kind;
+  /** The kind of the other value; `type` if the field's type is compared, and `member` if `has()` tests a member of the field. */
+  readonly kind: Kind | 'type' | 'member';
   /**
    * True if the evaluation fails when the field is a string. False if the evaluation succeeds, but the comparison is never true.
    */
   readonly fails: boolean;
+  /** The same comparison with text; undefined if there is none. */
+  readonly asText?: string | undefined;
 }
 
 const comparisons = new Set(['==', '!=']);
 const calculations = new Set(['<', '<=', '>', '>=', '+', '-', '*', '/', '%']);
 const decisions = new Set(['==', '!=', '<', '<=', '>', '>=', 'in', '&&', '||', '!_']);
-const numberFunctions = new Set(['int', 'uint', 'double', 'size']);
+const kindsOfCalls = new Map<unknown, Kind>([
+  ...['int', 'uint', 'double', 'size'].map((name) => [name, 'number'] as const),
+  ...['bool', 'has'].map((name) => [name, 'bool'] as const),
+  ['timestamp', 'timestamp'],
+  ['now', 'timestamp'],
+  ['duration', 'duration'],
+]);
+const otherTypes = new Set(['int', 'uint', 'double', 'bool', 'bytes', 'list', 'map']);
 
-/**
- * Returns the field that an operation compares or calculates with a value of another type than text; undefined if there is none. `fieldOf`
- * returns the field to which an operand refers.
- */
-export function mismatchIn(
-  { op, args }: Operation,
-  bound: Bound,
-  fieldOf: (operand: unknown) => NamedField | undefined,
-): Mismatch | undefined {
+/** The expression around an operation. */
+interface Surroundings {
+  readonly source: string;
+  readonly bound: Bound;
+  /** Returns the field to which an operand refers. */
+  fieldOf(operand: unknown): NamedField | undefined;
+}
+
+/** Returns the field that an operation compares or calculates with a value of another type than text; undefined if there is none. */
+export function mismatchIn(operation: Operation, { source, bound, fieldOf }: Surroundings): Mismatch | undefined {
+  const { op, args } = operation;
   const isCalculation = calculations.has(op);
   if (!isCalculation && !comparisons.has(op) && op !== 'in') return undefined;
   const [left, right] = args as [Operation, Operation];
   const sides = op === 'in' ? [left, ...elementsOf(right)] : [left, right];
+  const typed = isCalculation ? undefined : sides.map((side) => fieldOf(argumentOf('type', side))).find((found) => found !== undefined);
+  if (typed) return sides.some(isOtherType) ? { ...typed, kind: 'type', fails: false } : undefined;
   const field = sides.map(fieldOf).find((found) => found !== undefined);
-  const kind = sides.map((side) => kindOf(side, bound)).find((found) => found !== undefined);
-  const isPure = op !== 'in' || sides.every((side) => fieldOf(side) !== undefined || kindOf(side, bound) !== undefined);
-  if (!field || !kind || !isPure || (isCalculation && kind === 'bool')) return undefined;
-  return { ...field, kind, fails: isCalculation };
+  // A list such as [17, "17"] is for inputs of both kinds.
+  const texts = new Set(sides.map(stringOf));
+  const kind = sides
+    .map((side) => (texts.has(writtenIn(side, source)) ? undefined : kindOf(side, bound)))
+    .find((found) => found !== undefined);
+  if (!field || !kind || (isCalculation && (kind === 'bool' || kind === 'list'))) return undefined;
+  return {
+    ...field,
+    kind,
+    fails: isCalculation,
+    asText: isCalculation ? undefined : comparisonWithText(operation, { source, bound, fieldOf }),
+  };
+}
+
+/** Returns a comparison in which literals are strings; undefined if it compares with a calculated number, or with a timestamp. */
+function comparisonWithText({ op, args }: Operation, { source, bound, fieldOf }: Surroundings): string | undefined {
+  const sides = args as [Operation, Operation];
+  const texts = sides.map(textOf);
+  if (texts.includes(undefined)) return undefined;
+  if (op === 'in' || sides.every((side) => side.op !== 'list')) return texts.join(` ${op} `);
+  const isElement = (sides[0].op === 'list' ? texts.reverse() : texts).join(' in ');
+  return op === '==' ? isElement : `!(${isElement})`;
+
+  function textOf(side: Operation): string | undefined {
+    const written = writtenIn(side, source);
+    if (side.op === 'list') {
+      const elements = elementsOf(side).map(textOf);
+      return elements.includes(undefined) ? undefined : `[${elements.join(', ')}]`;
+    }
+    const kind = kindOf(side, bound);
+    if (fieldOf(side) || kind === undefined) return written;
+    if (isLiteral(side)) return JSON.stringify(written.replace(/u$/i, ''));
+    return kind === 'bool' ? `string(${written})` : undefined;
+  }
+}
+
+function writtenIn({ start, end }: Operation, source: string): string {
+  return source.slice(start, end);
+}
+
+function isLiteral({ op, args }: Operation): boolean {
+  return op === 'value' || (op === '-_' && isOperation(args) && isLiteral(args));
+}
+
+function stringOf({ op, args }: Operation): string | undefined {
+  return op === 'value' && typeof args === 'string' ? args : undefined;
+}
+
+/** Returns the only argument of a call of this function; undefined for anything else. */
+export function argumentOf(name: string, node: unknown): unknown {
+  if (!isOperation(node) || node.op !== 'call') return undefined;
+  const [called, given] = node.args as [string, unknown[]];
+  return called === name && given.length === 1 ? given[0] : undefined;
+}
+
+function isOtherType({ op, args }: Operation): boolean {
+  return op === 'id' && otherTypes.has(args as string);
 }
 
 /** Returns the elements of a list that is written in the expression; empty for any other value. */
@@ -75,12 +142,13 @@ export function elementKind(list: Operation, bound: Bound): Kind | undefined {
 function kindOf({ op, args }: Operation, bound: Bound): Kind | undefined {
   if (op === 'id') return bound.get(args as string);
   if (op === 'value') return literalKind(args);
+  if (op === 'list') return 'list';
   if (decisions.has(op)) return 'bool';
   const operands = Array.isArray(args) ? args : [args];
   if (op === '?:') return kindOf(operands[1], bound) === kindOf(operands[2], bound) ? kindOf(operands[1], bound) : undefined;
   if (op === '-_' || calculations.has(op)) return operands.some((operand) => kindOf(operand, bound) === 'number') ? 'number' : undefined;
   const [name] = operands;
-  if (op === 'call' || op === 'rcall') return numberFunctions.has(name) ? 'number' : name === 'bool' || name === 'has' ? 'bool' : undefined;
+  if (op === 'call' || op === 'rcall') return kindsOfCalls.get(name);
   return undefined;
 }
 

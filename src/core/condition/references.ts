@@ -1,6 +1,15 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isLibraryFunction } from './functions.ts';
-import { type Bound, elementKind, isOperation, type Mismatch, mismatchIn, type NamedField, type Operation } from './mismatches.ts';
+import {
+  argumentOf,
+  type Bound,
+  elementKind,
+  isOperation,
+  type Mismatch,
+  mismatchIn,
+  type NamedField,
+  type Operation,
+} from './mismatches.ts';
 
 /** A member of a variable, such as `record.id`. */
 export interface Member {
@@ -75,8 +84,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   visit(ast, new Map());
   insertions.sort((a, b) => a.at - b.at);
   const text = withInsertions(source, insertions);
-  const found = { names, members: members.all(), mismatches, patterns, loops, text };
-  return { ...found, writtenAt: (offset) => writtenOffset(offset, insertions) };
+  return { names, members: members.all(), mismatches, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
 
   function visit(node: unknown, bound: Bound, inHas = false): void {
     if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
@@ -100,6 +108,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
     if (name === 'has') members.addTested(called[0]);
+    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
     visit(called, bound, name === 'has' && called[0]?.op === 'id');
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
@@ -118,7 +127,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 
   function visitOperator(operation: Operation, bound: Bound): void {
-    const mismatch = mismatchIn(operation, bound, (operand) => fieldOperand(operand, bound, source, owner));
+    const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
     if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
     visit(operation.args, bound);
@@ -132,8 +141,8 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
 function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
   if (!isOperation(operand)) return undefined;
   const { op, args, start, end } = operand;
-  if (op === 'call' && (args as unknown[])[0] === 'dyn')
-    return fieldOperand(((args as unknown[])[1] as unknown[])[0], bound, source, owner);
+  const converted = argumentOf('dyn', operand);
+  if (converted !== undefined) return fieldOperand(converted, bound, source, owner);
   const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
   if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
   return { field, written: source.slice(start, end), offset: start };
@@ -208,6 +217,14 @@ function memberOf(node: unknown, of: string): string | undefined {
   const [holder, key] = node.args as [unknown, string | Operation];
   const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
+}
+
+/** Returns a mismatch if the argument of `has()` is a member of a field, at any depth, such as `name.first`. */
+function memberTests(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): Mismatch[] {
+  if (!isOperation(node) || node.op !== '.') return [];
+  const [holder] = node.args as [unknown];
+  const field = fieldOf(holder);
+  return field ? [{ ...field, kind: 'member', fails: false }] : memberTests(holder, fieldOf);
 }
 
 function isNamed(node: unknown, name: string): boolean {

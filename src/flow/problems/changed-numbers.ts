@@ -14,10 +14,11 @@ export function changedNumber(node: unknown): string | undefined {
 }
 
 /**
- * Returns a problem for each number that a flow would send or save with another text than the one that is written. Options that accept only
+ * Returns a problem for each number that a flow would send or save, or a test would compare, with another text than the one that is written. Options that accept only
  * a string are checked with the other options. A number that is a secret has a problem already, and no message may show it.
  */
-export function changedNumbers(document: Document, secrets: readonly LiteralSecret[]): PlacedIssue[] {
+export function changedNumbers(document: Document, secrets: readonly LiteralSecret[], kind: 'flow' | 'test'): PlacedIssue[] {
+  const changesText = kind === 'flow' ? changesFlow : changesTest;
   const problems = new Map<Scalar, PlacedIssue>();
   visitScalars(document, ({ scalar, key, ancestors }) => {
     const message = key === 'key' ? undefined : changedNumber(scalar);
@@ -28,17 +29,33 @@ export function changedNumbers(document: Document, secrets: readonly LiteralSecr
   return [...problems.values()];
 }
 
-/**
- * True if the number's text matters at the place with these names, and the check of options accepts the number. In JSON it matters only if
- * the number has a leading zero or a plus, as postcodes and phone numbers have: other notations, such as `.5`, mean the number.
- */
-function changesText(names: readonly string[], { source, value }: Scalar): boolean {
+/** The options of lookups that accept a number and send its text. */
+const lookupTexts = /^(?:address\.\w+|point\.\w+|near\.(?:lat|lon)|area\.bbox|geoid|zcta|year)$/;
+
+/** True if the number's text matters at the place with these names in a flow, and the check of options accepts the number. */
+function changesFlow(names: readonly string[], scalar: Scalar): boolean {
   const [option = '', ...inside] = names.slice(names.findIndex((name) => name !== 'nodes'));
   if (option === 'map' && inside[1] === 'default') return true;
-  if (!Number.isFinite(value)) return false;
+  if (!Number.isFinite(scalar.value)) return false;
   if (names[0] === 'vars' || names.includes('headers')) return true;
+  if (names.at(-2) === 'params' && names.at(-3) === 'auth') return true;
   if (names[0] !== 'nodes' || (inside.length > 1 && inside.at(-1) === 'cel')) return false;
-  if (option === 'form' || option === 'fields') return true;
+  if (option === 'form' || option === 'fields' || lookupTexts.test([option, ...inside].join('.'))) return true;
   const isJson = ['body', 'arguments', 'extra'].includes(option) || (option === 'batch' && inside[0] === 'items');
-  return isJson && /^(?:\+|-?0\d)/.test(source as string);
+  return isJson && changesJson(scalar);
+}
+
+/** True if the number's text matters at the place with these names in a test file. */
+function changesTest([, part = '', option = '', ...inside]: readonly string[], scalar: Scalar): boolean {
+  if (part === 'set' || (part === 'options' && option === 'var')) return true;
+  const isAnswer = part === 'answers' && (option === 'sent' ? inside[0] === 'body' : ['body', 'arguments', 'output'].includes(option));
+  return (isAnswer || ['record', 'records', 'rows', 'rows_exactly'].includes(part)) && changesJson(scalar);
+}
+
+/**
+ * True if a number in JSON has a leading zero or a plus, as postcodes and phone numbers have. Other notations, such as `.5`, mean the
+ * number.
+ */
+function changesJson({ source }: Scalar): boolean {
+  return /^(?:\+|-?0\d)/.test(source as string);
 }

@@ -5,6 +5,7 @@ import type { Node } from '../../core/node.ts';
 import type { ReplacedColumn } from '../../core/plan.ts';
 import { freeName } from '../../core/text/suggest.ts';
 import { yamlWord } from '../../core/text/yaml-word.ts';
+import { textOf, type Value } from '../../core/value/value.ts';
 import type { PlacedStep } from '../compilation.ts';
 import type { Source } from '../source.ts';
 
@@ -34,7 +35,7 @@ export function replacedIn(steps: readonly PlacedStep[], input: readonly string[
     return own;
   }
 
-  function replacement({ field, path, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+  function replacement({ field, member, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
     const place = [...node, ...at];
     const isNamed = typeof at.at(-1) === 'string';
     const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
@@ -43,9 +44,17 @@ export function replacedIn(steps: readonly PlacedStep[], input: readonly string[
       return isNamed ? text : `map: { ${text} }`;
     };
     const other = freeName(field, (name) => taken.has(name));
-    const message = `${whose}, and the answer replaces it, even with an empty value
-to keep the column, write another name: ${entry(other, yamlWord(path))}
-to replace it, write: ${entry(field, `{ path: ${yamlWord(path)}, replace: true }`)}`;
+    const { path, required, default: fallback } = member;
+    const options = [
+      ...(required ? ['required: true'] : []),
+      ...(fallback === undefined
+        ? []
+        : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
+    ];
+    const marked = (more: readonly string[]) => `{ ${[`path: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
+    const message = `${whose}, and the answer replaces it${options.length > 0 ? '' : ', even with an empty value'}
+to keep the column, write another name: ${entry(other, options.length > 0 ? marked([]) : yamlWord(path))}
+to replace it, write: ${entry(field, marked(['replace: true']))}`;
     return isNamed ? source.atName(place, message) : source.at(place, message);
   }
 }
