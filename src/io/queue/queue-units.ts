@@ -298,7 +298,7 @@ export class QueueUnits implements Units {
     const { redis, jobs } = this.#parts;
     if (this.#isClosed || redis.isAway) return;
     try {
-      const found = await redis.heartbeat(() => this.#entry.show());
+      const found = await redis.heartbeat(() => this.#entry.beatOnce());
       if (this.#isClosed) return;
       if (found === 'mended') this.#options.troubled('has lost or changed the description of this run; it is stored again');
       else if (found !== 'ours') return void this.#putAgain(found);
@@ -566,7 +566,7 @@ export class QueueUnits implements Units {
   }
 
   #show(): Promise<BeatResult> {
-    return this.#parts.redis.insist(() => this.#entry.show());
+    return this.#parts.redis.insist(() => this.#entry.beatOnce());
   }
 
   /**

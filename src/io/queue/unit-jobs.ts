@@ -62,12 +62,17 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
   queue.on('error', () => undefined);
   const options = { removeOnComplete: true, removeOnFail: true, attempts: often };
   const { client } = redis;
-  const keyOf = (name: string) => `${prefix}:${queueName}:${name}`;
+  const bullKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const addJob = ({ run, unit }: UnitPlace) =>
+    redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
   const jobs: UnitQueue = {
-    async put({ run, unit }) {
-      const add = () => redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
+    async put(place) {
       try {
-        await add().catch(() => jobs.statesOf([]).then(add));
+        await addJob(place).catch(async () => {
+          // Repairs the queue, in which another program may have changed BullMQ's keys.
+          await jobs.statesOf([]);
+          await addJob(place);
+        });
       } catch (error) {
         throw new AutomateError('credential', `Redis does not accept the records of the run: ${(error as Error).message}`);
       }
@@ -86,13 +91,13 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
       }
     },
     async statesOf(units) {
-      const keys = [later, ...Object.keys(bullKeys).map(keyOf)];
+      const keys = [later, ...Object.keys(bullKeys).map(bullKey)];
       const types = ['zset', ...Object.values(bullKeys)].join(' ');
       const places = units.flatMap((unit) => [jobId(unit), dataOf(unit), unit.records]);
-      return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, keyOf(''), types, ...places))) as UnitState[];
+      return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, bullKey(''), types, ...places))) as UnitState[];
     },
     async counts() {
-      const sizes = [client.llen(keyOf('wait')), client.llen(keyOf('active')), client.zcard(later)];
+      const sizes = [client.llen(bullKey('wait')), client.llen(bullKey('active')), client.zcard(later)];
       // A key of a different type counts as empty. The coordinator of a run removes it.
       const [waiting = 0, active = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
       return { waiting: waiting + off, active };
