@@ -603,10 +603,11 @@ export class QueueUnits implements Units {
 
   /** Removes the units of earlier generations from Redis. Their names are no longer known, so they are found by a pattern. */
   async #removeOldUnits(): Promise<void> {
-    const { client } = this.#parts.redis;
+    const { jobs, redis } = this.#parts;
+    const { client } = redis;
     const { records, done } = this.#keys;
     // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
-    for (const match of [records('*'), done('*')])
+    for (const match of [records('*'), done('*'), jobs.keysOf(this.#options.run)])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];
         if (names.length > 0) await client.del(...names);

@@ -44,6 +44,8 @@ const bullKeys = {
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
   remove(place: UnitPlace): Promise<void>;
+  /** Returns the pattern of the keys of a run's jobs. A worker ignores a job whose key is gone. */
+  keysOf(run: string): string;
   /** Puts a unit back into the queue after a while, which Redis measures. */
   putOff(place: UnitPlace): Promise<void>;
   /** Puts those units back into the queue that were put off until now. */
@@ -80,6 +82,7 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
     async remove(place) {
       await queue.remove(jobId(place)).catch(() => undefined);
     },
+    keysOf: (run) => bullKey(`${run}-*`),
     async putOff(place) {
       await redis.insist(() => client.eval(putOffScript, 1, later, dataOf(place), laterMs));
     },
