@@ -146,7 +146,8 @@ export class QueueUnits implements Units {
   #listener: UnitListener | undefined;
   #beat: NodeJS.Timeout | undefined;
   #subscriber: Redis | undefined;
-  #isTaking = false;
+  #taking: Promise<void> | undefined;
+  #isChecking = false;
   #isClosed = false;
   #isEnding = false;
   #isPuttingAgain = false;
@@ -295,7 +296,9 @@ export class QueueUnits implements Units {
   }
 
   async #look(): Promise<void> {
-    const { redis, jobs } = this.#parts;
+    const { redis } = this.#parts;
+    // While Redis is unreachable, this is reported anyway.
+    if (redis.isAway) this.#finishedMs = this.#parts.now();
     if (this.#isClosed || redis.isAway) return;
     try {
       const found = await redis.heartbeat(() => this.#entry.beatOnce());
@@ -304,8 +307,7 @@ export class QueueUnits implements Units {
       else if (found !== 'ours') return void this.#putAgain(found);
       this.#see(await this.#seen());
       await this.#takeAll();
-      await jobs.putDue();
-      await this.#checkUnits();
+      await this.#checkQueue();
     } catch (error) {
       // Redis is unreachable or full, or refuses something for good. The next check tries again.
       if (!redis.isAway && redis.client.status === 'ready') this.#say(`refuses a command: ${(error as Error).message}`);
@@ -321,6 +323,18 @@ export class QueueUnits implements Units {
     if (this.#said.has(text)) return;
     this.#said.add(text);
     this.#options.troubled(text);
+  }
+
+  /** Checks the queue, unless a check is in progress: a unit that is missing must be missing in two checks, one after the other. */
+  async #checkQueue(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      await this.#parts.jobs.putDue();
+      await this.#checkUnits();
+    } finally {
+      this.#isChecking = false;
+    }
   }
 
   /** Puts the open units into the queue again if the queue lacks one of them. Reports if no record finishes. */
@@ -380,25 +394,29 @@ export class QueueUnits implements Units {
     return this.#living.filter(({ problems }) => !problems.some((problem) => problem.run === run));
   }
 
+  /** Processes all messages from workers. Resolves once they are processed, even if this is already in progress. */
+  #takeAll(): Promise<void> {
+    this.#taking ??= this.#takeMessages().finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
+  }
+
   /**
    * Processes the messages from workers and then removes them. If a message is read twice, it is recognized by its sequence number and
    * ignored.
    */
-  async #takeAll(): Promise<void> {
-    if (this.#isTaking || this.#isClosed) return;
-    this.#isTaking = true;
+  async #takeMessages(): Promise<void> {
+    const { client } = this.#parts.redis;
     try {
-      const { client } = this.#parts.redis;
-      for (;;) {
+      while (!this.#isClosed) {
         const messages = await client.lrangeBuffer(this.#keys.results, 0, takenAtOnce - 1);
-        if (messages.length === 0 || this.#isClosed) break;
+        if (messages.length === 0 || this.#isClosed) return;
         for (const message of messages) this.#takeOrFail(message);
         await client.ltrim(this.#keys.results, messages.length, -1);
       }
     } catch {
       // Redis is unreachable, or another program has replaced the list. The next check reads the messages, or puts the records again.
-    } finally {
-      this.#isTaking = false;
     }
   }
 
