@@ -274,7 +274,7 @@ export class JoinedRun {
       .catch(ifForeign<[sealed: null, done: string[], starts: number]>([null, [], 0]));
     // The unit has no more data, because a different worker has finished it in the meantime, or another program has replaced the data.
     if (!sealed) return this.#say('missing', number);
-    const all = itemsOf(seal.unseal(sealed, `${id} in ${place.unit}`));
+    const all = readUnit(seal.unseal(sealed, `${id} in ${place.unit}`));
     if (!all) return this.#say('missing', number);
     if (starts > maxStarts) return this.#say('deadly', number);
     const marked = new Set(done.map(Number));
@@ -449,7 +449,7 @@ export class JoinedRun {
 }
 
 /** Returns the records of a unit. Undefined if the text is not a unit. */
-function itemsOf(text: string | undefined): UnitItem[] | undefined {
+function readUnit(text: string | undefined): UnitItem[] | undefined {
   try {
     return text !== undefined && isUnit(text) ? unitItems(text) : undefined;
   } catch {

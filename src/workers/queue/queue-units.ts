@@ -146,7 +146,8 @@ export class QueueUnits implements Units {
   #listener: UnitListener | undefined;
   #beat: NodeJS.Timeout | undefined;
   #subscriber: Redis | undefined;
-  #isTaking = false;
+  #taking: Promise<void> | undefined;
+  #isChecking = false;
   #isClosed = false;
   #isEnding = false;
   #isPuttingAgain = false;
@@ -295,17 +296,18 @@ export class QueueUnits implements Units {
   }
 
   async #look(): Promise<void> {
-    const { redis, jobs } = this.#parts;
+    const { redis } = this.#parts;
+    // While Redis is unreachable, this is reported anyway.
+    if (redis.isAway) this.#finishedMs = this.#parts.now();
     if (this.#isClosed || redis.isAway) return;
     try {
-      const found = await redis.heartbeat(() => this.#entry.show());
+      const found = await redis.heartbeat(() => this.#entry.beatOnce());
       if (this.#isClosed) return;
       if (found === 'mended') this.#options.troubled('has lost or changed the description of this run; it is stored again');
       else if (found !== 'ours') return void this.#putAgain(found);
       this.#see(await this.#seen());
       await this.#takeAll();
-      await jobs.putDue();
-      await this.#checkUnits();
+      await this.#checkQueue();
     } catch (error) {
       // Redis is unreachable or full, or refuses something for good. The next check tries again.
       if (!redis.isAway && redis.client.status === 'ready') this.#say(`refuses a command: ${(error as Error).message}`);
@@ -321,6 +323,18 @@ export class QueueUnits implements Units {
     if (this.#said.has(text)) return;
     this.#said.add(text);
     this.#options.troubled(text);
+  }
+
+  /** Checks the queue, unless a check is in progress: a unit that is missing must be missing in two checks, one after the other. */
+  async #checkQueue(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    try {
+      await this.#parts.jobs.putDue();
+      await this.#checkUnits();
+    } finally {
+      this.#isChecking = false;
+    }
   }
 
   /** Puts the open units into the queue again if the queue lacks one of them. Reports if no record finishes. */
@@ -380,25 +394,29 @@ export class QueueUnits implements Units {
     return this.#living.filter(({ problems }) => !problems.some((problem) => problem.run === run));
   }
 
+  /** Processes all messages from workers. Resolves once they are processed, even if this is already in progress. */
+  #takeAll(): Promise<void> {
+    this.#taking ??= this.#takeMessages().finally(() => {
+      this.#taking = undefined;
+    });
+    return this.#taking;
+  }
+
   /**
    * Processes the messages from workers and then removes them. If a message is read twice, it is recognized by its sequence number and
    * ignored.
    */
-  async #takeAll(): Promise<void> {
-    if (this.#isTaking || this.#isClosed) return;
-    this.#isTaking = true;
+  async #takeMessages(): Promise<void> {
+    const { client } = this.#parts.redis;
     try {
-      const { client } = this.#parts.redis;
-      for (;;) {
+      while (!this.#isClosed) {
         const messages = await client.lrangeBuffer(this.#keys.results, 0, takenAtOnce - 1);
-        if (messages.length === 0 || this.#isClosed) break;
+        if (messages.length === 0 || this.#isClosed) return;
         for (const message of messages) this.#takeOrFail(message);
         await client.ltrim(this.#keys.results, messages.length, -1);
       }
     } catch {
       // Redis is unreachable, or another program has replaced the list. The next check reads the messages, or puts the records again.
-    } finally {
-      this.#isTaking = false;
     }
   }
 
@@ -567,7 +585,7 @@ export class QueueUnits implements Units {
   }
 
   #show(): Promise<BeatResult> {
-    return this.#parts.redis.insist(() => this.#entry.show());
+    return this.#parts.redis.insist(() => this.#entry.beatOnce());
   }
 
   /**
@@ -604,10 +622,11 @@ export class QueueUnits implements Units {
 
   /** Removes the units of earlier generations from Redis. Their names are no longer known, so they are found by a pattern. */
   async #removeOldUnits(): Promise<void> {
-    const { client } = this.#parts.redis;
+    const { jobs, redis } = this.#parts;
+    const { client } = redis;
     const { records, done } = this.#keys;
     // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
-    for (const match of [records('*'), done('*')])
+    for (const match of [records('*'), done('*'), jobs.keysOf(this.#options.run)])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];
         if (names.length > 0) await client.del(...names);

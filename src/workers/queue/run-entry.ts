@@ -152,7 +152,7 @@ export class RunEntry {
   }
 
   /** Shows that the coordinator is alive, and restores what Redis lacks. */
-  async show(): Promise<BeatResult> {
+  async beatOnce(): Promise<BeatResult> {
     const { run } = this.#options;
     const beat = ++this.#beat;
     const sha = createHash('sha1').update(this.#manifest).digest('hex');

@@ -44,6 +44,8 @@ const bullKeys = {
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
   remove(place: UnitPlace): Promise<void>;
+  /** Returns the pattern of the keys of a run's jobs. A worker ignores a job whose key is gone. */
+  keysOf(run: string): string;
   /** Puts a unit back into the queue after a while, which Redis measures. */
   putOff(place: UnitPlace): Promise<void>;
   /** Puts those units back into the queue that were put off until now. */
@@ -62,17 +64,17 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
   queue.on('error', () => undefined);
   const options = { removeOnComplete: true, removeOnFail: true, attempts: often };
   const { client } = redis;
-  const keyOf = (name: string) => `${prefix}:${queueName}:${name}`;
-  const add = (place: UnitPlace) => redis.insist(() => queue.add('unit', place, { ...options, jobId: jobId(place) }));
-  const addAfterRepair = async (place: UnitPlace) => {
-    await jobs.statesOf([]);
-    await add(place);
-  };
+  const bullKey = (name: string) => `${prefix}:${queueName}:${name}`;
+  const addJob = ({ run, unit }: UnitPlace) =>
+    redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
   const jobs: UnitQueue = {
-    async put({ run, unit }) {
-      const place = { run, unit };
+    async put(place) {
       try {
-        await add(place).catch(() => addAfterRepair(place));
+        await addJob(place).catch(async () => {
+          // Repairs the queue, in which another program may have changed BullMQ's keys.
+          await jobs.statesOf([]);
+          await addJob(place);
+        });
       } catch (error) {
         throw new AutomateError('credential', `Redis does not accept the records of the run: ${(error as Error).message}`);
       }
@@ -80,6 +82,7 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
     async remove(place) {
       await queue.remove(jobId(place)).catch(() => undefined);
     },
+    keysOf: (run) => bullKey(`${run}-*`),
     async putOff(place) {
       await redis.insist(() => client.eval(putOffScript, 1, later, dataOf(place), laterMs));
     },
@@ -91,13 +94,13 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
       }
     },
     async statesOf(units) {
-      const keys = [later, ...Object.keys(bullKeys).map(keyOf)];
+      const keys = [later, ...Object.keys(bullKeys).map(bullKey)];
       const types = ['zset', ...Object.values(bullKeys)].join(' ');
       const places = units.flatMap((unit) => [jobId(unit), dataOf(unit), unit.records]);
-      return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, keyOf(''), types, ...places))) as UnitState[];
+      return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, bullKey(''), types, ...places))) as UnitState[];
     },
     async counts() {
-      const sizes = [client.llen(keyOf('wait')), client.llen(keyOf('active')), client.zcard(later)];
+      const sizes = [client.llen(bullKey('wait')), client.llen(bullKey('active')), client.zcard(later)];
       // A key of a different type counts as empty. The coordinator of a run removes it.
       const [waiting = 0, active = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
       return { waiting: waiting + off, active };
