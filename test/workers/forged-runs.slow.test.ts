@@ -231,7 +231,7 @@ Buffer.from = function (value, ...more) {
     await place.write('pages.yaml', pages.flow);
     await place.write('one.csv', 'id\n1\n');
     // Files of this worker can have at most 400 kB. It has enough space for a temporary file, but not for the rows of this record.
-    const script = `ulimit -f 400; automate worker --queue ${redis.url} --lease 5s --exit-when-idle 8s`;
+    const script = `ulimit -f 400; echo $$ > worker.pid; exec automate worker --queue ${redis.url} --lease 5s`;
     const small = shell(place, script, { AUTOMATE_QUEUE_KEY: queueKey });
     const run = place.start(['run', 'pages.yaml', '--in', 'one.csv', '--out', 'pages.csv', '--queue', redis.url]);
     const said = textOf(run.child);
@@ -243,6 +243,7 @@ Buffer.from = function (value, ...more) {
     await other.finished;
     const next = await place.start([...runArgs, '--queue', redis.url]).finished;
     expect(next.code, next.stderr).toBe(0);
+    process.kill(Number(await place.read('worker.pid')), 'SIGTERM');
     const ended = await small;
     expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
     expect(ended.code, ended.stderr).toBe(0);

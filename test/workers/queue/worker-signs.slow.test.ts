@@ -10,7 +10,7 @@ const keys = queueKeys('team');
 
 async function queue(key = 'the key of this queue') {
   const server = await redisServer();
-  const redis = await openRedis(parseQueueUrl(server.url), { isSealed: true }, () => undefined);
+  const redis = await openRedis(parseQueueUrl(server.url), {}, () => undefined);
   onTestFinished(() => redis.close());
   return { redis, keys, seal: createSeal(key, 'team') };
 }
