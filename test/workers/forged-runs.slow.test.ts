@@ -231,7 +231,7 @@ Buffer.from = function (value, ...more) {
     await place.write('pages.yaml', pages.flow);
     await place.write('one.csv', 'id\n1\n');
     // Files of this worker can have at most 400 kB. It has enough space for a temporary file, but not for the rows of this record.
-    const script = `ulimit -f 400; echo $$ > worker.pid; exec automate worker --queue ${redis.url} --lease 5s`;
+    const script = `ulimit -f 400; echo $$ > worker.pid; exec node "$AUTOMATE" worker --queue ${redis.url} --lease 5s`;
     const small = shell(place, script, { AUTOMATE_QUEUE_KEY: queueKey });
     const run = place.start(['run', 'pages.yaml', '--in', 'one.csv', '--out', 'pages.csv', '--queue', redis.url]);
     const said = textOf(run.child);
