@@ -22,6 +22,10 @@ test('a workbook with a number format of more than 255 characters is refused', a
     `input: ${path}: xl/styles.xml: expected an Excel workbook (.xlsx), found a damaged one: a number format of 256 characters, more than 255\nsave or fetch it again`,
   );
   expect(await problem(openFile(await bookFile({ more: { 'xl/styles.xml': formats('['.repeat(3_000_000)) } })))).toContain('of 3,000,000');
+  const many = Array.from({ length: 5001 }, () => '0.0');
+  expect(await problem(openFile(await bookFile({ more: { 'xl/styles.xml': formats(...many) } })))).toContain(
+    'more than 5,000 number formats',
+  );
 });
 
 const nested = (depth: number) => `${'<a>'.repeat(depth)}${'</a>'.repeat(depth)}`;
