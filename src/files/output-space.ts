@@ -1,4 +1,4 @@
-/** What the disk space is used for. Temporary files have no name, so only this count knows them. */
+/** The purpose of disk space. Temporary files have no name, so only this count knows them. */
 export type SpaceUse = 'output' | 'temporary' | 'saved';
 
 /** The disk space that a run may use. Undefined wherever the space of a run is not limited. */

@@ -8,7 +8,7 @@ import { mappingOf, type PlacedStep } from './compilation.ts';
 import { unreferableColumns } from './problems/near-references.ts';
 import { replacedIn } from './problems/replaced-columns.ts';
 import { makersOf, partAt, readsOf } from './reads.ts';
-import { type SerialBy, serialOrderOf } from './records/serial-by.ts';
+import { type SerialBy, serialOrderOf } from './serial-by.ts';
 import type { At, Source } from './source.ts';
 import { neededFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 

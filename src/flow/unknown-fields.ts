@@ -7,7 +7,7 @@ import { isReferable } from '../core/template/template.ts';
 import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
 import type { PlacedStep } from './compilation.ts';
 import { renaming } from './problems/near-references.ts';
-import { type SerialBy, serialUses } from './records/serial-by.ts';
+import { type SerialBy, serialUses } from './serial-by.ts';
 import type { At, Source } from './source.ts';
 
 /**

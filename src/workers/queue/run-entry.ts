@@ -32,7 +32,7 @@ const stateShape = z.object({
   hasEnded: z.boolean().optional(),
 });
 
-/** What Redis says about a run. Only `state` is sealed: any program that can write to Redis can change the rest. */
+/** A run as Redis describes it. Only `state` is sealed: any program that can write to Redis can change the rest. */
 export interface FoundRun {
   /** Undefined if the state cannot be read: it was changed, or sealed with another key. */
   readonly state: RunState | undefined;

@@ -1,9 +1,9 @@
-import type { Expression } from '../../core/condition/condition.ts';
-import { Failure } from '../../core/failure.ts';
-import type { FieldUse } from '../../core/node.ts';
-import type { SerialOrder } from '../../core/plan.ts';
-import type { Fields } from '../../core/record.ts';
-import { textOf, type Value } from '../../core/value/value.ts';
+import type { Expression } from '../core/condition/condition.ts';
+import { Failure } from '../core/failure.ts';
+import type { FieldUse } from '../core/node.ts';
+import type { SerialOrder } from '../core/plan.ts';
+import type { Fields } from '../core/record.ts';
+import { textOf, type Value } from '../core/value/value.ts';
 
 /** The value of `serial_by`: a field, a list of fields, or an expression. */
 export type SerialBy = string | readonly string[] | { readonly cel: Expression<Value> };
