@@ -55,7 +55,7 @@ export class SavedNames implements SaveNames {
 
   /**
    * Notes in the on-disk list that the record is about to save a file at the path. Throws an AutomateError (`output`) if the list cannot be
-   * written, or if there is no space for a file of this size.
+   * written.
    */
   async note(path: string, owner: string, bytes: number): Promise<void> {
     await this.#space?.take(bytes, 'saved');

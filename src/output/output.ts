@@ -121,7 +121,7 @@ export class FileOutput implements Output {
   }
 
   partialRows(): PartialRows {
-    return this.#records.partialRows(this.newText());
+    return this.#records.partialRows(this.#parts.spillFiles.newText('unfinished'));
   }
 
   /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */

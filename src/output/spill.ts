@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { namingErrors } from '../files/naming-errors.ts';
-import type { OutputSpace } from '../files/output-space.ts';
+import type { OutputSpace, SpaceUse } from '../files/output-space.ts';
 import { writeAt } from './sink.ts';
 
 /** Maximum number of characters of one SpilledText that stay in memory. */
@@ -33,8 +33,8 @@ export class SpillFiles {
     this.#space = space;
   }
 
-  newText(): SpilledText {
-    return new SpilledText(this);
+  newText(use: SpaceUse = 'temporary'): SpilledText {
+    return new SpilledText(this, use);
   }
 
   /**
@@ -60,14 +60,16 @@ export class SpillFiles {
 /** Text that is kept in memory until it becomes long. It is then moved to a temporary file, which is already unlinked. */
 export class SpilledText {
   readonly #files: SpillFiles;
+  readonly #use: SpaceUse;
   #waiting: string[] = [];
   #held = 0;
   #file: SharedFile | undefined;
   readonly #written: Slice[] = [];
   #isDropped = false;
 
-  constructor(files: SpillFiles) {
+  constructor(files: SpillFiles, use: SpaceUse) {
     this.#files = files;
+    this.#use = use;
   }
 
   /** Number of characters of this text that are in memory. */
@@ -101,7 +103,7 @@ export class SpilledText {
     const bytes = Buffer.from(this.#waiting.join(''));
     this.#forget();
     this.#file ??= this.#files.join();
-    this.#written.push(await this.#file.write(bytes));
+    this.#written.push(await this.#file.write(bytes, this.#use));
   }
 
   #forget(): void {
@@ -134,10 +136,10 @@ class SharedFile {
     this.#space = space;
   }
 
-  async write(bytes: Buffer): Promise<Slice> {
+  async write(bytes: Buffer, use: SpaceUse): Promise<Slice> {
     const at = this.#end;
     this.#end += bytes.length;
-    await this.#space?.take(bytes.length, 'temporary');
+    await this.#space?.take(bytes.length, use);
     await namingErrors(waitingRows, 'written', async () => writeAt(await this.#handle, bytes, at));
     return { at, bytes: bytes.length };
   }

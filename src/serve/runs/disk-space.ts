@@ -8,10 +8,7 @@ export interface Reservation {
   release(): void;
 }
 
-/**
- * Share of the maximum by which runs may exceed it while they end. Records for which a request was already sent can then still be written,
- * so that a resumed run does not send and pay them again.
- */
+/** Share of the maximum by which runs may exceed it while they end, before they give up records whose pages still arrive. */
 const tolerance = 0.05;
 
 /** Limits the disk space for everything that the server stores for its clients. */
@@ -59,7 +56,7 @@ export class DiskSpace {
 
   /**
    * Counts bytes that a run is about to write. With `makesRoom`, first deletes ended runs if the bytes do not fit. Returns `full` if there
-   * is not enough space, so the run must end, and `over` if it must not write them either.
+   * is not enough space, so the run must end, and `over` if it must also give up records whose pages still arrive.
    */
   async take(bytes: number, makesRoom: boolean): Promise<'fits' | 'full' | 'over'> {
     if (makesRoom && !this.#fits(this.stored, bytes)) await this.#inTurn(() => this.#lookUp(bytes));

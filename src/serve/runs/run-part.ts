@@ -137,6 +137,8 @@ export class RunPart {
   async #result(): Promise<RunResult> {
     try {
       const request = await this.#request();
+      // If the space is used up already, the run ends before it sends anything.
+      await this.space.take(0, 'output');
       const { metrics } = this.#shared;
       const handle = metrics ? metrics.run(request, this.#surroundings()) : runFlow(request, this.#surroundings());
       this.#handle = handle;
@@ -209,9 +211,6 @@ export class RunPart {
     const figures = { counts: this.#run && this.counts(), totals: this.totals() };
     if (error === undefined)
       return { ending, exitCode, reason: reason ? this.#shown(reason) : null, isResumable: ending !== 'complete', ...figures };
-    // After a stop, the last records may have needed more space than there is for them.
-    if (this.space.isFull && error instanceof AutomateError && error.kind === 'output')
-      return { ending: 'disk-full', exitCode: exitCodeOfRun('disk-full', 0), reason: diskFullReason, isResumable: true, ...figures };
     if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }

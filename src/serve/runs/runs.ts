@@ -92,7 +92,8 @@ export class Runs {
       if (run.isOpen) this.#takeUp(run, resumes, await figuresOnDisk(run.folder, stored));
       else this.#listener.ended(run);
     }
-    await this.deleteOld();
+    // The runs that continue must count everything that is already on the disk.
+    this.space.stored = await this.#freed(() => true);
   }
 
   /** Lets waiting runs start. */

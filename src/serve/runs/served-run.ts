@@ -162,7 +162,7 @@ export class ServedRun {
     );
     stopProgress();
     const saved = (this.stored.saved ?? 0) + part.space.saved;
-    const size = (await this.folder.size()) + saved + part.space.refused;
+    const size = (await this.folder.size()) + saved;
     const figures = { ...(counts && { counts }), totals, saved, size };
     if (this.stored.isWaiting && ending === 'interrupted') {
       // The server is ending, and will resume the run when it is started again.
