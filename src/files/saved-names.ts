@@ -9,6 +9,17 @@ export function savedNamesPath(out: string): string {
   return `${out}.automate-saved`;
 }
 
+/** Returns the size in bytes of all files in the list of an unfinished run; 0 if there is no list. */
+export async function savedBytesIn(path: string): Promise<number> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const sizes = new Map<string, number>();
+  for (const line of text.split('\n').slice(1, -1)) {
+    const [name = '', , bytes = '0'] = line.split(' ');
+    sizes.set(name, Number(bytes));
+  }
+  return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** The path of the list of files that a run has saved, and the UUID of that run. */
 export interface SavedNamesFile {
   readonly path: string;
@@ -59,7 +70,7 @@ export class SavedNames implements SaveNames {
    */
   async note(path: string, owner: string, bytes: number): Promise<void> {
     await this.#space?.take(bytes, 'saved');
-    await this.#append(path, ownerNumber(owner));
+    await this.#append(path, ownerNumber(owner), bytes);
   }
 
   /**
@@ -67,7 +78,7 @@ export class SavedNames implements SaveNames {
    * cannot be written.
    */
   takeBack(path: string): Promise<void> {
-    return this.#append(path, nobody);
+    return this.#append(path, nobody, 0);
   }
 
   async close(): Promise<void> {
@@ -76,11 +87,11 @@ export class SavedNames implements SaveNames {
     await handle?.close();
   }
 
-  async #append(path: string, owner: number): Promise<void> {
+  async #append(path: string, owner: number, bytes: number): Promise<void> {
     const file = this.#file;
     if (!file) return;
     const handle = await this.#opened(file);
-    await namingErrors(file.path, 'written', () => handle.appendFile(`${nameHash(path)} ${owner}\n`));
+    await namingErrors(file.path, 'written', () => handle.appendFile(`${nameHash(path)} ${owner} ${bytes}\n`));
   }
 
   #opened(file: SavedNamesFile): Promise<FileHandle> {

@@ -5,7 +5,7 @@ import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { csvRun, runThat } from '../helpers/served-runs.ts';
-import { type Serving, servingHere as serving } from '../helpers/serving.ts';
+import { type Serving, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 const long = 'x'.repeat(2000);
 const growing = `nodes: [{ type: set, fields: { text: "${long}{{id}}" } }]\n`;
@@ -84,6 +84,42 @@ describe('a run that writes more than --max-disk allows', () => {
     const run = await started(server, key, 'growing', idRows(400));
     expect((await runThat(server, key, run, hasEnded)).state).toBe('finished');
     expect((await server.send(`/v1/runs/${old.id}`, { key })).status).toBe(404);
+  });
+
+  test('deletes no ended run if that does not free enough space', async () => {
+    const server = await smallServer({ growing });
+    const key = server.key();
+    const old = await started(server, key, 'growing', idRows(50));
+    await runThat(server, key, old, hasEnded);
+    const run = await started(server, key, 'growing', idRows(2000));
+    expect(await runThat(server, key, run, hasEnded)).toMatchObject(isFull);
+    expect((await server.send('/v1/flows/growing/runs', { key, ...csvRun('id\n1\n') })).status).toBe(507);
+    expect((await server.send(`/v1/runs/${old.id}`, { key })).status).toBe(200);
+  });
+
+  test('deletes no run that has saved files, and counts them even after a crash of the server', async () => {
+    let isHeld = false;
+    const api = await httpServer(({ path }, response) => {
+      if (!isHeld || api.requests.length <= 30) response.end(path + long.repeat(25));
+    });
+    const flow = `nodes: [{ type: http, url: "${api.origin}/{{id}}", save: { to: "{{id}}.txt", replace: true }, concurrency: 1 }]\n`;
+    const place = await workplace();
+    await mkdir(place.path('files'));
+    const args = ['--max-disk', '2MB', '--files', place.path('files')];
+    const server = await servingAlone({ flow }, { args, place });
+    const key = server.key();
+    const old = await started(server, key, 'flow', idRows(12));
+    expect(await runThat(server, key, old, hasEnded)).toMatchObject({ state: 'finished' });
+    isHeld = true;
+    const run = await started(server, key, 'flow', `id\n${Array.from({ length: 40 }, (_, index) => `${index + 13}\n`).join('')}`);
+    await expect.poll(() => api.requests.length).toBe(31);
+    await server.end('SIGKILL');
+    isHeld = false;
+    const again = await servingAlone({}, { args, place });
+    expect(await runThat(again, key, run, hasEnded)).toMatchObject(isFull);
+    const saved = (await readdir(place.path('files'))).length;
+    expect([saved > 37, saved < 43]).toEqual([true, true]);
+    expect((await again.send(`/v1/runs/${old.id}`, { key })).status).toBe(200);
   });
 
   test('writes the records for which it has sent requests, and sends none of them again after a resume', async () => {

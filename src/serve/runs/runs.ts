@@ -1,4 +1,5 @@
 import { copyFile } from 'node:fs/promises';
+import { savedBytesIn, savedNamesPath } from '../../files/saved-names.ts';
 import { statOf } from '../../files/stat.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller, LetInKey } from '../caller.ts';
@@ -89,6 +90,8 @@ export class Runs {
     for (const stored of await readRuns(this.#path, this.#shared.say)) {
       const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
+      // A crash may have left files that no part of the run could count.
+      if (run.isOpen) stored.saved = Math.max(stored.saved ?? 0, await savedBytesIn(savedNamesPath(run.folder.output(stored.format))));
       if (run.isOpen) this.#takeUp(run, resumes, await figuresOnDisk(run.folder, stored));
       else this.#listener.ended(run);
     }
@@ -235,19 +238,23 @@ export class Runs {
   }
 
   /**
-   * Deletes runs that have ended, the oldest first, until the rest fits on the disk. Keeps runs that can be resumed once there is space.
-   * Returns the size of the rest in bytes.
+   * Deletes runs that have ended, the oldest first, until the rest fits on the disk. Deletes nothing if the rest would not fit even then.
+   * Keeps runs that can be resumed once there is space, and runs that have saved files, because these files would stay on the disk. Returns
+   * the size of the rest in bytes.
    */
   async #freed(fits: (stored: number) => boolean): Promise<number> {
     await this.deleteOld();
     const oldest = this.all().reverse();
     const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.size()] as const)));
     let stored = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    const isKept = ({ isOpen, stored: { ending, saved = 0 } }: ServedRun) => isOpen || ending === 'disk-full' || saved > 0;
+    const sizeOf = (run: ServedRun) => sizes.get(run) as number;
+    const inVain = !fits(oldest.reduce((rest, run) => rest - (isKept(run) ? 0 : sizeOf(run)), stored));
     for (const run of oldest) {
-      if (fits(stored)) break;
-      if (!this.#runs.has(run.id) || run.isOpen || run.stored.ending === 'disk-full') continue;
+      if (inVain || fits(stored)) break;
+      if (!this.#runs.has(run.id) || isKept(run)) continue;
       await this.delete(run);
-      stored -= sizes.get(run) as number;
+      stored -= sizeOf(run);
     }
     return stored;
   }
