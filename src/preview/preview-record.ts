@@ -64,7 +64,7 @@ export async function previewRecord(
   const use = send ? useOf(plan, flow, options.env) : { name: flow, credentials: [], prices: new Map() };
   if (send) refuseWithoutFolder(plan, options);
   const { cacert } = options;
-  const files = { folder: filesFolder(options), reserved: reservedPaths(plan, { flow, cacert, reserved }), isTrial: true };
+  const files = { folder: filesFolder(options), reserved: await reservedPaths(plan, { flow, cacert, reserved }), isTrial: true };
   const session = await openSession(use, options, messages, { routes, key, files, ...(!send && { credentials: noSecrets }) });
   const { ports, ledger } = session;
   const pool = gates ?? new Gates(ports.clock);

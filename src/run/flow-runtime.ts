@@ -106,7 +106,7 @@ export class FlowRuntime {
   static async open(flow: OpenedFlow, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say, cacert, reserved } = shared;
     const { plan, file } = flow;
-    const files = { folder: shared.files, reserved: reservedPaths(plan, { flow: file, cacert, reserved }) };
+    const files = { folder: shared.files, reserved: await reservedPaths(plan, { flow: file, cacert, reserved }) };
     const parts = { routes, files, key: payingNow(key, shared) };
     return new FlowRuntime(flow, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), parts));
   }

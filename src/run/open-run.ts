@@ -48,7 +48,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   };
   const { credits, costs } = claim.from;
   const run = { id: claim.run, credits, costs, isFree };
-  const parts = { credentials, routes, key, run, report, files: { ...filesOf(claimed), space } };
+  const parts = { credentials, routes, key, run, report, files: { ...(await filesOf(claimed)), space } };
   let session: Session | undefined;
   try {
     const use = useOf(plan, flow, options.env);
@@ -75,7 +75,7 @@ function vaultMessages({ workers }: RunRequest['options'], messages: Messages): 
  * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
  * to the output.
  */
-export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
+export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesOptions> {
   const { plan, flow, options, files, retried, reserved = [] } = request;
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
@@ -85,7 +85,7 @@ export function filesOf({ request, claim }: ClaimedRun): RunFilesOptions {
     path === undefined || path === '-' ? [] : fullPath(path),
   );
   const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];
-  return { folder: filesFolder(options), list, reserved: reservedPaths(plan, { flow, cacert, reserved: all }) };
+  return { folder: filesFolder(options), list, reserved: await reservedPaths(plan, { flow, cacert, reserved: all }) };
 }
 
 /** Opens the output, and selects the records that no earlier part of the run has finished. */

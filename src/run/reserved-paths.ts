@@ -1,5 +1,9 @@
 import module from 'node:module';
+import { dirname, join } from 'node:path';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import { orUndefined } from '../core/value/value.ts';
+import { openCatalog } from '../credentials/catalog.ts';
+import { commandWords } from '../credentials/command-run.ts';
 import { homeFolder } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
 import { certificateFiles } from '../http/client-certificate.ts';
@@ -19,10 +23,10 @@ export interface FlowSurroundings {
 const fileVariable = /^(?:AUTOMATE_\w+_FILE|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)$/;
 
 /**
- * Returns the files and folders that the records of a flow can neither send nor save to: the flow, the files that it reads, and automate's
- * home folder. Paths often come from records, and records from other people. Empty if the flow uses no files.
+ * Returns the files and folders that the records of a flow can neither send nor save to: the flow and the other flows in its folder, the
+ * files that it reads, the programs and scripts that it starts, and automate's home folder. Paths often come from records, and records from other people. Empty if the flow uses no files.
  */
-export function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }: FlowSurroundings): readonly ReservedPath[] {
+export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }: FlowSurroundings): Promise<readonly ReservedPath[]> {
   if (!usesFiles(plan)) return [];
   const variables = Object.entries(process.env).flatMap(([name, path]) => (path && fileVariable.test(name) ? [path] : []));
   const programs = plan.tools.flatMap(({ connection: { server } }) => ('command' in server ? server.command : []));
@@ -33,15 +37,27 @@ export function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }: FlowS
     ...reservedFiles([flow], 'the flow'),
     ...reservedFiles([testFileOf(flow)], 'the test file of the flow'),
     ...reservedFiles([...dataFilesOf(plan), ...certificates, ...(cacert === undefined ? [] : [cacert])], 'a file that the flow reads'),
-    ...reservedFiles(
-      programs.filter((word) => statOf(word)?.isFile()),
-      'a program that the flow starts',
-    ),
+    ...reservedFiles(filesIn(programs), 'a program that the flow starts'),
+    ...reservedFiles(filesIn(await wordsOfCredentials()), 'part of a command that prints a secret'),
     ...reservedFiles(variables, 'a file that automate reads'),
     { path: homeFolder(process.env), kind: 'folder', what: "in automate's home folder" },
     ...(codeCache === undefined ? [] : [{ path: codeCache, kind: 'folder', what: "in automate's cache folder" } as const]),
     ...reserved,
+    { path: dirname(flow), kind: 'flows', what: 'a YAML file in the folder of the flow' },
   ];
+}
+
+/** Returns the words of all stored commands that print secrets. They are run for other flows, too. */
+async function wordsOfCredentials(): Promise<string[]> {
+  const stored = orUndefined(() => openCatalog(join(homeFolder(process.env), 'credentials.json')).all()) ?? [];
+  const commands = stored.flatMap(({ command }) => command ?? []);
+  return (await Promise.all(commands.map((command) => commandWords(command).catch(() => [])))).flat();
+}
+
+/** Returns the files that the words of a command name. A word can contain several, as in `sh -c './token.sh | head -1'`. */
+function filesIn(words: readonly string[]): string[] {
+  const names = words.flatMap((word) => [word, ...word.split(/[\s=;|&<>()'"]+/)]);
+  return names.filter((name) => statOf(name)?.isFile());
 }
 
 /** Returns files as reserved paths. `what` is the continuation of "it is" in messages. */

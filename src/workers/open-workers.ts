@@ -30,9 +30,10 @@ export function startChildren(children: number, clock: Clock, paused?: (gate: st
  * Processes the records of a run in child processes. `shared` are the child processes that all runs of this process share, or undefined to
  * start new ones.
  */
-export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Workers {
+export async function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Promise<Workers> {
   const { session, source, request } = run;
   const { ports, ledger } = session;
+  const { folder, reserved } = await filesOf(run);
   const children = shared ?? startChildren(count, ports.clock);
   const desk = new RunDesk({
     ledger,
@@ -44,7 +45,6 @@ export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared
     warn,
     attempt,
   });
-  const { folder, reserved } = filesOf(run);
   const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
   const pool = new Pool({ children, manifest, isTable: isTable(source.format), desk, newText: () => run.output.newText() });
   return {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { link, mkdir, open, readFile, symlink } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm, symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { FilesFolder, openPath } from '../../src/http/transfers/files-folder.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
@@ -148,6 +148,47 @@ describe('the flow, the files that it reads, and the home folder', () => {
     const errors = (await place.read('out.errors.csv')).split('\n').slice(1, -1);
     const whats = names.map((name) => `a file that ${name.endsWith('.txt') ? 'automate' : 'the flow'} reads`);
     for (const [index, what] of whats.entries()) expect(errors[index]).toContain(`""${names[index]}"" is ${what}, which records`);
+  });
+
+  test('include other YAML files next to the flow, and the files in commands that print secrets', async () => {
+    const server = await httpServer((_, response) => response.end('evil'));
+    const names = [
+      'other.yaml',
+      'OTHER.YML',
+      'new.yaml',
+      'linked-flow.txt',
+      'token.sh',
+      'hard.sh',
+      'my helper.sh',
+      'sub/next.sh',
+      'sub/x.yaml',
+    ];
+    const place = await placeWith(saving(server.origin), { 'in.csv': table(names), 'token.sh': 'echo a', 'my helper.sh': 'echo b' });
+    await mkdir(place.path('sub'));
+    for (const [name, text] of Object.entries({ 'other.yaml': 'nodes: []', 'OTHER.YML': 'nodes: []', 'sub/next.sh': 'echo c' }))
+      await place.write(name, text);
+    await link(place.path('other.yaml'), place.path('linked-flow.txt'));
+    await link(place.path('token.sh'), place.path('hard.sh'));
+    for (const [index, command] of ['sh ./token.sh', 'sh "my helper.sh"', "sh -c './sub/next.sh | head -1'"].entries())
+      expect(await place.automate(['credentials', 'set', `tok${index}`, '--command', command])).toMatchObject({ code: 0 });
+    const yaml = 'a YAML file in the folder of the flow';
+    const whats = [...Array(4).fill(yaml), ...Array(4).fill('part of a command that prints a secret')];
+    for (const more of [[], ['--workers', '1']]) {
+      const { code, stderr } = await run(place, ...more);
+      expect([code, stderr]).toEqual([4, expect.anything()]);
+      const errors = (await place.read('out.errors.csv')).split('\n').slice(1, -1);
+      expect(errors).toHaveLength(whats.length);
+      for (const [index, what] of whats.entries())
+        expect(errors[index]).toContain(`"cannot save to ""${names[index]}"": it is ${what}, which records can neither send nor replace"`);
+      expect(await place.read('out.csv')).toContain('8,sub/x.yaml,');
+      await Promise.all(['out.csv', 'out.errors.csv'].map((name) => rm(place.path(name), { force: true })));
+    }
+    expect(await place.read('token.sh')).toBe('echo a');
+    await place.write('sending.yaml', sending(server.origin));
+    await place.automate(['run', 'sending.yaml', '--in', 'in.csv', '--out', 'sent.csv', '--keep-going', '--limit', '8']);
+    const refused = (await place.read('sent.errors.csv')).split('\n').slice(1, -1);
+    // new.yaml does not exist, so it cannot be sent.
+    expect(refused.filter((line) => line.includes('which records can neither send nor replace'))).toHaveLength(7);
   });
 
   test('are refused as the folder for files', async () => {

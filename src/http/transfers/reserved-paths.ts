@@ -28,8 +28,7 @@ export class ReservedPaths {
     this.#files = real.filter(({ kind }) => kind === 'file');
     this.#folders = real.filter(({ kind }) => kind !== 'file');
     this.#sameFiles = new FilesByIdentity(() => this.#files.flatMap((file) => withIdentity(file.path, file)));
-    const folders = real.filter(({ kind }) => kind === 'folder');
-    this.#filesInFolders = new FilesByIdentity(() => folders.flatMap((folder) => filesIn(folder.path, folder)));
+    this.#filesInFolders = new FilesByIdentity(() => this.#folders.flatMap((folder) => filesIn(folder)));
   }
 
   /**
@@ -37,7 +36,8 @@ export class ReservedPaths {
    * the file at the path; undefined if there is none.
    */
   at(path: string, found: Stats | undefined): string | undefined {
-    const reserved = this.#named(path) ?? this.#around(path) ?? (found && (this.#sameFiles.of(found) ?? this.#linked(found)));
+    const same = found && this.#sameFiles.of(found);
+    const reserved = this.#named(path) ?? same ?? this.#around(path) ?? (found && this.#linked(found));
     return reserved?.what;
   }
 
@@ -105,7 +105,11 @@ function isStateFile(path: string, file: string): boolean {
 }
 
 function isFlowIn(folder: string, path: string): boolean {
-  return folder === dirname(path) && /\.ya?ml$/i.test(path);
+  return folder === dirname(path) && isYaml(path);
+}
+
+function isYaml(path: string): boolean {
+  return /\.ya?ml$/i.test(path);
 }
 
 /** True if a path is a folder, or is in this folder. Both must be absolute. */
@@ -113,9 +117,10 @@ export function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-function filesIn(folder: string, reserved: ReservedPath): [string, ReservedPath][] {
-  const names = orUndefined(() => readdirSync(folder, { recursive: true, encoding: 'utf8' })) ?? [];
-  return names.flatMap((name) => withIdentity(join(folder, name), reserved));
+function filesIn(folder: ReservedPath): [string, ReservedPath][] {
+  const isWhole = folder.kind === 'folder';
+  const names = orUndefined(() => readdirSync(folder.path, { recursive: isWhole, encoding: 'utf8' })) ?? [];
+  return names.flatMap((name) => (isWhole || isYaml(name) ? withIdentity(join(folder.path, name), folder) : []));
 }
 
 function withIdentity(path: string, reserved: ReservedPath): [string, ReservedPath][] {
