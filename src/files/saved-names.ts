@@ -38,6 +38,8 @@ export class SavedNames implements SaveNames {
   readonly #file: SavedNamesFile | undefined;
   readonly #space: OutputSpace | undefined;
   readonly #owners = new Map<string, number>();
+  /** Sizes in bytes of the files that earlier parts of the run have saved. A file that is replaced must not count twice. */
+  readonly #sizes = new Map<string, number>();
   #opening: Promise<FileHandle> | undefined;
 
   /** `file` is the on-disk list; undefined if the run cannot be resumed and therefore needs no list. `space` counts the saved files. */
@@ -69,7 +71,10 @@ export class SavedNames implements SaveNames {
    * written.
    */
   async note(path: string, owner: string, bytes: number): Promise<void> {
-    await this.#space?.take(bytes, 'saved');
+    const name = nameHash(path);
+    const before = this.#sizes.get(name) ?? 0;
+    this.#sizes.delete(name);
+    await this.#space?.take(bytes - before, 'saved');
     await this.#append(path, ownerNumber(owner), bytes);
   }
 
@@ -115,7 +120,8 @@ export class SavedNames implements SaveNames {
   }
 
   #read(line: string): void {
-    const [name = '', owner = ''] = line.split(' ');
+    const [name = '', owner = '', bytes = '0'] = line.split(' ');
+    this.#sizes.set(name, Number(bytes));
     if (Number(owner) === nobody) this.#owners.delete(name);
     else this.#owners.set(name, Number(owner));
   }
