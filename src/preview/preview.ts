@@ -32,11 +32,13 @@ export interface Preview {
 /** Returns a preview as JSON for programs. `curl` is the request as a curl command line. */
 export function previewValue(preview: Preview, action: Action, curl?: string): Value {
   const { request, response, body, unread, rows, morePages, failure } = preview;
+  const structure = response && structureOf(unread ? undefined : body);
   return {
     request: request ? requestValue(request) : null,
     ...(curl !== undefined && { curl }),
     response: response ? responseValue(response, preview) : null,
-    structure: response ? structureOf(unread ? undefined : body).map((row) => ({ ...row })) : null,
+    structure: structure ? structure.rows.map((row) => ({ ...row })) : null,
+    ...(structure && structure.more > 0 && { more_paths: structure.more }),
     map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
     ...(morePages && { more_pages: { ...morePages } }),
     failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,

@@ -6,6 +6,7 @@ import type { Item } from '../core/item.ts';
 import { type Action, type Node, type Step, Unasked } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
+import type { Value } from '../core/value/value.ts';
 import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
 import { costOf, readable, sendRequest } from '../nodes/calling.ts';
@@ -99,17 +100,21 @@ export class RequestTest {
       else ledger.release(node);
       return { request, failure: asFailure(error) };
     }
-    const preview = { request, response, ms: clock.now() - startedMs, ...shownBody(action, response) };
+    const preview = { request, response, ms: clock.now() - startedMs };
     let cost: number | undefined;
+    // Parsing a long answer takes long, and so does writing it: others continue in between.
+    await clock.yieldIfLong();
     try {
       const answer = action.accept(response, request, fields);
       cost = costOf(action, answer);
+      await clock.yieldIfLong();
       const morePages = action.morePages?.(answer, request);
-      return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer), morePages };
+      const shown = action.makesDocument ? { body: answer.body } : shownBody(action, response, answer.body);
+      return { ...preview, ...shown, ...action.read(fields, answer), morePages };
     } catch (error) {
       // As in a run, a call costs nothing if a limit ends it.
       if (error instanceof LimitReached) cost = 0;
-      return { ...preview, failure: asFailure(error) };
+      return { ...preview, ...shownBody(action, response), failure: asFailure(error) };
     } finally {
       ledger.settle(node, cost);
     }
@@ -188,9 +193,11 @@ function makesCalls({ action, inner }: Node): boolean {
   return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
 }
 
-/** Returns the response body for display, whatever the status. */
-function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
+/** Returns the response body for display, whatever the status. `read` is the body as the node has read it; undefined if it has not. */
+function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse, read?: Value): Pick<Preview, 'body' | 'unread'> {
   if ('kind' in response) return { body: response.body };
+  // Parsing long JSON a second time would take seconds. A document is not parsed again, and the node may have put its elements into lists.
+  if (read !== undefined && !response.document) return { body: read };
   try {
     return { body: readBody(response, responseMode, false) };
   } catch (error) {

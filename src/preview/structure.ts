@@ -2,7 +2,7 @@ import { pathTo } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import { counted } from '../core/text/number.ts';
 import { escapedControls } from '../core/text/shell-word.ts';
-import { isObject, jsonOf, type Value } from '../core/value/value.ts';
+import { isObject, type JsonObject, jsonOf, type Value } from '../core/value/value.ts';
 
 /** A path to a value in a response, in the syntax of a node's `map`. */
 export interface StructureRow {
@@ -14,40 +14,93 @@ export interface StructureRow {
 /** Maximum number of elements that are examined in each array. */
 const maxElements = 100;
 
-/** Returns every path in a response, with the types of its values and a sample value. The elements of an array share one path. */
-export function structureOf(body: Value | undefined): StructureRow[] {
-  const found = new Map<string, { types: Set<string>; sample: Value }>();
-  if (body !== undefined) visit('', body);
-  return [...found].map(([path, { types, sample }]) => ({ path, type: [...types].join(' or '), sample: sampleText(sample) }));
+/** Maximum number of paths that are listed. */
+const maxPaths = 500;
 
-  function visit(path: string, value: Value): void {
-    if (path !== '' || !isContainer(value) || Object.keys(value as object).length === 0) note(path === '' ? '$body' : path, value);
-    if (isObject(value)) for (const name of Object.keys(value)) visit(printablePath(path, name), value[name] as Value);
-    if (Array.isArray(value)) for (const element of value.slice(0, maxElements)) visitElement(path, element);
+/** The paths in a response, in the order in which they were found. */
+export interface Structure {
+  readonly rows: readonly StructureRow[];
+  /** Number of further paths, which are not listed. The last members of a large object count as one path each, whatever is below them. */
+  readonly more: number;
+}
+
+const each = Symbol('each element');
+
+interface Listed {
+  readonly path: string;
+  readonly types: Set<string>;
+  sample: Value;
+}
+
+/** A path that was found, with the paths below it. */
+interface Found {
+  /** The path for the list; undefined if the list was full. */
+  readonly listed: Listed | undefined;
+  below?: Map<string | typeof each, Found>;
+  /** Number of members below it that were not examined. */
+  unexamined?: number;
+}
+
+/**
+ * Returns the paths in a response, at most `max`, with the types of their values and a sample value. The elements of an array share one
+ * path.
+ */
+export function structureOf(body: Value | undefined, max = maxPaths): Structure {
+  const list: Listed[] = [];
+  let count = 0;
+  if (body !== undefined) {
+    visit({ listed: { path: '', types: new Set(), sample: null } }, body);
+    if (count === 0) note(found('$body'), body);
+  }
+  const rows = list.map(({ path, types, sample }) => ({ path, type: [...types].join(' or '), sample: sampleText(sample) }));
+  return { rows, more: count - rows.length };
+
+  function visit(outer: Found, value: Value): void {
+    if (isObject(value)) visitMembers(outer, value);
+    if (Array.isArray(value)) for (const element of value.slice(0, maxElements)) visitBelow(outer, each, element);
   }
 
-  function visitElement(path: string, element: Value): void {
-    if (isContainer(element)) visit(`${path}[]`, element);
-    else note(`${path}[]`, element);
+  function visitMembers(outer: Found, value: JsonObject): void {
+    const names = Object.keys(value);
+    for (const name of names.slice(0, max)) visitBelow(outer, name, value[name] as Value);
+    const { unexamined = 0 } = outer;
+    if (names.length - max <= unexamined) return;
+    outer.unexamined = names.length - max;
+    count += outer.unexamined - unexamined;
   }
 
-  function note(path: string, value: Value): void {
-    const row = found.get(path);
-    if (!row) found.set(path, { types: new Set([valueType(value)]), sample: value });
-    else {
-      row.types.add(valueType(value));
-      if (row.sample === null) row.sample = value;
+  function visitBelow(outer: Found, step: string | typeof each, value: Value): void {
+    outer.below ??= new Map();
+    let inner = outer.below.get(step);
+    if (!inner) {
+      inner = found(outer.listed && list.length < max ? pathBelow(outer.listed.path, step) : undefined);
+      outer.below.set(step, inner);
     }
+    note(inner, value);
+    visit(inner, value);
   }
+
+  function found(path: string | undefined): Found {
+    count++;
+    if (path === undefined) return { listed: undefined };
+    const listed: Listed = { path, types: new Set(), sample: null };
+    list.push(listed);
+    return { listed };
+  }
+}
+
+function note({ listed }: Found, value: Value): void {
+  listed?.types.add(valueType(value));
+  if (listed?.sample === null) listed.sample = value;
+}
+
+function pathBelow(path: string, step: string | typeof each): string {
+  return step === each ? `${path}[]` : printablePath(path, step);
 }
 
 /** Appends a member name to a path. Control characters are escaped, so that the path can be copied from a terminal. */
 function printablePath(path: string, name: string): string {
   return escapedControls(name) === name ? pathTo(path, name) : `${path}[${escapedControls(JSON.stringify(name))}]`;
-}
-
-function isContainer(value: Value): boolean {
-  return Array.isArray(value) || isObject(value);
 }
 
 function valueType(value: Value): string {

@@ -12,8 +12,8 @@ const answer = { data: { user: { name: 'Ada', 'odd, key': 1 } }, tags: ['a'], or
 const head = ['# My flow', 'nodes:', '  - id: profile # the first', '    type: http'];
 
 /** Creates a flow with comments and unusual spacing, and starts its server. `lines`: further lines of the flow's node. */
-async function flowWith(lines: readonly string[] = [], status = 200) {
-  const server = await answeringServer(() => ({ status, body: answer }));
+async function flowWith(lines: readonly string[] = [], status = 200, body: object = answer) {
+  const server = await answeringServer(() => ({ status, body }));
   const before = [...head, `    url: "${server.origin}/{{id}}"`];
   const after = ['    concurrency:   2 # slow', ''];
   const text = [...before, ...lines, ...after].join('\n');
@@ -86,6 +86,16 @@ describe('automate test-request --write', () => {
     expect([code, stderr, await read('flow.yaml')]).toEqual([exit, expect.stringContaining(message), text]);
   });
 
+  test('finds every path of a long answer by its name, but does not add more than 500 at once', async () => {
+    const long = Object.fromEntries(Array.from({ length: 1200 }, (_, index) => [`key${index}`, index]));
+    const { write, read, text, flow } = await flowWith([], 200, long);
+    const all = await write('--write', 'all');
+    const message = '--write all adds at most 500 paths, and the answer has 1,200\n  name the paths that you need: --write PATH,PATH';
+    expect([all.code, all.stderr, await read('flow.yaml')]).toEqual([2, expect.stringContaining(message), text]);
+    expect((await write('--write', 'key1199')).code).toBe(0);
+    expect(await read('flow.yaml')).toBe(flow(['    map:', '      key1199: key1199']));
+  });
+
   test('changes nothing after a failed request, or if the flow must be edited by hand', async () => {
     const failed = await flowWith([], 404);
     expect([(await failed.write('--write', 'all')).code, await failed.read('flow.yaml')]).toEqual([4, failed.text]);
@@ -111,14 +121,14 @@ const answers: readonly Value[] = [
 ];
 
 test('test-request can put all paths of a response into one map', () => {
-  expect(answers.map((body) => allPaths(structureOf(body)))).toEqual([
+  expect(answers.map((body) => allPaths(structureOf(body).rows))).toEqual([
     ['data.user.name', 'data.user["odd, key"]', 'tags', 'orders[].number', 'none'],
     ['[].id', '[].lines[].sku', '[].lines[].sizes'],
     ['$body'],
     ['$body'],
     ['a', 'b', 'm', 'rows[].x', 'rows[].more[].y', 'other'],
   ]);
-  for (const body of answers) expect(() => compileMapping(withPaths({}, allPaths(structureOf(body))), 'keep')).not.toThrow();
+  for (const body of answers) expect(() => compileMapping(withPaths({}, allPaths(structureOf(body).rows)), 'keep')).not.toThrow();
 });
 
 test('test-request --write chooses the same field names as the dashboard', () => {

@@ -95,6 +95,27 @@ describe('automate test-request', () => {
     for (const path of paths) expect([path, isFound(path, parseJson(personJson))]).toEqual([path, true]);
   });
 
+  test('lists the first 500 paths of a long answer, and says how many more there are', async () => {
+    const keys = Object.fromEntries(Array.from({ length: 1200 }, (_, index) => [`key${index}`, index]));
+    const { automate } = await preview(people(', map: { a: key1199 }'), () => ({ body: keys }));
+    const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
+    expect(stdout).toMatch(/\nkey499 +number +499\nand 700 more paths; --json prints the whole body\n\nmap yields\n +a +1199\n$/);
+    const { structure, more_paths, response } = JSON.parse(
+      (await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout,
+    );
+    expect([structure.length, more_paths, response.body]).toEqual([500, 700, keys]);
+  });
+
+  test.each<[Value, number, number]>([
+    [Array.from({ length: 90 }, (_, index) => ({ [`a${index}`]: { x: 1 }, same: [1] })), 183, 0],
+    [Array.from({ length: 90 }, (_, index) => Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((at) => [`a${index}_${at}`, at]))), 500, 131],
+    [[{ a: 1 }, Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`b${index}`, 1]))], 500, 102],
+    [{ a: Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`b${index}`, 1])), c: 1 }, 500, 102],
+  ])('counts each path once: %#', (body, listed, more) => {
+    const structure = structureOf(body);
+    expect([structure.rows.length, structure.more]).toEqual([listed, more]);
+  });
+
   test('prints usable paths for unusual names, without control characters', async () => {
     const odd = Object.fromEntries(naughtyTexts.map((text, index) => [text, index]));
     const { automate, write, server } = await preview(people(), () => ({ body: odd }));
@@ -118,7 +139,7 @@ describe('automate test-request', () => {
     [null, ['$body']],
     [undefined, []],
   ])('for the response body %j lists the paths %j', (body, paths) => {
-    expect(structureOf(body).map(({ path }) => path)).toEqual(paths);
+    expect(structureOf(body).rows.map(({ path }) => path)).toEqual(paths);
     for (const path of paths) expect([path, isFound(path, body)]).toEqual([path, true]);
   });
 
@@ -255,11 +276,12 @@ describe('the record that test-request uses', () => {
 /** More elements than a function can accept as arguments. */
 const many = 150_000;
 
-test('test-request can show a response with 150,000 paths', async () => {
+test('test-request can show a response with 150,000 paths, of which it lists 500', async () => {
   const users = Object.fromEntries(Array.from({ length: many }, (_, id) => [`u${id}`, id]));
   const { automate } = await preview(people(), () => ({ body: { users } }));
   const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
-  expect([code, stdout.match(/^users\.u\d+ /gm)?.length]).toEqual([0, many]);
+  expect([code, stdout.match(/^users\.u\d+ /gm)?.length]).toEqual([0, 499]);
+  expect(stdout).toContain('\nand 149,501 more paths; --json prints the whole body\n');
 });
 
 describe('the node that test-request runs', () => {

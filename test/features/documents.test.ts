@@ -99,14 +99,28 @@ describe('an XML response', () => {
     ['<a>\n<!ELEMENT b></a>', 'line 2, column 1: expected a comment or a CDATA section after <!'],
     ['<a/></', 'line 1, column 7: expected the end of a tag, comment or section, found the end of the text'],
     ['<a/><![CDATA[', 'line 1, column 5: expected an element, found text'],
+    ['<a>\n&#0;</a>', 'line 2, column 1: expected a reference to a character, found &#0;'],
+    ['<a b="&amp; &#xD800;"/>', 'line 1, column 13: expected a reference to a character, found &#xD800;'],
+    ['<a>&#x;</a>', 'line 1, column 4: expected a reference to a character, found &#x;'],
+    ['<a>&#x110000;</a>', 'line 1, column 4: expected a reference to a character, found &#x110000;'],
+    ['<a>x\0</a>', 'line 1, column 5: disallowed character, found "\\u0000"'],
+    ['<a b="\0"/>', 'line 1, column 7: disallowed character, found "\\u0000"'],
+    ['<a><!-- \0 --></a>', 'line 1, column 9: disallowed character, found "\\u0000"'],
+    ['<a>\n<a::b/></a>', 'line 2, column 2: expected a name such as a or b:a, found a::b'],
+    ['<:a/>', 'line 1, column 2: expected a name such as a or b:a, found :a'],
+    ['<a b:="1"/>', 'line 1, column 4: expected a name such as a or b:a, found b:'],
+    ['<a><b c:d:e="1"></b></a>', 'line 1, column 7: expected a name such as a or b:a, found c:d:e'],
+    ['\ufeff\ufeff<a/>', 'line 1, column 1: expected an element, found a second byte order mark'],
+    ['\ufeff\n\ufeff<a/>', 'line 2, column 1: expected an element, found a second byte order mark'],
+    ['\u00a0<a/>', 'line 1, column 1: expected an element, found text'],
   ])('fails the record if it is malformed: %j', async (body, message) => {
     const failure = await failureOf('map: { a: a }', body);
     expect(failure).toMatchObject({ class: 'parse', message: expect.stringContaining(`the body is not valid XML: ${message}`) });
   });
 
   test('keeps characters that XML does not allow, and ignores empty lines before its declaration', async () => {
-    const body = '\ufeff\n\r\n<?xml version="1.1"?>\n<a b="1&#11;2">x\v]]>&nbsp;&#0;\u2028\u0085</a>\n<?end?>\n<!-- end -->\n';
-    expect(await rowsOf('map: { a: "a.#text", b: "a.@b" }', body)).toEqual([{ id: 1, a: 'x\v]]>&nbsp;&#0;\u2028\u0085', b: '1\v2' }]);
+    const body = '\ufeff\n\r\n<?xml version="1.1"?>\n<a b="1&#11;2">x\v]]>&nbsp;\u2028\u0085</a>\n<?end?>\n<!-- end -->\n';
+    expect(await rowsOf('map: { a: "a.#text", b: "a.@b" }', body)).toEqual([{ id: 1, a: 'x\v]]>&nbsp;\u2028\u0085', b: '1\v2' }]);
   });
 
   test('counts as a network failure if the connection closes before the response ends', async () => {

@@ -2,6 +2,7 @@ import type { ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import type { Action } from '../../core/node.ts';
+import { counted } from '../../core/text/number.ts';
 import { textOf } from '../../core/value/value.ts';
 import { type Preview, unreadReason } from '../../preview/preview.ts';
 import { structureOf } from '../../preview/structure.ts';
@@ -28,8 +29,10 @@ function bodyLines({ body, unread, response }: Preview): string[] {
     return [`a run saves the body to ${path}: ${bytes} bytes; nothing was written here`];
   }
   if (unread) return [`${unreadReason(unread)}; as text:`, `  ${excerpt(textOf(body ?? ''))}`];
-  const structure = structureOf(body).map(({ path, type, sample }) => [path, type, sample]);
-  return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
+  const { rows, more } = structureOf(body);
+  if (rows.length === 0) return ['the body is empty'];
+  const table = tableText([['path', 'type', 'sample'], ...rows.map(({ path, type, sample }) => [path, type, sample])]);
+  return more === 0 ? table : [...table, `and ${counted(more, 'more path')}; --json prints the whole body`];
 }
 
 function headLines(response: ActionResponse, time: string): string[] {

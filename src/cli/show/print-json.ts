@@ -1,5 +1,5 @@
 import { escapedControls } from '../../core/text/shell-word.ts';
-import { jsonOf, type Value } from '../../core/value/value.ts';
+import type { Value } from '../../core/value/value.ts';
 import { createStreamSink } from '../../output/sink.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts';
  * disk is full.
  */
 export function printJson(value: Value, { redactor }: Terminal): Promise<void> {
-  const masked = escapedControls(jsonOf(redactor.value(value)));
+  const masked = escapedControls(redactor.jsonOf(value));
   // The terminal's print() is not used, because it would mask secrets as in plain text, which could make the JSON invalid.
   return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(`${masked}\n`);
 }

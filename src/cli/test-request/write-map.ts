@@ -4,7 +4,7 @@ import { columnsAfterAll } from '../../core/columns.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
-import { counted } from '../../core/text/number.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { realFile } from '../../files/stat.ts';
 import { writeDurably } from '../../files/state-file.ts';
@@ -56,8 +56,13 @@ export async function writeMap(
   terminal: Terminal,
 ): Promise<void> {
   const { flow, plan, step, check } = place;
-  const rows = structureOf(preview.unread ? undefined : preview.body);
+  const body = preview.unread ? undefined : preview.body;
+  const { rows, more } = structureOf(body, write === true || write === 'all' ? undefined : Number.POSITIVE_INFINITY);
   if (rows.length === 0) throw new AutomateError('usage', 'the answer has no paths: nothing was written');
+  if (write === 'all' && more > 0) {
+    const message = `--write all adds at most ${rows.length} paths, and the answer has ${formatCount(rows.length + more)}`;
+    throw new AutomateError('usage', `${message}\nname the paths that you need: --write PATH,PATH`);
+  }
   const index = plan.steps.indexOf(step);
   const text = await readFile(flow, 'utf8');
   const before = nodeTexts(text)[index]?.map ?? {};
@@ -95,7 +100,7 @@ async function chosenPaths(
   const all = rows.map(({ path }) => path);
   const missing = paths.find((path) => !all.includes(path) && !/^\$(?:status$|headers\.|body$)/.test(path));
   if (missing === undefined) return paths;
-  const found = didYouMean(missing, all) || ` (found: ${allPaths(rows).slice(0, 10).join(', ')})`;
+  const found = didYouMean(missing, all) || ` (found: ${allPaths(rows.slice(0, 100)).slice(0, 10).join(', ')})`;
   throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
 }
 

@@ -73,7 +73,7 @@ function reachableHosts(from: string, to: URL, { allowHosts }: LinkRules): reado
  */
 const parameter = /\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'(?=\s*(?:[;,]|$))|([^\s;,]*)))?/;
 
-const links = new RegExp(`<([^>]*)>((?:${parameter.source})*)`, 'g');
+const links = new RegExp(`<([^<>]*)>((?:${parameter.source})*)`, 'g');
 const parameters = new RegExp(parameter.source, 'g');
 
 /**

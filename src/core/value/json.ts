@@ -1,4 +1,4 @@
-import { ExactNumber, type Value } from './value.ts';
+import { ExactNumber, isObject, type Value } from './value.ts';
 
 /** Matches JSON text that might contain a number that a double would change. A false match only costs time. */
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
@@ -23,7 +23,7 @@ export function parseJson(text: string): Value {
   if (isTooDeep(text)) throw new TooDeep(tooDeep);
   const value = JSON.parse(text) as Value;
   if (!mayChangeDigits.test(text)) return value;
-  return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
+  return unmarked(JSON.parse(marked(text)) as Value);
 }
 
 /** True if a value is nested more than `left` levels deep. The default is the limit of parseJson. */
@@ -82,8 +82,12 @@ function marked(text: string): string {
   return parts.join('');
 }
 
-function unmarked(text: string): string | ExactNumber {
-  return text.startsWith('n') ? new ExactNumber(text.slice(1)) : text.slice(1);
+/** Replaces the marked strings in a value. Changes the value itself, which takes half as long as a reviver of JSON.parse. */
+function unmarked(value: Value): Value {
+  if (typeof value === 'string') return value.startsWith('n') ? new ExactNumber(value.slice(1)) : value.slice(1);
+  if (Array.isArray(value)) for (const [index, element] of value.entries()) value[index] = unmarked(element);
+  else if (isObject(value)) for (const name of Object.keys(value)) value[name] = unmarked(value[name] as Value);
+  return value;
 }
 
 /** Returns the offset after the closing quote of a string; 0 if there is no closing quote. */

@@ -1,4 +1,4 @@
-import { isObject, type Value } from '../../core/value/value.ts';
+import { isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { maxEscapes, shortestSecret } from './secret-forms.ts';
 import { SecretSearch } from './secret-search.ts';
 
@@ -20,6 +20,8 @@ export interface Redactor {
   text(text: string): string;
   /** Returns the value with every secret in its strings, names and numbers replaced by `***`. */
   value(value: Value): Value;
+  /** Returns the value as JSON text with every secret replaced by `***`. Numbers keep all their digits. */
+  jsonOf(value: Value): string;
   /**
    * Returns the names with every secret in them replaced by `***`. If masking makes names equal, numbers such as in `***_2` keep them
    * unique.
@@ -72,6 +74,11 @@ export function createRedactor(): Redactor {
       if (value === null || typeof value === 'boolean') return value;
       const digits = typeof value === 'number' ? String(value) : value.text;
       return redactor.isIn(digits) ? redactor.text(digits) : value;
+    },
+    jsonOf(value) {
+      const text = jsonOf(value);
+      // Masking a value makes a copy of it, which takes much longer than searching its text.
+      return redactor.mayBeWrittenIn(text) ? jsonOf(redactor.value(value)) : text;
     },
     names(names) {
       const masked = names.map(redactor.text);

@@ -10,8 +10,8 @@ const maxDepth = 100;
 /** Maximum number of different attributes and child elements of an element. They become the keys of an object all at once. */
 const maxMembers = 100_000;
 
-/** Number of characters that are parsed in one go, which takes a few ms. */
-const chunkLength = 65_536;
+/** Number of characters that are parsed in one go. That takes up to 10 ms, if the elements are very short. */
+const chunkLength = 8192;
 
 /**
  * Parses XML text. An attribute becomes the field `@name`, and elements with the same name become a list. An element that contains only
@@ -36,12 +36,10 @@ interface OpenElement {
 }
 
 /** Mistakes that many servers make, and that leave no doubt about the content. The characters stay as they are written. */
-const tolerated = new Set([
-  'disallowed character.',
-  'the string "]]>" is disallowed in char data.',
-  'undefined entity.',
-  'malformed character entity.',
-]);
+const tolerated = new Set(['disallowed character.', 'the string "]]>" is disallowed in char data.', 'undefined entity.']);
+
+/** Characters that are never tolerated: the parser would leave out a `<` in the value of an attribute, and U+0000 is no text. */
+const refused = new Set(['<', '\0']);
 
 /** XML 1.1 is read by the rules of 1.0, because 1.1 would turn U+0085 and U+2028 into line breaks. */
 const options = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
@@ -68,8 +66,10 @@ class DocumentParser extends SaxesParser<typeof options> {
     // Programs on .NET write control characters as references, which XML 1.0 does not allow. The types do not declare this function.
     Object.assign(this, { isChar: isCharacter });
     this.#text = text;
-    this.start = Math.max(0, text.search(/\S/));
-    this.on('opentagstart', () => this.#begin());
+    this.start = Math.max(0, text.search(/[^ \t\r\n]/));
+    // The decoder has removed the byte order mark. The parser would remove another.
+    if (text[this.start] === '\ufeff') throw this.#error('expected an element, found a second byte order mark', this.start);
+    this.on('opentagstart', ({ name }) => this.#begin(name));
     this.on('attribute', (attribute) => this.#addAttribute(attribute));
     this.on('opentag', () => this.#endPart());
     this.on('closetag', (tag) => this.#end(tag));
@@ -100,8 +100,7 @@ class DocumentParser extends SaxesParser<typeof options> {
   }
 
   override fail(message: string): this {
-    // The parser would leave out a `<` in the value of an attribute.
-    if (tolerated.has(message) && this.#text[this.#at - 1] !== '<') return this;
+    if (tolerated.has(message) && !refused.has(this.#text[this.#at - 1] as string)) return this;
     throw this.#mistake(message);
   }
 
@@ -119,7 +118,8 @@ class DocumentParser extends SaxesParser<typeof options> {
     this.#endPart();
   }
 
-  #begin(): void {
+  #begin(name: string): void {
+    this.#checkName(name);
     const isSecond = this.#open.length === 1 && (this.#open[0] as OpenElement).members.size > 0;
     if (isSecond) throw this.#error('a second root element begins', this.#tagStart());
     if (this.#open.length > maxDepth) throw this.#error(`elements are nested more than ${maxDepth} deep`, this.#tagStart());
@@ -128,8 +128,15 @@ class DocumentParser extends SaxesParser<typeof options> {
   }
 
   #addAttribute({ name, value }: SaxesAttributePlain): void {
+    this.#checkName(name);
     this.#countPart();
     this.#addMember(`@${name}`, this.#whole(value));
+  }
+
+  /** Throws a DocumentError if a colon does not stand between a prefix and a name (Namespaces in XML 1.0, 4). */
+  #checkName(name: string): void {
+    if (!/^:|:$|:.*:/.test(name)) return;
+    throw this.#error(`expected a name such as a or b:a, found ${name}`, this.#text.indexOf(name, this.#tagStart()));
   }
 
   #addMember(name: string, value: Value): void {
@@ -167,6 +174,7 @@ class DocumentParser extends SaxesParser<typeof options> {
     const doctype = /[^<]*(?=<!doctype)/iy;
     doctype.lastIndex = Math.max(this.start, this.#partEnd);
     if (doctype.test(this.#text)) return this.#error('a DOCTYPE is not allowed', doctype.lastIndex);
+    if (message === 'malformed character entity.') return this.#error(...this.#wrongReference());
     const reference = this.#openReference();
     if (reference !== undefined) return this.#error('expected a reference such as &amp;, found a single &', reference);
     if (this.#isEnding) return this.#error(`expected ${expectedAtEnd(message)}, found the end of the text`, this.#text.length);
@@ -193,6 +201,11 @@ class DocumentParser extends SaxesParser<typeof options> {
     const at = this.#text.indexOf('&', from);
     const isOpen = at >= 0 && at < this.#at && !this.#text.slice(this.#partEnd, at).includes('<');
     return isOpen && !(this.#isEnding && /^&#?\w*$/.test(this.#text.slice(at, at + 100))) ? at : undefined;
+  }
+
+  #wrongReference(): [string, number] {
+    const at = this.#text.lastIndexOf('&', this.#at);
+    return [`expected a reference to a character, found ${this.#text.slice(at, this.#at)}`, at];
   }
 
   #tagStart(): number {

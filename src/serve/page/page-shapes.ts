@@ -8,6 +8,8 @@ export interface TestResult {
     readonly body?: unknown;
   } | null;
   readonly structure: readonly StructureRow[] | null;
+  /** Number of paths in the answer that `structure` leaves out; undefined if it has all of them. */
+  readonly more_paths?: number;
   readonly map: readonly Readonly<Record<string, unknown>>[] | null;
   readonly failure: { readonly class?: string; readonly status?: number | null; readonly message: string } | null;
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { previewValue } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
@@ -66,7 +66,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     };
     const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, messages, { ...shared, key });
     const action = step.node.action;
-    return jsonOf(messages.redactor.value(action ? previewValue(preview, action) : null));
+    return messages.redactor.jsonOf(action ? previewValue(preview, action) : null);
   } catch (error) {
     // If the cause is a Failure, the record itself is not valid, and nothing was sent.
     const { cause } = error as Error;

@@ -26,6 +26,9 @@ describe('the URL marked rel=next in a Link header', () => {
     ['<a>', undefined],
     ['a; rel=next', undefined],
     ['<a; rel=next', undefined],
+    // A link begins at the last <, so that a header of many < is read only once.
+    ['<<a>; rel=next', 'a'],
+    ['<<<; rel=next, <b>; rel=next', 'b'],
     ['', undefined],
   ])('is read correctly from the header %s', (header, link) => {
     expect(nextLink(header)).toBe(link);

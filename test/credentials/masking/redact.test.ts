@@ -138,6 +138,13 @@ describe('masking secrets', () => {
     expect(redactor.json('{"a": 1}')).toBe('{"a": 1}');
   });
 
+  test('keeps the digits of numbers in a value that is written as JSON, with and without a secret in it', () => {
+    const redactor = redactorOf('back\\slash"quote');
+    const price = new ExactNumber('1.50');
+    expect(redactor.jsonOf({ price, a: ['x'] })).toBe('{"price":1.50,"a":["x"]}');
+    expect(redactor.jsonOf({ price, 'back\\slash"quote': ['back\\slash"quote'] })).toBe('{"price":1.50,"***":["***"]}');
+  });
+
   test('finds a secret in JSON inside JSON inside JSON', () => {
     const redactor = redactorOf('back\\slash"quote');
     const inJson = [1, 2, 3].reduce((text) => JSON.stringify(text), 'back\\slash"quote');

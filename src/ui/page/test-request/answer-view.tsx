@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { FlowText, StructureRow, TestResult } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { duration } from '../../figures.ts';
+import { counted, duration } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
@@ -40,7 +40,7 @@ interface MappedProps extends AnswerViewProps {
 
 function Mapped({ flow, node, text, written, result }: MappedProps) {
   const [map, setMap] = useState<PathMap>(written);
-  const { response, structure } = result;
+  const { response, structure, more_paths: more = 0 } = result;
   return (
     <div class="two">
       <Panel
@@ -58,6 +58,7 @@ function Mapped({ flow, node, text, written, result }: MappedProps) {
         ) : (
           <Paths rows={structure} map={map} onToggle={(path) => setMap((before) => toggled(before, path, flow.fields))} />
         )}
+        {more > 0 && <p>and {counted(more, 'more path')}</p>}
       </Panel>
       <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag }} onChange={setMap} />
     </div>
