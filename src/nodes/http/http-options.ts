@@ -90,7 +90,7 @@ export const httpOptions = z.strictObject({
     .string()
     .optional()
     .describe(
-      'instead of body: text with {{field}}, sent as text/plain unless headers say otherwise; if Content-Type is an XML type, values are escaped for XML',
+      'instead of body: text with {{field}}, sent as text/plain unless headers say otherwise, and in the charset that they state; if Content-Type is an XML type, values are escaped for XML',
     ),
   raw: z
     .array(fieldName)
