@@ -55,6 +55,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The body, with `***` instead of each secret. */
   readonly body?: string | undefined;
+  /** Converts the body to bytes; undefined for UTF-8. */
+  readonly encode?: ((text: string) => Uint8Array) | undefined;
   /** The parts of a form that sends files, without their secrets; undefined if there is a body instead. */
   readonly form?: readonly FormPart[] | undefined;
   /** The file in which the body of a successful response is saved; undefined if the body stays in memory. */

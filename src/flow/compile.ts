@@ -8,7 +8,7 @@ import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
 import { credentialsOf, inOrder, planOf } from './plan.ts';
 import { checkedBy } from './problems/issues.ts';
-import { nearReferenceWarnings, unreferableColumns } from './problems/near-references.ts';
+import { withUnreferableColumns } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
@@ -25,7 +25,7 @@ export function compile(text: string, options: CompileOptions): Plan {
   const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
   const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
   const name = flow?.name ?? options.name ?? baseName(options.file);
-  const base = { source, problems, warnings: [...source.warnings, ...nearReferenceWarnings(source)], allowHttp: options.allowHttp };
+  const base = { source, problems, warnings: [...source.warnings], allowHttp: options.allowHttp };
   const compilation: Compilation = {
     ...options,
     ...base,
@@ -46,12 +46,13 @@ export function compile(text: string, options: CompileOptions): Plan {
   const { columns } = options;
   const serialBy = flow?.serial_by;
   problems.push(...(columns ? unknownFieldsIn(steps, columns, source) : removedFieldsIn(steps, source)));
-  if (columns) problems.push(...unknownSerialFields(serialBy, columns, source), ...unreferableColumns(source, columns));
+  if (columns) problems.push(...unknownSerialFields(serialBy, columns, source));
+  const found = columns ? withUnreferableColumns(problems, { source, steps, columns }) : problems;
   const valid = steps.filter((step) => step !== undefined);
-  if (problems.length > 0) {
+  if (found.length > 0) {
     options.credentials?.(credentialsOf(valid, source));
-    const kind = problems.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
-    throw new FlowError(options.file, inOrder(problems), kind);
+    const kind = found.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
+    throw new FlowError(options.file, inOrder(found), kind);
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
   return planOf({ name, description: flow?.description, serialBy }, valid, compilation);

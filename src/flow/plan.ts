@@ -5,7 +5,7 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type SerialOrder, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
-import { unreferableColumns } from './problems/near-references.ts';
+import { nearReferenceWarnings, withUnreferableColumns } from './problems/near-references.ts';
 import { replacedIn } from './problems/replaced-columns.ts';
 import { makersOf, partAt, readsOf } from './reads.ts';
 import { type SerialBy, serialOrderOf } from './serial-by.ts';
@@ -43,6 +43,7 @@ export function planOf(
     steps,
     serialOrder,
     warnings: (input) => [
+      ...nearReferenceWarnings({ source, steps, columns: input }),
       ...warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
       ...(input ? replacedIn(steps, input, source).map(({ problem }) => problem) : []),
     ],
@@ -59,12 +60,10 @@ export function planOf(
     neededFields: () => [...new Set([...(serialOrder?.needed ?? []), ...neededFieldsIn(steps)])],
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
-    unknownFields: (input, who) =>
-      inOrder([
-        ...unknownSerialFields(serialBy, input, source, who),
-        ...unknownFieldsIn(steps, input, source, who),
-        ...(who === undefined ? unreferableColumns(source, input) : []),
-      ]),
+    unknownFields(input, who) {
+      const unknown = [...unknownSerialFields(serialBy, input, source, who), ...unknownFieldsIn(steps, input, source, who)];
+      return inOrder(who === undefined ? withUnreferableColumns(unknown, { source, steps, columns: input }) : unknown);
+    },
   };
 }
 

@@ -246,13 +246,13 @@ function throwAsSent(error: unknown): never {
 }
 
 function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
+  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
   const rendered = secretBody
     ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
+  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
 }
 
 /**

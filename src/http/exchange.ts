@@ -3,7 +3,7 @@ import { retryAfterMs } from '../core/answer/rate-limit.ts';
 import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import { durationText, longestTimerMs } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
-import type { HttpResponse } from '../core/ports.ts';
+import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Save } from '../core/transfer.ts';
 import { inTurns } from '../files/turns.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
@@ -21,6 +21,8 @@ export interface WireRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | FormUpload | undefined;
+  /** Converts a body that is a string to bytes; undefined for UTF-8. */
+  readonly encode?: HttpRequest['encode'];
   /** The request body with the files to upload, which have been opened; undefined if the request uploads no files. */
   readonly upload?: OpenUpload | undefined;
   /** The file that the response's body is saved to; undefined if the body is kept in memory. */
@@ -261,10 +263,11 @@ function maxCompressed(maxBytes: number): number {
 function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
   const method = request.method as Dispatcher.HttpMethod;
   const headers = wireHeaders(request.headers, userAgent);
-  const { origin, path, upload, save } = request;
+  const { origin, path, upload, save, encode } = request;
   if (save) headers['accept-encoding'] = 'identity';
   if (upload) Object.assign(headers, { 'content-type': upload.contentType, 'content-length': String(upload.length) });
-  const body = upload?.body ?? (request.body as string | undefined) ?? null;
+  const text = request.body as string | undefined;
+  const body = upload?.body ?? (text !== undefined && encode ? encode(text) : text) ?? null;
   return { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
 }
 

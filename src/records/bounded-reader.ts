@@ -24,6 +24,10 @@ export class BoundedReader implements RecordReader {
     return this.#reader.header?.();
   }
 
+  openFields(): readonly string[] {
+    return this.#reader.openFields?.() ?? [];
+  }
+
   async write(chunk: Buffer): Promise<Item[]> {
     if (this.#fault) throw this.#fault;
     const items = this.#bounded(await this.#reader.write(chunk));

@@ -33,6 +33,11 @@ export interface RecordReader {
   /** Tells the reader that the text has ended. Returns the last record if it was not complete until then. */
   end(): Promise<Item[]>;
   /**
+   * Returns the names of the fields of a record that is complete, although its end has not been read: a last line does not need a line
+   * break. Readers that know every record's end do not have this method.
+   */
+  openFields?(): readonly string[];
+  /**
    * Returns the error that `write` found after the records that it returned. The next call of `write` throws this error. Readers that throw
    * all errors at once do not have this method.
    */

@@ -118,13 +118,14 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(from, text, head) : head;
   const columns = header?.filter((name) => !isErrorField(name));
-  const long = longNameError(allNames(head.items) ?? [], input.name);
+  const names = allNames(head);
+  const long = longNameError(names ?? [], input.name);
   if (long) throw long;
   let isClosed = false;
   return {
     format,
     columns: columns ?? firstNames(head.items),
-    firstFields: columns ?? allNames(head.items),
+    firstFields: columns ?? names,
     read,
     totalBytes: input.totalBytes,
     readBytes: input.readBytes,
@@ -261,7 +262,8 @@ function firstNames(items: readonly Item[]): string[] | undefined {
   return first && [...(items.find((item) => !item.failure) ?? first).fields.keys()];
 }
 
-function allNames(items: readonly Item[]): string[] | undefined {
+function allNames({ items, reader, isEnded }: Head): string[] | undefined {
   const read = items.filter((item) => !item.failure);
-  return read.length === 0 ? undefined : [...new Set(read.flatMap(({ fields }) => [...fields.keys()]))];
+  const open = isEnded ? [] : (reader.openFields?.() ?? []);
+  return read.length === 0 ? undefined : [...new Set([...read.flatMap(({ fields }) => [...fields.keys()]), ...open])];
 }

@@ -10,6 +10,8 @@ export interface ValuePlace {
   readonly said: string;
   /** The names that lead to the value, such as `user` and `id` for a member `id` of an object `user`. Empty for a segment of the path. */
   readonly names: readonly string[];
+  /** The segment before a segment of the path, such as `users` before an id; undefined for any other place. */
+  readonly segmentBefore?: string;
 }
 
 /** A field of the first record, and the name by which the flow refers to it. */
@@ -29,6 +31,7 @@ interface Replacement extends ReferredField {
 export class ReplacedValues {
   readonly #fields: readonly ReferredField[];
   readonly #replaced = new Map<string, Replacement>();
+  readonly #ambiguous = new Set<string>();
 
   constructor(fields: readonly ReferredField[]) {
     this.#fields = fields.filter(
@@ -42,10 +45,13 @@ export class ReplacedValues {
    */
   referenceAt(place: ValuePlace, equals: (value: Value) => boolean): string | undefined {
     const equal = this.#fields.filter(({ value }) => equals(value as Value));
+    const { names, segmentBefore } = place;
     const found =
-      equal.find(({ column }) => isNamedLike(column, place.names)) ??
-      equal.find(({ value }) => place.names.length === 0 || isDistinct(textOf(value as Value)));
+      equal.find(({ column }) => isNamedLike(column, names)) ??
+      (segmentBefore === undefined ? undefined : onlyOneFor(segmentBefore, equal)) ??
+      equal.find(({ value }) => isDistinct(textOf(value as Value)));
     if (found) this.#note(found, place);
+    else if (segmentBefore !== undefined && equal.length > 0) this.#ambiguous.add(ambiguity(equal));
     return found && `{{${found.name}}}`;
   }
 
@@ -63,11 +69,34 @@ export class ReplacedValues {
 
   /** Returns a note for each replaced value, with all its places. */
   notes(): string[] {
-    return [...this.#replaced.values()].map(({ column, name, value, isSecret, places }) => {
+    const replaced = [...this.#replaced.values()].map(({ column, name, value, isSecret, places }) => {
       const shown = isSecret ? `the first record's ${plainName(column)}` : plainName(shortName(textOf(value as Value)));
       return `replaced ${shown} by {{${name}}} in: ${[...places].join(', ')}`;
     });
+    return [...replaced, ...this.#ambiguous];
   }
+}
+
+/** Returns the only field that belongs behind a segment of the path; undefined if several fields might. */
+function onlyOneFor(segment: string, fields: readonly ReferredField[]): ReferredField | undefined {
+  const before = bareName(segment);
+  const things = [before, before.replace(/ies$/, 'y'), before.replace(/e?s$/, ''), before.replace(/s$/, '')];
+  const kinds = [
+    fields.filter(({ column }) => things.some((thing) => [thing, `${thing}id`].includes(bareName(column)))),
+    fields.filter(({ column }) => bareName(column) === 'id'),
+    fields.filter(({ column }) => bareName(column).endsWith('id')),
+    fields,
+  ];
+  const likely = kinds.find((kind) => kind.length > 0) ?? [];
+  return likely.length === 1 ? likely[0] : undefined;
+}
+
+/** The note about a segment of the path that several fields might have filled. Their value is short, so it is no secret. */
+function ambiguity(fields: readonly ReferredField[]): string {
+  const value = plainName(textOf(fields[0]?.value as Value));
+  const columns = fields.map(({ column }) => plainName(shortName(column))).join(' and ');
+  const references = fields.map(({ name }) => `{{${name}}}`).join(' or ');
+  return `kept ${value} in the path, because ${columns} have the same value: if it is one of them, write ${references} there`;
 }
 
 /** True if a value identifies its field wherever it stands. Short values, true and false are in many requests by chance. */

@@ -55,9 +55,10 @@ export function withReferences(written: WrittenNode, example: Example | undefine
 function inUrl(url: string, values: ReplacedValues): string {
   const [, start = '', path = '', query] = /^([a-z][a-z\d+.-]*:\/\/[^/?]*)([^?]*)(?:\?(.*))?$/is.exec(url) ?? [];
   if (start === '') return url;
-  const segments = path
-    .split('/')
-    .map((segment) => textReference(values, { said: 'the path', names: [] }, percentDecoded(segment)) ?? segment);
+  const segments = path.split('/').map((segment, index, all) => {
+    const place = { said: 'the path', names: [], segmentBefore: percentDecoded(all[index - 1] ?? '') };
+    return textReference(values, place, percentDecoded(segment)) ?? segment;
+  });
   const parameters = query?.split('&').map((parameter) => {
     const [name = '', value] = parameter.split(/=(.*)/s);
     const shown = percentDecoded(name);

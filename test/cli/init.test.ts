@@ -243,6 +243,30 @@ describe('automate init --from-curl', () => {
     });
   });
 
+  test.each([
+    ['page,id', 'users', 'id'],
+    ['page,user_id,id', 'users', 'user_id'],
+    ['page,Company,id', 'companies', 'Company'],
+    ['page,user_id', 'people', 'user_id'],
+  ])('chooses the column for a short value in the path by its name: %s behind %s', async (header, segment, name) => {
+    const row = header.replaceAll(/[^,]+/g, '1');
+    const { notes, node } = await placesOf(`${header}\n${row}\n`, `https://a.example/v1/${segment}/1?limit=1`);
+    expect([notes, node?.url]).toEqual([[`replaced 1 by {{${name}}} in: the path`], `https://a.example/v1/${segment}/{{${name}}}?limit=1`]);
+  });
+
+  test.each(['page,size', 'user_id,order_id'])(
+    'keeps a short value in the path if it might be from several columns: %s',
+    async (header) => {
+      const place = await workplace({ 'rows.csv': `${header}\n1,1\n` });
+      const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', 'curl https://a.example/people/1']);
+      const [one, other] = header.split(',');
+      expect([code, (await nodesOf(place)).at(-1)?.url]).toEqual([0, 'https://a.example/people/1']);
+      expect(stderr).toContain(
+        `\n  kept 1 in the path, because ${one} and ${other} have the same value: if it is one of them, write {{${one}}} or {{${other}}} there\n`,
+      );
+    },
+  );
+
   test('replaces a longer value in every place, and prefers the field with the name of the place', async () => {
     const { notes, node } = await placesOf(
       'id,first,last,flag\n1234,Ann,Ann,true\n',

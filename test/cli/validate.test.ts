@@ -39,6 +39,7 @@ describe('a flow checked with automate validate', () => {
 
   test.each([
     ['rows.ndjson', '{"city":"Oslo"}\n{"id":1}\n'],
+    ['last.ndjson', '{"city":"Oslo"}\n{"id":1}'],
     ['rows.json', '[{"city":"Oslo"},{"id":1}]'],
   ])('can refer to a field of any of the first records of %s', async (name, content) => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);

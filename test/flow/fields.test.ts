@@ -306,6 +306,50 @@ describe('{{First Name}}, whose column a template cannot name,', () => {
     expect([flowProblems(literal, { header: columns }), planFor(literal).warnings(columns)]).toEqual([[], []]);
   });
 
+  test('is advised by the name that an earlier node gives to the column', () => {
+    const columns = ['id', 'First Name'];
+    const flow = (braces: string) =>
+      `nodes:\n  - { type: set, rename: { "First Name": fn } }\n  - { type: set, fields: { a: "${braces}" } }\n`;
+    const [problem, none] = flowProblems(flow('{{First Name}}'), { header: columns });
+    expect(none).toBeUndefined();
+    expect(problem?.message.split('\n')[1]).toBe('an earlier node renames the field: write {{fn}}');
+    const advice = (braces: string, known?: string[]) =>
+      planFor(flow(braces))
+        .warnings(known)
+        .map(({ message }) => message.split('\n')[1]);
+    expect(advice('{{First Name}}')).toEqual(['an earlier node renames the field: write {{fn}}']);
+    expect(advice('{{first name}}', columns)).toEqual([
+      'if you mean the field "First Name", an earlier node renames the field: write {{fn}}',
+    ]);
+    expect(flowProblems(flow('{{fn}}'), { header: columns })).toEqual([]);
+  });
+
+  test.each([
+    [
+      '{{first name}}',
+      'if you mean the field "First Name", rename the field with a set node first: rename: { "First Name": First_Name }, and write {{First_Name}}',
+    ],
+    [
+      '{{Frist Name}}',
+      'if you mean the field "First Name", rename the field with a set node first: rename: { "First Name": First_Name }, and write {{First_Name}}',
+    ],
+    ['{{Last-Name}}', 'if you mean the field "last_name", write {{last_name}}'],
+    ['{{phone number}}', 'write the name of a field between the braces; available: First Name, last_name, made here'],
+    ['{{made here}}', 'rename the field with a set node first: rename: { "made here": made_here }'],
+  ])('is no problem if it is only similar: the warning about %s names the field', (braces, advice) => {
+    const yaml = `nodes: [{ type: set, fields: { made here: x } }, { type: set, fields: { a: "${braces}", made here: y } }]`;
+    const [warning] = planFor(yaml).warnings(['First Name', 'last_name']);
+    expect(warning?.message.split('\n').slice(1)).toEqual([advice]);
+  });
+
+  test.each(['idempotency_key: "{{First Name}}"', 'url: "{{First Name}}/a"'])('is the only problem of its value: %s', (option) => {
+    const yaml = `nodes: [{ type: http, method: POST, ${option.startsWith('url') ? '' : 'url: "https://a.com", '}${option} }]`;
+    expect(flowProblems(yaml, { header: ['First Name'] }).map(({ message }) => message.split(':')[0])).toEqual([
+      `{{First Name}} ${first} "First Name"`,
+    ]);
+    expect(flowProblems(yaml)).toHaveLength(1);
+  });
+
   test('is only a warning without a known header, in other text, or if a reference can name the column', () => {
     const yaml =
       'description: "{{First Name}}"\nnodes: [{ type: set, fields: { a: "{{First Name}}", b: "{{Last Name}}", c: "{{ id }}" } }]';

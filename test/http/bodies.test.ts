@@ -7,6 +7,12 @@ import { createSender, textOf } from './sending.ts';
 const ok = 'HTTP/1.1 200 OK\r\n';
 const text = '{"name":"Zoë","list":[1,2,3]}';
 
+test('the body of an HTTP request is sent in its encoding', async () => {
+  const server = await httpServer();
+  await createSender().get(server.origin, { method: 'POST', body: 'Zoë', encode: (body) => Buffer.from(body, 'latin1') });
+  expect(server.requests[0]).toMatchObject({ body: 'Zo\ufffd', headers: { 'content-length': '3' } });
+});
+
 describe('the body of an HTTP response', () => {
   test.each([
     ['gzip', gzipSync(text)],

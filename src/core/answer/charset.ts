@@ -51,8 +51,12 @@ export function textStart(response: Encoded, maxBytes: number): string {
  * undefined if it states none.
  */
 function statedCharset({ body, header }: Encoded, isXml: boolean): string | undefined {
-  const labelled = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(header('content-type') ?? '')?.[1];
-  return markedCharset(body) ?? labelled ?? (isXml ? declaredCharset(body) : undefined);
+  return markedCharset(body) ?? labelledCharset(header('content-type')) ?? (isXml ? declaredIn(body) : undefined);
+}
+
+/** Returns the charset in a content type; undefined if it states none. */
+export function labelledCharset(contentType = ''): string | undefined {
+  return /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1];
 }
 
 function markedCharset(body: Uint8Array): string | undefined {
@@ -61,14 +65,19 @@ function markedCharset(body: Uint8Array): string | undefined {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 'utf-8' : undefined;
 }
 
-function declaredCharset(body: Uint8Array): string | undefined {
-  const start = new TextDecoder('latin1').decode(body.subarray(0, 200));
-  const declared = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(start)?.[1];
+function declaredIn(body: Uint8Array): string | undefined {
+  return declaredCharset(new TextDecoder('latin1').decode(body.subarray(0, 200)));
+}
+
+/** Returns the charset in the declaration of an XML text; undefined if it has none. */
+export function declaredCharset(xml: string): string | undefined {
+  const declared = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(xml)?.[1];
   // A declaration that can be read byte by byte is not in UTF-16. Programs on .NET declare UTF-16 and send UTF-8.
   return declared !== undefined && /^utf-?16/i.test(declared) ? 'utf-8' : declared;
 }
 
-function isOneByte({ encoding }: Decoder): boolean {
+/** True for a charset with one byte per character. */
+export function isOneByte({ encoding }: Pick<Decoder, 'encoding'>): boolean {
   return /^(?:windows|iso-8859|koi8|ibm|mac|x-mac)/.test(encoding);
 }
 

@@ -5,7 +5,7 @@ import { byteSize, exactNumber } from '../../core/options/amounts.ts';
 import { charset } from '../../core/options/charset.ts';
 import { path } from '../../core/options/expressions.ts';
 import { fieldName, headers, name } from '../../core/options/names.ts';
-import { referencedFields } from '../../core/template/template.ts';
+import { nearReferences, referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
 import { cacheOption, callOptions } from '../call-options.ts';
@@ -43,17 +43,17 @@ const formValue = z.union([formScalar, z.array(formScalar)], {
 
 const expectedKey = 'expected true, false or text with {{field}}';
 
+function keyProblem(written: string): string {
+  const names = nearReferences(written).length > 0 ? '\na name in {{ }} can contain only letters, digits and underscores' : '';
+  return `${expectedKey}, found ${JSON.stringify(written)}${names}`;
+}
+
 /**
  * The option `idempotency_key`. A string without a field is rejected, because a server would treat all records as one if they had the same
  * key.
  */
 const idempotencyKey = z.union(
-  [
-    z.boolean(),
-    z
-      .string()
-      .refine((text) => referencedFields(text).length > 0, { error: ({ input }) => `${expectedKey}, found ${JSON.stringify(input)}` }),
-  ],
+  [z.boolean(), z.string().refine((text) => referencedFields(text).length > 0, { error: ({ input }) => keyProblem(String(input)) })],
   { error: expectedKey },
 );
 
@@ -90,7 +90,7 @@ export const httpOptions = z.strictObject({
     .string()
     .optional()
     .describe(
-      'instead of body: text with {{field}}, sent as text/plain unless headers say otherwise; if Content-Type is an XML type, values are escaped for XML',
+      'instead of body: text with {{field}}, sent as text/plain unless headers say otherwise, and in the charset that they state; if Content-Type is an XML type, values are escaped for XML',
     ),
   raw: z
     .array(fieldName)

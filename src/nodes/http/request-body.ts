@@ -1,3 +1,4 @@
+import { declaredCharset, labelledCharset } from '../../core/answer/charset.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
@@ -13,9 +14,10 @@ import { expressionsWithin } from '../../core/template/body-expression.ts';
 import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
 import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import { oneByteEncoding, type TextEncoding } from '../../core/template/text-charset.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
-import { didYouMean } from '../../core/text/suggest.ts';
-import type { Value } from '../../core/value/value.ts';
+import { didYouMean, shortName } from '../../core/text/suggest.ts';
+import { orUndefined, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
@@ -38,10 +40,19 @@ export function bodyCredentials(options: HttpOptions): BodyCredential[] {
   return credentialsWithin(payload?.value, [payload?.name ?? '']);
 }
 
+/** A header as written in the flow, and its path. */
+export interface Header {
+  readonly name: string;
+  readonly text: string;
+  readonly at: readonly string[];
+}
+
 /** A compiled request body. */
 export interface RequestBody {
   /** Renders the body; undefined if requests have no body. */
   readonly render: BodyTemplate | undefined;
+  /** Converts the body to bytes; undefined for UTF-8. */
+  readonly encode?: TextEncoding | undefined;
   /** Renders the parts of a form that sends files; undefined for any other body. */
   readonly parts?: PartsTemplate | undefined;
   /** The fields that expressions in the body require. */
@@ -59,11 +70,11 @@ export interface RequestBody {
  * Compiles the body of a node's requests. Reports problems with the body. `contentType` is the Content-Type header; undefined if it depends
  * on the record.
  */
-export function compileBody(options: HttpOptions, contentType: string | undefined, context: BuildContext): RequestBody {
+export function compileBody(options: HttpOptions, contentType: Header | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
   const isText = payload.name === 'text' && contentType !== undefined;
-  const isXml = isText && isXmlType(contentType);
+  const isXml = isText && isXmlType(contentType.text);
   if (options.raw && isText && !isXml)
     context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
@@ -72,6 +83,9 @@ export function compileBody(options: HttpOptions, contentType: string | undefine
   const render = isMultipart
     ? undefined
     : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
+  const encode = isText ? encodingFor(options.text as string, contentType, isXml, context) : undefined;
+  // No secret is inserted into a text, so the body is complete. A record that cannot be encoded fails before it waits for its turn.
+  if (render && encode) return { render: (fields) => encodable(render(fields), encode), encode, ...uses };
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
   if (credentials.length === 0) return { render, parts, ...uses };
@@ -89,6 +103,27 @@ export function compileBody(options: HttpOptions, contentType: string | undefine
 function templateOf({ name, value }: Payload, { isCell }: BuildContext, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
   if (name === 'form') return formTemplate(value as Record<string, Value>, special);
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
+}
+
+/**
+ * Returns the encoding for the charset that the Content-Type states, or for the one in the declaration of an XML text; undefined for UTF-8.
+ * Reports a charset in which no text can be written.
+ */
+function encodingFor(text: string, { text: type, at }: Header, isXml: boolean, context: BuildContext): TextEncoding | undefined {
+  const labelled = labelledCharset(type);
+  const charset = labelled ?? (isXml ? declaredCharset(text) : undefined);
+  if (charset === undefined || orUndefined(() => new TextDecoder(charset))?.encoding === 'utf-8') return undefined;
+  const encode = oneByteEncoding(charset);
+  if (encode) return encode;
+  const message = `a text cannot be sent in the charset "${shortName(charset)}"\nwrite utf-8, or a charset with one byte per character such as iso-8859-1`;
+  if (labelled === undefined) context.problem(['text'], message, text.indexOf(charset));
+  else context.problem(at, message, at[0] === 'connection' ? undefined : type.lastIndexOf(charset));
+  return undefined;
+}
+
+function encodable(text: string, encode: TextEncoding): string {
+  encode(text);
+  return text;
 }
 
 /** Compiles an XML text, and reports references that cannot be escaped. */

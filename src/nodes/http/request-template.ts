@@ -11,7 +11,7 @@ import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { matches, tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
-import { compileBody, payloadOf } from './request-body.ts';
+import { compileBody, type Header, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
@@ -68,6 +68,7 @@ export function compileRequest(
       path,
       headers: renderHeaders(fields),
       body: body.render?.(inBody),
+      encode: body.encode,
       form: body.parts?.(inBody),
       secretBody: body.secrets?.(inBody, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
@@ -125,13 +126,6 @@ const accepted: { readonly [mode in ResponseMode]?: string } = {
   csv: 'text/csv',
 };
 
-/** A header as written in the flow, and its path. */
-interface Header {
-  readonly name: string;
-  readonly text: string;
-  readonly at: readonly string[];
-}
-
 /**
  * Merges the default headers, the connection's headers and the node's headers, ignoring case. The later ones take precedence. By default,
  * Content-Type fits the body, and a node with a map sends Accept.
@@ -150,9 +144,9 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
 }
 
 /** Returns the Content-Type among the headers; undefined if it depends on the record, or if there is none. */
-function literalType(headers: readonly Header[]): string | undefined {
-  const type = headers.find(({ name }) => /^content-type$/i.test(name))?.text;
-  return type === undefined || referencedFields(type).length > 0 ? undefined : type;
+function literalType(headers: readonly Header[]): Header | undefined {
+  const type = headers.find(({ name }) => /^content-type$/i.test(name));
+  return type === undefined || referencedFields(type.text).length > 0 ? undefined : type;
 }
 
 /** Returns the fields that a request refers to. */

@@ -41,6 +41,10 @@ export class NdjsonReader implements RecordReader {
     return items;
   }
 
+  openFields(): readonly string[] {
+    return this.#openBytes === 0 ? [] : [...readLine(Buffer.concat(this.#open).toString(), this.#line + 1).fields.keys()];
+  }
+
   #addToOpen(bytes: Buffer): void {
     this.#open.push(bytes);
     this.#openBytes += bytes.length;
