@@ -70,40 +70,20 @@ if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('SREM', KEYS[2], ARG
 return 1
 `;
 
-/** Counts one more start of a unit. KEYS: run. ARGV: the field of the unit. Returns the count, or 0 if the run does not exist. */
-export const startScript = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local starts = (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '') or 0) + 1
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', starts))
-return starts
-`;
-
 /** Maximum number of messages that may wait for a run's coordinator. When it is reached, workers hold back further messages. */
 const maxWaiting = 256;
 
 /**
- * Adds a worker's message for the coordinator. In the same atomic step, marks as finished all records whose results are in the message.
- * KEYS: run, results, then for each unit the set of its finished records.
- * ARGV: message, channel, seconds to keep the keys, generation, then for each unit its field, the number of its finished records, and their
- * positions.
+ * Adds a worker's message for the coordinator.
+ * KEYS: run, results. ARGV: message, channel, seconds to keep the keys.
  * Returns 1 if the message was added, 0 if the run does not exist or another program has replaced a key of it, or -1 if too many messages are
- * waiting. A set that another program has replaced is deleted.
+ * waiting.
  */
 export const sendScript = `${isForeign}
 if redis.call('EXISTS', KEYS[1]) == 0 or isForeign(KEYS[1], 'hash') or isForeign(KEYS[2], 'list') then return 0 end
 if redis.call('LLEN', KEYS[2]) >= ${maxWaiting} then return -1 end
 redis.call('RPUSH', KEYS[2], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[3])
--- Nobody takes units of an earlier generation. The worker that reports has started its unit: the count begins with it.
-local at = 5
-for unit = 3, redis.call('HGET', KEYS[1], 'gen') == ARGV[4] and #KEYS or 0 do
-  redis.call('HSET', KEYS[1], ARGV[at], 1)
-  local count = tonumber(ARGV[at + 1])
-  if isForeign(KEYS[unit], 'set') then redis.call('DEL', KEYS[unit]) end
-  redis.call('SADD', KEYS[unit], unpack(ARGV, at + 2, at + 1 + count))
-  redis.call('EXPIRE', KEYS[unit], ARGV[3])
-  at = at + 2 + count
-end
 redis.call('PUBLISH', ARGV[2], '')
 return 1
 `;
