@@ -34,6 +34,12 @@ const quietMs = 5000;
  */
 const maxMisses = 2;
 
+/**
+ * A unit that BullMQ has given to a worker, but that no living worker has, is put into the queue again after this time in ms. Usually, BullMQ
+ * does this itself when the lock of the unit's job expires. Another program may have changed the lock, so that it never expires.
+ */
+const stuckMs = 60_000;
+
 /** Interval in ms at which the run reports that no record has finished. */
 const standingMs = 30_000;
 
@@ -362,11 +368,25 @@ export class QueueUnits implements Units {
     const states = await jobs.statesOf(names.map((unit) => ({ run, unit, records: this.#keys.records(unit) })));
     for (const [at, open] of units.entries()) open.misses = states[at] === 'missing' && isQuiet(open) ? open.misses + 1 : 0;
     if (units.some(({ unit, misses }) => misses >= maxMisses && this.#units.has(unit.id))) return void this.#putAgain('units');
+    const isStuck = ({ holder, quietSinceMs = nowMs }: OpenUnit) => holder === undefined && nowMs - quietSinceMs >= stuckMs;
+    await this.#putStuck(units.filter((open, at) => states[at] === 'active' && isStuck(open)));
     if (!isStanding) return;
     this.#finishedMs = nowMs;
     const count = (wanted: string) => states.filter((state) => state === wanted).length;
     const where = `${count('active')} of its units are with workers, and ${count('waiting')} wait for one`;
     this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
+  }
+
+  /**
+   * Puts units into the queue again under their names. If a worker has one of them after all, it still needs this coordinator's consent, so no
+   * unit is processed twice.
+   */
+  async #putStuck(units: readonly OpenUnit[]): Promise<void> {
+    for (const open of units) {
+      this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
+      open.quietSinceMs = this.#parts.now();
+      await this.#parts.jobs.putAgain({ run: this.#options.run, unit: this.#nameOf(open.unit) });
+    }
   }
 
   #see(seen: readonly SeenWorker[]): void {

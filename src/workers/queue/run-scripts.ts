@@ -99,14 +99,32 @@ redis.call('ZADD', KEYS[1], string.format('%.0f', time[1] * 1000 + math.floor(ti
 return 1
 `;
 
-/** Takes the units whose time has come, at most 100, from the units that were put off. KEYS: later. Returns the units. */
+/**
+ * Takes the units whose time has come, at most 100, from the units that were put off. A unit also counts as due if its time is later than any
+ * worker can have set it: another program has changed it, or Redis' clock was set back.
+ * KEYS: later. ARGV: maximum time in ms for which units are put off. Returns the units.
+ */
 export const dueScript = `${isForeign}
 if isForeign(KEYS[1], 'zset') then redis.call('DEL', KEYS[1]) end
 local time = redis.call('TIME')
-local untilMs = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', untilMs, 'LIMIT', 0, 100)
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', nowMs), 'LIMIT', 0, 100)
+if #due == 0 then due = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', nowMs + ARGV[1]), '+inf', 'LIMIT', 0, 100) end
 if #due > 0 then redis.call('ZREM', KEYS[1], unpack(due)) end
 return due
+`;
+
+/**
+ * Removes a unit from the queue, even if BullMQ has given it to a worker.
+ * KEYS: put-off units, then wait, active and stalled of BullMQ, the unit's job and the lock of this job. ARGV: id and data of the job.
+ */
+export const takeOutScript = `
+redis.call('ZREM', KEYS[1], ARGV[2])
+redis.call('LREM', KEYS[2], 0, ARGV[1])
+redis.call('LREM', KEYS[3], 0, ARGV[1])
+redis.call('SREM', KEYS[4], ARGV[1])
+redis.call('DEL', KEYS[5], KEYS[6])
+return 1
 `;
 
 /**
