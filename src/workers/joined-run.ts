@@ -10,11 +10,10 @@ import type { OpenQueue } from './open-queue.ts';
 import { RunReports } from './processes/run-reports.ts';
 import { isUnit, type ResultForm, type UnitItem, unitItems } from './processes/wire-form.ts';
 import { ifForeign } from './queue/connection.ts';
-import { type RunKeys, startsField } from './queue/queue-keys.ts';
+import type { RunKeys } from './queue/queue-keys.ts';
 import { QueueLink } from './queue/queue-link.ts';
 import type { QueueAnswer } from './queue/queue-message.ts';
 import { type FoundRun, manifestContext } from './queue/run-entry.ts';
-import { startScript } from './queue/run-scripts.ts';
 import type { UnitEnd, UnitPlace } from './queue/unit-jobs.ts';
 import type { RunProblem } from './queue/worker-signs.ts';
 import { shortId } from './queue-status.ts';
@@ -35,12 +34,6 @@ const unansweredMs = 10_000;
 
 /** If a worker receives no response from any server, or an unexpected error ends its work, it stays out of the run for this time in ms. */
 const unableMs = 60_000;
-
-/**
- * Number of times that a unit (a group of records for one worker) may be started without any result. After that, it is not started any
- * more, because the unit itself probably crashes the workers.
- */
-const maxStarts = 3;
 
 /** The reason for which this worker leaves a run while records are open. */
 type Leaving = 'stopping' | 'stale' | 'unable';
@@ -99,6 +92,8 @@ export class JoinedRun {
   #worker: WorkerRun | undefined;
   #closing: Closing | undefined;
   #leaving: Leaving | undefined;
+  /** True once this worker has printed that a finished unit was in the queue. */
+  #hasSaidFinished = false;
   #hasEnded = false;
   /**
    * Counts the run's work in this worker for the metrics. Undefined if there are no metrics, or the worker has not taken a record of the
@@ -259,36 +254,49 @@ export class JoinedRun {
     if (!this.#isWelcome && !this.#problem) await Promise.race([this.#welcomed, new Promise((resolve) => setTimeout(resolve, answerMs))]);
     const isOld = this.#isWelcome && !place.unit.startsWith(`${this.gen}-`);
     if (this.#hasEnded || isOld) return 'done';
-    if (!this.isReady || this.#problem || this.#leaving) return 'later';
+    if (!this.#canBegin()) return 'later';
     const { redis, seal } = this.#queue;
-    const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
-    const [sealed, done, starts] = await redis
-      .insist(() =>
-        Promise.all([
-          redis.client.getBuffer(this.#keys.records(place.unit)),
-          redis.client.smembers(this.#keys.done(place.unit)),
-          redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
-        ]),
-      )
-      .catch(ifForeign<[sealed: null, done: string[], starts: number]>([null, [], 0]));
-    // The unit has no more data, because a different worker has finished it in the meantime, or another program has replaced the data.
-    if (!sealed) return this.#say('missing', number);
-    const all = readUnit(seal.unseal(sealed, `${id} in ${place.unit}`));
-    if (!all) return this.#say('missing', number);
-    if (starts > maxStarts) return this.#say('deadly', number);
-    const marked = new Set(done.map(Number));
-    const items = all.filter(({ index }) => !marked.has(index));
-    if (items.length === 0) return 'done';
-    // Somebody else has put the same unit into the queue twice.
-    if (this.#units.has(number)) return 'later';
+    // Anybody who can write to Redis can put a unit back into the queue, so the worker asks the coordinator, which knows the open records and
+    // who has them. A worker cannot tell by itself: a mark in the unit or in Redis would be put back, too.
+    const [sealed, consent] = await Promise.all([
+      redis.insist(() => redis.client.getBuffer(this.#keys.records(place.unit))).catch(ifForeign(null)),
+      this.#link.mayBegin(number),
+    ]);
+    if (this.#hasEnded) return 'done';
+    // Somebody has put the same unit into the queue twice.
+    if (consent === 'held' || this.#units.has(number)) return 'later';
+    if (!consent || !this.#canBegin()) {
+      void this.#link.say({ kind: 'back', unit: number });
+      return 'later';
+    }
+    if (consent.length === 0) {
+      if (sealed) this.#sayFinished();
+      return 'done';
+    }
+    const open = new Set(consent);
+    const items = sealed && readUnit(seal.unseal(sealed, `${this.#options.id} in ${place.unit}`))?.filter(({ index }) => open.has(index));
+    // Another program has removed or replaced the unit's data.
+    if (!items || items.length === 0) return this.#say('missing', number);
     return new Promise((end) => {
       this.#units.set(number, { place, left: new Map(items.map((item) => [item.index, item.number])), end });
       this.#pass(items);
     });
   }
 
-  async #say(kind: 'missing' | 'deadly' | 'left', unit: number): Promise<UnitEnd> {
+  #canBegin(): boolean {
+    return this.isReady && !this.#problem && !this.#leaving;
+  }
+
+  /** Warns once that the queue contained a finished unit. */
+  #sayFinished(): void {
+    const { id, flow, warn } = this.#options;
+    if (!this.#hasSaidFinished)
+      warn(`records of run ${shortId(id)} of ${flow} are in Redis again although they are finished; they are ignored`);
+    this.#hasSaidFinished = true;
+  }
+
+  async #say(kind: 'missing' | 'left', unit: number): Promise<UnitEnd> {
     await this.#link.say({ kind, unit });
     return 'done';
   }
@@ -359,6 +367,7 @@ export class JoinedRun {
 
   /** Starts no further records. Resolves when the open records have been reported, and the rest have been handed back to the queue. */
   async leave(why: Leaving, patienceMs?: number): Promise<void> {
+    this.#link.dropBegins();
     const worker = this.#worker;
     if (!worker || this.#leaving) return worker?.ended.catch(() => undefined);
     this.#leaving = why;
@@ -422,16 +431,15 @@ export class JoinedRun {
   }
 
   /**
-   * Hands all units back to the queue. If an error ended the work, the attempt still counts as a start of each unit, because a unit may
-   * have caused the error.
+   * Hands all units back to the queue. Their coordinator is told before another worker can get them. If an error ended the work, it is told
+   * afterwards: the attempt still counts as a start of each unit, because a unit may have caused the error.
    */
   #handBack(why?: 'broken'): void {
-    const { client } = this.#queue.redis;
     for (const [number, unit] of [...this.#units]) {
       this.#units.delete(number);
       this.#handedBack.set(number, unit);
-      if (why !== 'broken') client.hdel(this.#keys.run, startsField(unit.place.unit)).catch(() => undefined);
-      unit.end('back');
+      if (why === 'broken' || this.#hasEnded) unit.end('back');
+      else void this.#link.say({ kind: 'back', unit: number }).then(() => unit.end('back'));
     }
   }
 

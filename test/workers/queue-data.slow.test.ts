@@ -184,6 +184,34 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     expect(whole.credits).toBeGreaterThanOrEqual(records - 8);
   });
 
+  test('sends no request again while it is in progress if somebody puts its units back, and says so', async () => {
+    const { place, server, client, worker, run } = await queuedRun('', 30, { env: keyed });
+    await place.write('in.csv', tableOf(2000));
+    const { finished } = run();
+    await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
+    // Everything that belongs to the units, before a worker has taken one.
+    const units = new Map([...(await snapshotOf(client))].filter(([key]) => /:in:|:units:[-\da-f]{36}-/.test(key)));
+    const jobs = await client.lrange(`${prefix}:units:wait`, 0, -1);
+    const workers = [worker()];
+    await until(() => server.requests.length > 60);
+    // A worker that comes later cannot know what the first has finished.
+    workers.push(worker());
+    const said = workers.map(({ child }) => textOf(child));
+    const line = /warning: records of run \w+ of flow are in Redis again although they are finished; they are ignored\n/;
+    const again = setInterval(async () => {
+      await restore(client, units);
+      await client.rpush(`${prefix}:units:wait`, ...jobs);
+      await client.zadd(`${prefix}:units:marker`, 0, '0');
+    }, 500);
+    onTestFinished(() => clearInterval(again));
+    const { code, stderr } = await finished;
+    clearInterval(again);
+    expect(code, stderr).toBe(4);
+    expect(await place.read('out.csv')).toBe(rowsOf(2000));
+    expect(repeated(server)).toBe(0);
+    for (const text of said) expect(text().split(line)).toHaveLength(2);
+  });
+
   /** What somebody does to one key of a queue, and the pattern of the key after the queue's prefix. */
   interface Disturbance {
     readonly kind: string;
@@ -241,7 +269,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   const job = 'units:[-\\da-f]{36}-[\\da-f]{8}-\\d+';
   const entryKind = 'run:[-\\da-f]{36}';
   const kinds = [
-    ...['runs', 'workers', entryKind, `${entryKind}:manifest`, `${entryKind}:in:.*`, `${entryKind}:done:.*`, job],
+    ...['runs', 'workers', entryKind, `${entryKind}:manifest`, `${entryKind}:in:.*`, job],
     ...['units:active', 'units:meta', 'units:id', 'units:events', 'units:stalled', 'units:stalled-check'],
   ];
 
@@ -272,7 +300,6 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
       { kind: 'runs', act: (client) => client.hset(`${prefix}:run:odd`, { gen: 'odd', seen: 'odd', state: 'odd', version: '0.1.0' }) },
       { kind: `${entryKind}:manifest`, act: (client, key) => client.set(key, 'odd') },
       { kind: `${entryKind}:in:.*`, act: (client, key) => flip(client, key) },
-      { kind: `${entryKind}:done:.*`, act: (client, key) => client.sadd(key, 'odd') },
       { kind: entryKind, act: (client, key) => client.rpush(`${key}:results`, 'odd') },
       { kind: job, act: (client, key) => client.hset(key, 'data', 'notjson') },
       { kind: job, act: (client, key) => client.hset(key, 'data', '[null]', 'opts', '"odd"') },

@@ -20,10 +20,7 @@ export interface QueueKeys {
 
 /** The names of a run's keys in Redis. A unit (a group of records for one worker) is identified by its generation and its number. */
 export interface RunKeys {
-  /**
-   * Key of the hash with the run's version, flow, times, counts and sealed state. The hash also counts for each unit how many times the unit
-   * was started since it last had a result.
-   */
+  /** Key of the hash with the run's version, flow, times, counts and sealed state. */
   readonly run: string;
   readonly manifest: string;
   /** Key of the list of workers' messages that the coordinator has not processed yet. */
@@ -31,18 +28,11 @@ export interface RunKeys {
   /** The channel on which the coordinator is notified of new messages from workers. */
   readonly more: string;
   records(unit: string): string;
-  /** Returns the key of the set with the positions of a unit's finished records. */
-  done(unit: string): string;
 }
 
 /** True for the id of a run: a UUID, which begins with `run_` for a run of a server. Other text in Redis is not the id of a run. */
 export function isRunId(found: unknown): found is string {
   return typeof found === 'string' && /^(?:run_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(found);
-}
-
-/** Returns the name of the field in a run's hash that counts how many times a unit was started since it last had a result. */
-export function startsField(unit: string): string {
-  return `starts:${unit}`;
 }
 
 /** Returns the names of the keys and channels in Redis that a queue uses. */
@@ -62,7 +52,6 @@ export function queueKeys(queueName: string): QueueKeys {
         results: `${key}:results`,
         more: `${key}:more`,
         records: (unit) => `${key}:in:${unit}`,
-        done: (unit) => `${key}:done:${unit}`,
       };
     },
   };

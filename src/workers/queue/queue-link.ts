@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { HeldMoney, PaidCalls } from '../../engine/passage/workers.ts';
 import type { Carrier, Results } from '../processes/run-reports.ts';
-import { isPiece, type Question, type ResultForm } from '../processes/wire-form.ts';
+import { isPiece, type ResultForm } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
-import { keptSeconds, type RunKeys, startsField } from './queue-keys.ts';
-import { type QueueAnswer, type QueueNews, readReply } from './queue-message.ts';
+import { keptSeconds, type RunKeys } from './queue-keys.ts';
+import { type Consent, type QueueAnswer, type QueueNews, type QueueQuestion, readReply } from './queue-message.ts';
 import { sendScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
@@ -61,7 +61,7 @@ export class QueueLink implements Carrier {
     return this.say({ kind: 'results', reports, results, numbers }, results);
   }
 
-  ask(question: Question): Promise<unknown> {
+  ask(question: QueueQuestion): Promise<unknown> {
     const id = ++this.#lastQuestion;
     if (this.#isClosed) return Promise.resolve(refusalWithoutRun(question));
     return new Promise((resolve) => {
@@ -72,6 +72,23 @@ export class QueueLink implements Carrier {
       }, askAgainMs);
       void this.say({ kind: 'question', id, question });
     });
+  }
+
+  /**
+   * Asks the coordinator which records of a unit this worker may process. Resolves to undefined if `dropBegins` is called before the answer
+   * arrives.
+   */
+  async mayBegin(unit: number): Promise<Consent | undefined> {
+    return (await this.ask({ kind: 'begin', unit })) as Consent | undefined;
+  }
+
+  /** Stops waiting for the coordinator's consent to units, because this worker begins no more units at present. */
+  dropBegins(): void {
+    for (const [id, { question, resolve }] of this.#questions) {
+      if (question.kind !== 'begin') continue;
+      this.#questions.delete(id);
+      resolve(undefined);
+    }
   }
 
   /** Asks the coordinator for its welcome. Has no effect if it was asked a moment ago, so it may be called again until the welcome arrives. */
@@ -115,13 +132,8 @@ export class QueueLink implements Carrier {
     const { redis, keys, seal, run, gen, worker, sent } = this.#options;
     const text = JSON.stringify({ ...news, worker, gen, nonce: this.#nonce, seq: ++this.#seq });
     const message = seal.seal(text, `${run} results`);
-    const places = placesOf(results);
-    const marks = [...places.keys()].map((unit) => keys.done(`${gen}-${unit}`));
-    const unitArgs = [...places].flatMap(([unit, indexes]) => [startsField(`${gen}-${unit}`), indexes.length, ...indexes]);
-    const all = [keys.run, keys.results, ...marks];
     for (let vain = 0; vain < maxVain; ) {
-      const args = [message, keys.more, keptSeconds, gen, ...unitArgs];
-      const answer = await redis.insist(() => redis.client.eval(sendScript, all.length, ...all, ...args));
+      const answer = await redis.insist(() => redis.client.eval(sendScript, 2, keys.run, keys.results, message, keys.more, keptSeconds));
       if (answer === 1) break;
       if (answer === 0) vain++;
       await new Promise((resolve) => setTimeout(resolve, sendAgainMs));
@@ -132,7 +144,7 @@ export class QueueLink implements Carrier {
 
 /** A question to the coordinator that has not been answered yet. */
 interface OpenQuestion {
-  readonly question: Question;
+  readonly question: QueueQuestion;
   resolve(value: unknown): void;
 }
 
@@ -140,20 +152,8 @@ interface OpenQuestion {
  * Returns a refusal as the answer to a question that the coordinator will not answer. The worker then does not make the call, because the
  * run continues without this worker.
  */
-function refusalWithoutRun({ kind }: Question): PaidCalls | HeldMoney {
+function refusalWithoutRun({ kind }: QueueQuestion): PaidCalls | HeldMoney | Consent {
+  if (kind === 'begin') return [];
   if (kind === 'hold-money') return { held: 'used-up', total: 0 };
   return { calls: 0, refusal: { message: 'the run has continued without this worker' }, left: 0 };
-}
-
-/** Groups the positions of the records by unit. Leaves out a record if only a piece of its result is sent. */
-function placesOf(results: readonly ResultForm[]): Map<number, number[]> {
-  const places = new Map<number, number[]>();
-  for (const form of results) {
-    if (isPiece(form)) continue;
-    const [unit, index] = form;
-    const found = places.get(unit);
-    if (found) found.push(index);
-    else places.set(unit, [index]);
-  }
-  return places;
 }

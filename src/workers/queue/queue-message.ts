@@ -25,17 +25,26 @@ export type QueueNews =
   | { readonly kind: 'join' }
   /** The results of records. `numbers` contains the input numbers of these records, in the order of the results. */
   | ({ readonly kind: 'results'; readonly numbers: readonly number[] } & Results)
-  | { readonly kind: 'question'; readonly id: number; readonly question: Question }
+  | { readonly kind: 'question'; readonly id: number; readonly question: QueueQuestion }
+  /** The worker has handed a unit back to the queue, or did not begin it although it was allowed to. */
+  | { readonly kind: 'back'; readonly unit: number }
   /** The worker leaves the remaining records of a unit unfinished, because the run is closing. */
   | { readonly kind: 'left'; readonly unit: number }
   /** The worker could not read the content of a unit from Redis. */
   | { readonly kind: 'missing'; readonly unit: number }
-  /** The unit probably crashes the workers, because it was started several times without a result. */
-  | { readonly kind: 'deadly'; readonly unit: number }
   /** An unexpected error has ended the worker's part of the run. The credits and money that it still holds might be spent. */
   | { readonly kind: 'broken' }
   /** The worker has handed back all units and credits of the run. */
   | { readonly kind: 'ended' };
+
+/** A question to the coordinator. Before a worker begins a unit, it asks which records it may process. */
+export type QueueQuestion = Question | { readonly kind: 'begin'; readonly unit: number };
+
+/**
+ * The answer to the question for a unit: the positions of the records that have no result yet. It is empty if the unit is finished, and
+ * `held` if another worker has the unit.
+ */
+export type Consent = readonly number[] | 'held';
 
 /** The content of a message from the coordinator of a run to a worker. */
 export type RunNews =
@@ -119,6 +128,7 @@ const question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('take-calls'), node: z.string(), calls: whole }),
   z.object({ kind: z.literal('hold-money'), node: z.string(), max: z.number(), most: z.number() }),
   z.object({ kind: z.literal('save'), act: z.enum(['claim', 'release', 'note', 'takeBack']), path: z.string(), owner: z.string() }),
+  z.object({ kind: z.literal('begin'), unit: whole }),
 ]);
 
 const sender = { worker: z.string(), gen: z.string(), nonce: z.string(), seq: whole };
@@ -127,7 +137,7 @@ const message = z.discriminatedUnion('kind', [
   z.object({ ...sender, kind: z.literal('join') }),
   z.object({ ...sender, kind: z.literal('results'), numbers: z.array(whole), reports: z.array(report), results: z.array(result) }),
   z.object({ ...sender, kind: z.literal('question'), id: whole, question }),
-  z.object({ ...sender, kind: z.enum(['left', 'missing', 'deadly']), unit: whole }),
+  z.object({ ...sender, kind: z.enum(['left', 'missing', 'back']), unit: whole }),
   z.object({ ...sender, kind: z.enum(['broken', 'ended']) }),
 ]);
 
@@ -151,6 +161,8 @@ const paidCalls = z.object({
 });
 
 const heldMoney = z.object({ held: z.union([z.number(), z.enum(['used-up', 'unstated'])]), total: z.number() });
+
+const consent = z.union([z.array(whole), z.literal('held')]);
 
 /** Checks a value from Redis. Returns undefined if it does not have the expected form. */
 export function readAs<Shape extends z.ZodType>(shape: Shape, value: unknown): z.output<Shape> | undefined {
@@ -176,8 +188,9 @@ export function readAnswer(value: unknown): QueueAnswer | undefined {
   return readAs(answer, value) as QueueAnswer | undefined;
 }
 
-/** Checks the answer to a question about credits or money. Returns undefined if it does not have the expected form. */
-export function readReply({ kind }: Question, value: unknown): unknown {
+/** Checks the answer to a question. Returns undefined if it does not have the expected form. */
+export function readReply({ kind }: QueueQuestion, value: unknown): unknown {
   if (kind === 'save') return value;
+  if (kind === 'begin') return readAs(consent, value);
   return readAs<z.ZodType<unknown>>(kind === 'take-calls' ? paidCalls : heldMoney, value) as PaidCalls | HeldMoney | undefined;
 }

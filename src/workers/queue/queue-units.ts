@@ -6,8 +6,8 @@ import { Arrivals, type ArrivedResult, discard } from '../processes/arrivals.ts'
 import { lossText, type WorkerDesk } from '../processes/pool.ts';
 import { errorOfForm, type Report, unitText } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
-import { keptSeconds, type QueueKeys, type RunKeys, startsField } from './queue-keys.ts';
-import { type QueueMessage, type RunNews, readMessage } from './queue-message.ts';
+import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
+import { type Consent, type QueueMessage, type RunNews, readMessage } from './queue-message.ts';
 import { type BeatResult, beatMs, RunEntry, type RunEntryOptions } from './run-entry.ts';
 import type { Seal } from './seal.ts';
 import type { UnitQueue } from './unit-jobs.ts';
@@ -34,6 +34,12 @@ const quietMs = 5000;
  */
 const maxMisses = 2;
 
+/**
+ * A unit that BullMQ has given to a worker, but that no living worker has, is put into the queue again after this time in ms. Usually, BullMQ
+ * does this itself when the lock of the unit's job expires. Another program may have changed the lock, so that it never expires.
+ */
+const stuckMs = 60_000;
+
 /** Interval in ms at which the run reports that no record has finished. */
 const standingMs = 30_000;
 
@@ -47,6 +53,9 @@ const endMs = 5000;
  * Number of answers that are kept for each worker. They are needed because a worker repeats its question if it has not received the answer.
  */
 const keptAnswers = 64;
+
+/** Number of times that a unit may be begun without any result. After that, it ends the run, because it probably crashes the workers. */
+const maxStarts = 3;
 
 /** The parts of a queue that all runs in it share. */
 export interface QueueParts {
@@ -85,7 +94,14 @@ interface OpenUnit {
   quietSinceMs: number | undefined;
   /** Number of checks in a row that have not found the unit in the queue. */
   misses: number;
+  /** The nonce of the worker that may process the unit; undefined if no living worker has it. */
+  holder: string | undefined;
+  /** Number of times that the unit was begun since it last had a result. */
+  starts: number;
 }
+
+/** The part of an open unit that depends on the queue, in a unit that no worker has. */
+const unheld = { quietSinceMs: undefined, misses: 0, holder: undefined, starts: 0 };
 
 /** A worker that has sent messages about this run. */
 interface KnownWorker {
@@ -202,7 +218,7 @@ export class QueueUnits implements Units {
   }
 
   put(unit: Unit): void {
-    const open: OpenUnit = { unit, left: new Set(unit.items.keys()), quietSinceMs: undefined, misses: 0 };
+    const open: OpenUnit = { unit, left: new Set(unit.items.keys()), ...unheld };
     if (this.#units.size === 0) this.#finishedMs = this.#parts.now();
     this.#units.set(unit.id, open);
     const early: (readonly [number, EarlyResult])[] = [];
@@ -285,7 +301,7 @@ export class QueueUnits implements Units {
       this.#entry.hasOldUnits = true;
       for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
       this.#workers.clear();
-      for (const open of this.#units.values()) Object.assign(open, { quietSinceMs: undefined, misses: 0 });
+      for (const open of this.#units.values()) Object.assign(open, unheld);
       await this.#claim();
       await Promise.all([...this.#units.values()].map((open) => this.#send(open)));
     } catch (error) {
@@ -352,11 +368,25 @@ export class QueueUnits implements Units {
     const states = await jobs.statesOf(names.map((unit) => ({ run, unit, records: this.#keys.records(unit) })));
     for (const [at, open] of units.entries()) open.misses = states[at] === 'missing' && isQuiet(open) ? open.misses + 1 : 0;
     if (units.some(({ unit, misses }) => misses >= maxMisses && this.#units.has(unit.id))) return void this.#putAgain('units');
+    const isStuck = ({ holder, quietSinceMs = nowMs }: OpenUnit) => holder === undefined && nowMs - quietSinceMs >= stuckMs;
+    await this.#putStuck(units.filter((open, at) => states[at] === 'active' && isStuck(open)));
     if (!isStanding) return;
     this.#finishedMs = nowMs;
     const count = (wanted: string) => states.filter((state) => state === wanted).length;
     const where = `${count('active')} of its units are with workers, and ${count('waiting')} wait for one`;
     this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
+  }
+
+  /**
+   * Puts units into the queue again under their names. If a worker has one of them after all, it still needs this coordinator's consent, so no
+   * unit is processed twice.
+   */
+  async #putStuck(units: readonly OpenUnit[]): Promise<void> {
+    for (const open of units) {
+      this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
+      open.quietSinceMs = this.#parts.now();
+      await this.#parts.jobs.putAgain({ run: this.#options.run, unit: this.#nameOf(open.unit) });
+    }
   }
 
   #see(seen: readonly SeenWorker[]): void {
@@ -369,7 +399,7 @@ export class QueueUnits implements Units {
       if (living.has(id)) continue;
       // A worker that exits normally removes its status from Redis. If the status is still there, the worker was lost.
       if (silent.has(id) && !hasEnded) this.lost++;
-      this.#options.desk.lost(number);
+      this.#lose(nonce, number);
       this.#workers.delete(nonce);
     }
     if (!this.#isEnding) this.#options.looked(this.#living);
@@ -446,7 +476,7 @@ export class QueueUnits implements Units {
     else if (message.kind === 'results') this.#takeResults(worker, message);
     else if (message.kind === 'question') this.#answer(nonce, worker, message);
     else if (message.kind === 'ended') worker.hasEnded = true;
-    else if (message.kind === 'broken') this.#options.desk.lost(worker.number);
+    else if (message.kind === 'broken') this.#lose(nonce, worker.number);
     else this.#takeUnitNews(message);
   }
 
@@ -495,18 +525,45 @@ export class QueueUnits implements Units {
     }
   }
 
-  #takeUnitNews({ kind, unit }: Extract<QueueMessage, { unit: number }>): void {
+  #takeUnitNews({ kind, unit, nonce }: Extract<QueueMessage, { unit: number }>): void {
     const open = this.#units.get(unit);
     if (!open) return;
     if (kind === 'left') this.#leave(open);
     else if (kind === 'missing') void this.#putAgain('units');
-    else {
-      const reason = { ending: 'workers-lost', message: lossText(open) } as const;
-      this.#listener?.closing({ phase: 'stopped', reason });
+    else if (open.holder === nonce) {
+      this.#release(open);
+      open.starts = 0;
     }
   }
 
+  /** Gives a unit to a worker, unless the unit is finished or another worker has it. */
+  #begin(nonce: string, unit: number): Consent {
+    const open = this.#units.get(unit);
+    if (!open) return [];
+    if (open.holder !== undefined && open.holder !== nonce) return 'held';
+    if (open.holder === undefined) open.starts++;
+    open.holder = nonce;
+    if (open.starts <= maxStarts) return [...open.left];
+    this.#listener?.closing({ phase: 'stopped', reason: { ending: 'workers-lost', message: lossText(open) } });
+    return [];
+  }
+
+  #release(open: OpenUnit): void {
+    open.holder = undefined;
+    if (open.quietSinceMs !== undefined) open.quietSinceMs = this.#parts.now();
+  }
+
+  /** Notes that a worker has no more units of this run, and that it might have spent the credits that it still has. */
+  #lose(nonce: string, number: number): void {
+    for (const open of this.#units.values()) if (open.holder === nonce) this.#release(open);
+    this.#options.desk.lost(number);
+  }
+
   #answer(nonce: string, worker: KnownWorker, { id: question, question: asked }: Extract<QueueMessage, { kind: 'question' }>): void {
+    if (asked.kind === 'begin') {
+      this.#tell(nonce, { kind: 'answer', id: question, value: this.#begin(nonce, asked.unit) });
+      return;
+    }
     const { answers } = worker;
     if (answers.has(question)) {
       const value = answers.get(question);
@@ -524,11 +581,11 @@ export class QueueUnits implements Units {
   #workerOf({ worker: id, nonce }: QueueMessage): KnownWorker {
     const found = this.#workers.get(nonce);
     if (found) return found;
-    for (const earlier of this.#workers.values()) {
+    for (const [old, earlier] of this.#workers) {
       if (earlier.id !== id) continue;
       // A worker that joins once more hands back nothing of what it had before.
       earlier.hasEnded = true;
-      this.#options.desk.lost(earlier.number);
+      this.#lose(old, earlier.number);
     }
     const known = { id, number: ++this.#lastWorker, hasEnded: false, answers: new Map<number, unknown>() };
     this.#workers.set(nonce, known);
@@ -543,6 +600,7 @@ export class QueueUnits implements Units {
     const now = this.#parts.now();
     this.#finishedMs = now;
     if (open.quietSinceMs !== undefined) open.quietSinceMs = now;
+    open.starts = 1;
     this.#unitOf.delete(open.unit.items[index]?.number as number);
     if (open.left.size === 0) this.#drop(open);
     this.#listener?.finished(open.unit.id, index, result);
@@ -565,10 +623,7 @@ export class QueueUnits implements Units {
 
   #drop({ unit }: OpenUnit): void {
     this.#units.delete(unit.id);
-    const name = this.#nameOf(unit);
-    const { client } = this.#parts.redis;
-    const ends = [client.del(this.#keys.records(name), this.#keys.done(name)), client.hdel(this.#keys.run, startsField(name))];
-    Promise.all(ends).catch(() => undefined);
+    this.#parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
   }
 
   #tellAll(message: RunNews): void {
@@ -624,9 +679,8 @@ export class QueueUnits implements Units {
   async #removeOldUnits(): Promise<void> {
     const { jobs, redis } = this.#parts;
     const { client } = redis;
-    const { records, done } = this.#keys;
     // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
-    for (const match of [records('*'), done('*'), jobs.keysOf(this.#options.run)])
+    for (const match of [this.#keys.records('*'), jobs.keysOf(this.#options.run)])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];
         if (names.length > 0) await client.del(...names);

@@ -70,40 +70,20 @@ if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('SREM', KEYS[2], ARG
 return 1
 `;
 
-/** Counts one more start of a unit. KEYS: run. ARGV: the field of the unit. Returns the count, or 0 if the run does not exist. */
-export const startScript = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local starts = (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '') or 0) + 1
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', starts))
-return starts
-`;
-
 /** Maximum number of messages that may wait for a run's coordinator. When it is reached, workers hold back further messages. */
 const maxWaiting = 256;
 
 /**
- * Adds a worker's message for the coordinator. In the same atomic step, marks as finished all records whose results are in the message.
- * KEYS: run, results, then for each unit the set of its finished records.
- * ARGV: message, channel, seconds to keep the keys, generation, then for each unit its field, the number of its finished records, and their
- * positions.
+ * Adds a worker's message for the coordinator.
+ * KEYS: run, results. ARGV: message, channel, seconds to keep the keys.
  * Returns 1 if the message was added, 0 if the run does not exist or another program has replaced a key of it, or -1 if too many messages are
- * waiting. A set that another program has replaced is deleted.
+ * waiting.
  */
 export const sendScript = `${isForeign}
 if redis.call('EXISTS', KEYS[1]) == 0 or isForeign(KEYS[1], 'hash') or isForeign(KEYS[2], 'list') then return 0 end
 if redis.call('LLEN', KEYS[2]) >= ${maxWaiting} then return -1 end
 redis.call('RPUSH', KEYS[2], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[3])
--- Nobody takes units of an earlier generation. The worker that reports has started its unit: the count begins with it.
-local at = 5
-for unit = 3, redis.call('HGET', KEYS[1], 'gen') == ARGV[4] and #KEYS or 0 do
-  redis.call('HSET', KEYS[1], ARGV[at], 1)
-  local count = tonumber(ARGV[at + 1])
-  if isForeign(KEYS[unit], 'set') then redis.call('DEL', KEYS[unit]) end
-  redis.call('SADD', KEYS[unit], unpack(ARGV, at + 2, at + 1 + count))
-  redis.call('EXPIRE', KEYS[unit], ARGV[3])
-  at = at + 2 + count
-end
 redis.call('PUBLISH', ARGV[2], '')
 return 1
 `;
@@ -119,14 +99,32 @@ redis.call('ZADD', KEYS[1], string.format('%.0f', time[1] * 1000 + math.floor(ti
 return 1
 `;
 
-/** Takes the units whose time has come, at most 100, from the units that were put off. KEYS: later. Returns the units. */
+/**
+ * Takes the units whose time has come, at most 100, from the units that were put off. A unit also counts as due if its time is later than any
+ * worker can have set it: another program has changed it, or Redis' clock was set back.
+ * KEYS: later. ARGV: maximum time in ms for which units are put off. Returns the units.
+ */
 export const dueScript = `${isForeign}
 if isForeign(KEYS[1], 'zset') then redis.call('DEL', KEYS[1]) end
 local time = redis.call('TIME')
-local untilMs = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', untilMs, 'LIMIT', 0, 100)
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', nowMs), 'LIMIT', 0, 100)
+if #due == 0 then due = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', nowMs + ARGV[1]), '+inf', 'LIMIT', 0, 100) end
 if #due > 0 then redis.call('ZREM', KEYS[1], unpack(due)) end
 return due
+`;
+
+/**
+ * Removes a unit from the queue, even if BullMQ has given it to a worker.
+ * KEYS: put-off units, then wait, active and stalled of BullMQ, the unit's job and the lock of this job. ARGV: id and data of the job.
+ */
+export const takeOutScript = `
+redis.call('ZREM', KEYS[1], ARGV[2])
+redis.call('LREM', KEYS[2], 0, ARGV[1])
+redis.call('LREM', KEYS[3], 0, ARGV[1])
+redis.call('SREM', KEYS[4], ARGV[1])
+redis.call('DEL', KEYS[5], KEYS[6])
+return 1
 `;
 
 /**

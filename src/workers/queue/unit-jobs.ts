@@ -4,7 +4,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { ifForeign, type QueueRedis } from './connection.ts';
 import { isRunId, type QueueKeys } from './queue-keys.ts';
 import { readAs, readJsonAs } from './queue-message.ts';
-import { dueScript, putOffScript, unitStatesScript } from './run-scripts.ts';
+import { dueScript, putOffScript, takeOutScript, unitStatesScript } from './run-scripts.ts';
 
 /** Identifies a unit (a group of records for one worker) in the queue, by its run and its name within that run. */
 export interface UnitPlace {
@@ -43,6 +43,8 @@ const bullKeys = {
 /** The queue of units, as used by the coordinators of runs. */
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
+  /** Puts a unit into the queue again, although BullMQ has given it to a worker. */
+  putAgain(place: UnitPlace): Promise<void>;
   remove(place: UnitPlace): Promise<void>;
   /** Returns the pattern of the keys of a run's jobs. A worker ignores a job whose key is gone. */
   keysOf(run: string): string;
@@ -79,6 +81,12 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
         throw new AutomateError('credential', `Redis does not accept the records of the run: ${(error as Error).message}`);
       }
     },
+    async putAgain(place) {
+      const id = jobId(place);
+      const names = ['wait', 'active', 'stalled', id, `${id}:lock`];
+      await redis.insist(() => client.eval(takeOutScript, 1 + names.length, later, ...names.map(bullKey), id, dataOf(place)));
+      await jobs.put(place);
+    },
     async remove(place) {
       await queue.remove(jobId(place)).catch(() => undefined);
     },
@@ -87,7 +95,7 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
       await redis.insist(() => client.eval(putOffScript, 1, later, dataOf(place), laterMs));
     },
     async putDue() {
-      const due = (await client.eval(dueScript, 1, later)) as string[];
+      const due = (await client.eval(dueScript, 1, later, laterMs)) as string[];
       for (const text of due) {
         const place = readJsonAs(placeShape, text);
         if (place) await jobs.put(place);

@@ -56,9 +56,9 @@ async function coordinator() {
   units.put({ id: 1, items: [item(1), item(2)] } as unknown as Unit);
   const { run: entry, results } = keys.run(run);
   /** Sends a message as a worker does. The coordinator reads it at its next heartbeat. */
-  const send = async (seq: number, nonce: string, news: QueueNews) => {
+  const send = async (seq: number, nonce: string, news: QueueNews, worker = 'one') => {
     const gen = await redis.client.hget(entry, 'gen');
-    const sealed = seal.seal(JSON.stringify({ ...news, worker: 'one', gen, nonce, seq }), `${run} results`);
+    const sealed = seal.seal(JSON.stringify({ ...news, worker, gen, nonce, seq }), `${run} results`);
     await redis.client.rpush(results, sealed);
   };
   return { redis, keys, units, clock, warnings, reports, finished, send };
@@ -94,13 +94,98 @@ describe.skipIf(!hasRedis)(`the coordinator of a queued run${unlessRedis}`, () =
     expect(reports).toHaveLength(2);
   });
 
-  test('answers a worker that joins with the nonce of that worker', async () => {
-    const { redis, keys, send } = await coordinator();
+  /** Hears what the coordinator tells the worker `one`. */
+  async function heardBy({ redis, keys }: Awaited<ReturnType<typeof coordinator>>) {
     const seal = createSeal('the key of this queue', 'team');
     const subscriber = redis.duplicate();
     const heard: unknown[] = [];
     subscriber.on('messageBuffer', (_, bytes: Buffer) => void heard.push(seal.unsealValue(bytes, 'to one')));
     await subscriber.subscribe(keys.worker('one'));
+    return heard;
+  }
+
+  const begin = (id: number) => ({ kind: 'question', id, question: { kind: 'begin', unit: 1 } }) as const;
+
+  test('gives a unit to one worker at a time, and only the records that have no result', async () => {
+    const queue = await coordinator();
+    const { send } = queue;
+    const heard = await heardBy(queue);
+    await send(1, 'nonce of one', begin(1));
+    await send(2, 'nonce of one', { kind: 'results', numbers: [1], reports: [], results: [[1, 0, 1, 'a\n']] });
+    await send(3, 'nonce of one', begin(2));
+    await send(4, 'nonce of one', { kind: 'back', unit: 1 });
+    await send(5, 'nonce of one', begin(3));
+    await send(6, 'nonce of one', { kind: 'results', numbers: [2], reports: [], results: [[1, 1, 1, 'b\n']] });
+    await send(7, 'nonce of one', begin(4));
+    await until(() => heard.length === 4);
+    expect(heard).toMatchObject([{ value: [0, 1] }, { value: [1] }, { value: [1] }, { value: [] }]);
+  });
+
+  test('refuses a unit to other workers while a living worker has it', async () => {
+    const queue = await coordinator();
+    const { redis, keys, send } = queue;
+    const other = { id: 'two', host: 'a', pid: 2, version: '1', leaseMs: 600_000, units: 0, records: 0, problems: [] };
+    await showWorker({ redis, keys, seal: createSeal('the key of this queue', 'team') }, other);
+    const heard = await heardBy(queue);
+    await send(1, 'nonce of two', begin(1), 'two');
+    await send(1, 'nonce of one', begin(1));
+    await until(() => heard.length === 1);
+    // A worker whose status is gone has ended.
+    await redis.client.hdel(keys.workers, 'two');
+    for (let seq = 2; !JSON.stringify(heard.at(-1)).includes('[0,1]'); seq++) {
+      const { length } = heard;
+      await send(seq, 'nonce of one', begin(seq));
+      await until(() => heard.length > length);
+    }
+    expect(heard[0]).toMatchObject({ value: 'held' });
+  });
+
+  test('puts a unit into the queue again that no worker has, although the lock of its job never expires', async () => {
+    const { redis, keys, clock, warnings } = await coordinator();
+    const [wait, active] = [`${keys.prefix}:units:wait`, `${keys.prefix}:units:active`];
+    await until(async () => (await redis.client.llen(wait)) === 1);
+    const job = await redis.client.lmove(wait, active, 'LEFT', 'RIGHT');
+    const lock = `${keys.prefix}:units:${job}:lock`;
+    await redis.client.set(lock, 'of a worker that has died');
+    clock.ms = 60_000;
+    await until(async () => (await redis.client.llen(wait)) === 1);
+    expect(await redis.client.lrange(wait, 0, -1)).toEqual([job]);
+    expect(await redis.client.llen(active)).toBe(0);
+    expect(await redis.client.exists(lock)).toBe(0);
+    expect(warnings).toContain('contains records as if a worker had them, but no worker has them; they are queued again');
+  });
+
+  test('leaves a unit to a living worker, however long the worker needs', async () => {
+    const queue = await coordinator();
+    const { redis, keys, clock, warnings, send } = queue;
+    const [wait, active] = [`${keys.prefix}:units:wait`, `${keys.prefix}:units:active`];
+    await until(async () => (await redis.client.llen(wait)) === 1);
+    await redis.client.lmove(wait, active, 'LEFT', 'RIGHT');
+    const heard = await heardBy(queue);
+    await send(1, 'nonce of one', begin(1));
+    await until(() => heard.length === 1);
+    clock.ms = 600_000;
+    await until(() => warnings.length === 1);
+    expect(warnings).toEqual(['no record of this run has finished for 30 s: 1 of its units are with workers, and 0 wait for one']);
+    expect(await redis.client.llen(wait)).toBe(0);
+  });
+
+  test('puts a unit into the queue again that was put off for years', async () => {
+    const { redis, keys } = await coordinator();
+    const wait = `${keys.prefix}:units:wait`;
+    await until(async () => (await redis.client.llen(wait)) === 1);
+    const job = await redis.client.lpop(wait);
+    const data = (await redis.client.hget(`${keys.prefix}:units:${job}`, 'data')) as string;
+    await redis.client.del(`${keys.prefix}:units:${job}`);
+    await redis.client.zadd(keys.later, '4102444800000', data);
+    await until(async () => (await redis.client.llen(wait)) === 1);
+    expect(await redis.client.zcard(keys.later)).toBe(0);
+  });
+
+  test('answers a worker that joins with the nonce of that worker', async () => {
+    const queue = await coordinator();
+    const { redis, keys, send } = queue;
+    const heard = await heardBy(queue);
     await send(1, 'nonce of one', { kind: 'join' });
     await until(() => heard.length === 1);
     expect(heard).toMatchObject([{ kind: 'welcome', run, nonce: 'nonce of one' }]);
