@@ -161,7 +161,7 @@ const everydayWords = {
   sv: { 'leisure/sports_centre/swimming': ['simhall', 'badhus'] },
 };
 
-/** Builds the files `categories` and `categories-LANGUAGE`. Their format is described in src/places/data/categories/category-data.ts. */
+/** Builds the files `categories` and `categories-LANGUAGE`. Their format is described in src/places/data/categories/category-stems.ts. */
 export function make(readJson) {
   const presets = readJson(`${folder}/presets.min.json`);
   const chosen = new Map();

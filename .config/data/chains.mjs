@@ -12,7 +12,7 @@ const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:
 const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
 /**
- * Builds the files `chains` and `chain-towns`. Their formats are described in src/places/data/chains/chain-data.ts and
+ * Builds the files `chains` and `chain-towns`. Their formats are described in src/places/data/chains/company-words.ts and
  * statement-towns.ts.
  */
 export function make(readJson, pathOf) {

@@ -2,7 +2,7 @@ import type { CodedMessage, ConnectionSetting, ErrorCode, ErrorDetails, InputHin
 import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
-import { shellWord } from '../core/text/shell-word.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import { variableText } from '../credentials/environment.ts';
 
 const startOver = '\nstart over with --force';

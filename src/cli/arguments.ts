@@ -5,7 +5,7 @@ import { AutomateError } from '../core/failure.ts';
 import type { Concurrency } from '../core/options/amounts.ts';
 import type { MaxErrors, OutTypes } from '../core/run-options.ts';
 import { maxErrorsOf } from '../engine/failure-limits.ts';
-import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import type { MetricsAddress } from '../report/metrics-server.ts';
 
 /** Returns a parser for whole numbers that are at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {

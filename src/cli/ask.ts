@@ -46,9 +46,9 @@ function isInForeground(): boolean {
   return fields[2] === fields[5];
 }
 
-type Open = () => ReadStream;
+type OpenPrompt = () => ReadStream;
 
-function createAsker(open: Open): Asker {
+function createAsker(open: OpenPrompt): Asker {
   return {
     secret: (message, check) => askSecret(open, message, check),
     text: (message, options) => askText(open, message, options),
@@ -59,12 +59,12 @@ function createAsker(open: Open): Asker {
   };
 }
 
-function askSecret(open: Open, message: string, check?: AnswerCheck): Promise<string> {
+function askSecret(open: OpenPrompt, message: string, check?: AnswerCheck): Promise<string> {
   const validate = (answer: string | undefined) => checkAnswer(answer, check);
   return prompt(open, ({ password }, streams) => password({ ...streams, message, mask: '*', validate }));
 }
 
-async function askText(open: Open, message: string, { default: defaultValue, check }: TextOptions = {}): Promise<string> {
+async function askText(open: OpenPrompt, message: string, { default: defaultValue, check }: TextOptions = {}): Promise<string> {
   const options = { message, ...(defaultValue !== undefined && { placeholder: defaultValue, defaultValue }) };
   const validate = (answer: string | undefined) => checkAnswer(answer || defaultValue, check);
   return (await prompt(open, ({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
@@ -72,7 +72,10 @@ async function askText(open: Open, message: string, { default: defaultValue, che
 
 type Prompts = typeof import('@clack/prompts');
 
-async function prompt<Answer>(open: Open, ask: (prompts: Prompts, streams: Streams) => Promise<Answer>): Promise<Exclude<Answer, symbol>> {
+async function prompt<Answer>(
+  open: OpenPrompt,
+  ask: (prompts: Prompts, streams: Streams) => Promise<Answer>,
+): Promise<Exclude<Answer, symbol>> {
   const input = open();
   const cancel = new AbortController();
   // Cancels the question on Ctrl-D and at the end of the input, because the prompts would ignore both and wait forever.

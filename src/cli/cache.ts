@@ -4,7 +4,7 @@ import { counted } from '../core/text/number.ts';
 import { deleteDatabase, isDamaged } from '../files/database.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
-import { cachePath, maxCacheBytes } from '../http/cache/cache-file.ts';
+import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';

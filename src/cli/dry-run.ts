@@ -5,19 +5,19 @@ import { bookPath } from '../credits/prices.ts';
 import { statOf } from '../files/stat.ts';
 import { createLateLookups } from '../places/late-lookups.ts';
 import { Forecaster } from '../preview/forecast/forecast.ts';
-import { inputLabel } from '../records/inputs/input.ts';
-import { writeSummary } from '../report/summary-file.ts';
+import { inputLabel } from '../records/inputs.ts';
+import { writeSummary } from '../report/report-file.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import type { RunOptions } from './run/run-options.ts';
+import type { GivenRun } from './run/run-options.ts';
 import { type Allowance, type PlanFacts, planJson, planText } from './show/plan.ts';
 import type { Terminal } from './terminal.ts';
 
 /** A run with --dry-run, which shows what the run would do. */
-export interface DryRun {
+interface DryRun {
   /** The path of the flow file. */
   readonly flow: string;
   readonly plan: Plan;
-  readonly options: RunOptions;
+  readonly options: GivenRun;
   /** The records that the run would process. */
   readonly records: AsyncIterable<readonly Item[]>;
 }

@@ -1,9 +1,9 @@
-import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import type { MetricsAddress } from '../report/metrics-server.ts';
 import type { Metrics } from '../run/metrics.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of a command that determine if and where it serves metrics. */
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly metrics?: MetricsAddress;
   readonly quiet?: boolean;
 }

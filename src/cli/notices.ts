@@ -1,6 +1,6 @@
-import { type Notice, readNotices } from '../places/data/notices.ts';
+import { type Notice, readNotices } from '../places/data/data.ts';
 import { dataFolder } from '../places/late-lookups.ts';
-import { type Source, sources } from '../places/sources.ts';
+import { type DataSource, sources } from '../places/sources.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts';
 export async function noticesCommand(terminal: Terminal): Promise<number> {
   const notices = await readNotices(dataFolder);
   const embedded = new Set(notices.map(({ source }) => source));
-  const servers = Object.entries<Source>(sources).filter(([source]) => !embedded.has(source));
+  const servers = Object.entries<DataSource>(sources).filter(([source]) => !embedded.has(source));
   await terminal.print(
     [
       'Data that is included in automate:',
@@ -22,7 +22,7 @@ export async function noticesCommand(terminal: Terminal): Promise<number> {
 }
 
 function embeddedLines({ source, package: name, version, date, licence }: Notice): string[] {
-  const known: Source | undefined = (sources as Readonly<Record<string, Source>>)[source];
+  const known: DataSource | undefined = (sources as Readonly<Record<string, DataSource>>)[source];
   return ['', `${name} ${version}, data of ${date}`, ...(known ? indented(`${known.text}\n${known.url}\n`) : []), ...indented(licence)];
 }
 

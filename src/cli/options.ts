@@ -107,7 +107,7 @@ export function grouped<Table extends Declarations>(group: string, table: Table)
 export type WrittenOptions = ReadonlyMap<string, readonly string[]>;
 
 /** One invocation of a command, with the arguments and options parsed from the command line. */
-export interface Call<Args, Options> {
+interface Invocation<Args, Options> {
   readonly args: Args;
   readonly options: Options;
   readonly written: WrittenOptions;
@@ -134,13 +134,13 @@ export interface CommandSpec {
    * Runs the command and resolves to the exit code. Loads the command's code only when it is called, so that no command loads the code of
    * another command.
    */
-  run?(call: Call<never, never>): Promise<number>;
+  run?(call: Invocation<never, never>): Promise<number>;
 }
 
 interface TypedCommand<Args, Options> extends Omit<CommandSpec, 'args' | 'options' | 'run'> {
   readonly args?: Args;
   readonly options?: Options;
-  run(call: Call<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
+  run(call: Invocation<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
 }
 
 /** Declares a command whose `run` receives the typed values of its arguments and options. */

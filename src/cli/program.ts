@@ -5,7 +5,7 @@ import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Functions that receive the result of a command line, which is an exit code or text to print. */
-export interface Outcome {
+interface CommandOutcome {
   exit(code: number): void;
   /** Receives the text of `--help` or `--version`. */
   help(text: string): void;
@@ -20,7 +20,7 @@ const firstExamples = [
 ];
 
 /** Creates the command-line parser from the declarations of the commands. */
-export function createProgram(commands: readonly CommandSpec[], terminal: Terminal, { exit, help }: Outcome): Command {
+export function createProgram(commands: readonly CommandSpec[], terminal: Terminal, { exit, help }: CommandOutcome): Command {
   const program = new Command('automate')
     .description('Sends HTTP requests for every record of a CSV or JSON file, and writes the records with the answers in them.')
     .version(version)
@@ -39,9 +39,9 @@ export function createProgram(commands: readonly CommandSpec[], terminal: Termin
   return program;
 }
 
-type Context = { readonly terminal: Terminal } & Pick<Outcome, 'exit'>;
+type ProgramContext = { readonly terminal: Terminal } & Pick<CommandOutcome, 'exit'>;
 
-function addCommand(parent: Command, spec: CommandSpec, context: Context): void {
+function addCommand(parent: Command, spec: CommandSpec, context: ProgramContext): void {
   const { name, help, args = {}, options = {}, examples, footer, commands = [] } = spec;
   const command = parent.command(name).description(help);
   for (const declared of Object.values(args)) command.addArgument(argumentOf(declared));
@@ -68,7 +68,7 @@ function optionOf({ flags, short, group, help, parse, default: value, defaultTex
   return value === undefined ? option : option.default(value, defaultText ?? String(value));
 }
 
-function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Context): void {
+function addAction(command: Command, spec: CommandSpec, { terminal, exit }: ProgramContext): void {
   const { args = {}, options = {} } = spec;
   const written = new Map<string, readonly string[]>();
   for (const [key, { flags, isRepeatable }] of Object.entries(options)) {

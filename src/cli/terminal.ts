@@ -4,8 +4,8 @@ import { Chalk, type ChalkInstance } from 'chalk';
 import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { LentTerminal } from '../credentials/command-run.ts';
-import { createRedactor, type Redactor } from '../credentials/masking/redact.ts';
 import type { Messages } from '../credentials/messages.ts';
+import { createRedactor, type Redactor } from '../credentials/redact.ts';
 import { findAsker } from './ask.ts';
 
 /** Prints the output of a command, with secrets masked. The result goes to stdout, everything else to stderr. */

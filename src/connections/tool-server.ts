@@ -1,7 +1,8 @@
-import { cleaned } from '../core/answer/response.ts';
+import { cleaned, excerpt } from '../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../core/failure.ts';
 import type { CredentialUse } from '../core/plan.ts';
-import { isRemote, type McpConnection, serverCredentials, type ToolServer } from '../core/tools.ts';
+import { escapedControls } from '../core/text/quoted-word.ts';
+import { isRemote, type McpConnection, serverCredentials, type Tool, type ToolSchema, type ToolServer } from '../core/tools.ts';
 import { type FlowSecrets, hide, loadSecretsOf } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
 import type { Secret } from '../credentials/secret.ts';
@@ -20,7 +21,7 @@ export interface AskingOptions {
  * The secrets for an MCP server, and the person who can log in to it. `person` is undefined if no person can log in, because there is no
  * terminal.
  */
-export interface ServerOptions extends AskingOptions {
+export interface ServerOfConnection extends AskingOptions {
   readonly credentials: FlowSecrets;
   readonly person?: LoginPerson | undefined;
 }
@@ -53,7 +54,7 @@ export async function askServer(
 }
 
 /** Asks an MCP server for its name, version and tools, with the given secrets. Throws a Failure if the server does not respond. */
-export async function queryServer(connection: McpConnection, options: ServerOptions, messages: Messages): Promise<ToolServer> {
+export async function queryServer(connection: McpConnection, options: ServerOfConnection, messages: Messages): Promise<ToolServer> {
   const { env, cacert, credentials, person } = options;
   const allowHttp = isRemote(connection.server) && connection.server.allowHttp;
   const use = { name: connection.name, credentials: [], prices: new Map() };
@@ -102,4 +103,51 @@ async function openLogin({ server }: McpConnection, { say, findAsker }: Messages
   if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
   const { openBrowser } = await import('../http/auth/browser.ts');
   return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open, go to:\n  ${url}`));
+}
+
+/** Returns the first sentence of a tool's description, or of its title if it has no description. */
+export function summaryOf({ description = '', title = '' }: Tool): string {
+  const text = excerpt(description || title, 1000);
+  return excerpt(/^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text, 90);
+}
+
+/**
+ * Returns the YAML of a node that calls a tool. Required arguments are filled from fields with the same names. If an argument is not a
+ * string, all arguments are written as one JSON string. In that string, a value from a CSV file can be a number.
+ */
+export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
+  const values = required.map((argument) => ({ argument, ...argumentSample(argument, properties[argument] ?? {}) }));
+  const asText = `'{ ${values.map(({ argument, json }) => `${JSON.stringify(argument)}: ${json}`).join(', ')} }'`.replace(
+    /(?<!^)'(?!$)/g,
+    "''",
+  );
+  const lines = values.map(({ argument, json }) => `    ${yamlKey(argument)}: ${json}`);
+  const text = [
+    '- type: mcp',
+    `  connection: ${yamlText(connection)}`,
+    `  tool: ${yamlText(name)}`,
+    ...(values.length === 0 ? [] : values.some(({ isBare }) => isBare) ? [`  arguments: ${asText}`] : ['  arguments:', ...lines]),
+    '  map: { answer: $body }',
+  ].join('\n');
+  return escapedControls(text);
+}
+
+/**
+ * Returns a sample value for an argument. `isBare` is true if the sample is a field reference without quotes, as it is for every type
+ * except strings.
+ */
+function argumentSample(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
+  const literal = only ?? usual;
+  if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };
+  const reference = `{{${argument.replace(/[^\p{L}\p{M}\p{N}_]/gu, '_')}}}`;
+  const isText = type === undefined || [type].flat().includes('string');
+  return { json: isText ? `"${reference}"` : reference, isBare: !isText };
+}
+
+function yamlKey(name: string): string {
+  return /^[A-Za-z_][\w-]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function yamlText(text: string): string {
+  return /^[A-Za-z][\w/.-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);
 }

@@ -42,7 +42,7 @@ export function gateOf(request: SentRequest): Call<unknown>['gate'] {
  * Returns the names of the credentials whose secrets the request contains. Credentials that sign the request come first, then those in its
  * body.
  */
-export function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
+function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
   return [...auth.map(({ credential }) => credential), ...(secretBody?.credentials ?? [])];
 }
 

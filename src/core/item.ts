@@ -11,7 +11,7 @@ export interface Item {
   /** The fields as they were read from the input. */
   readonly fields: Fields;
   /** The position in the input directly after the record. */
-  readonly end: Place;
+  readonly end: TextPosition;
   /**
    * The 1-based position in the errors file, if a retry reads the record from there. It is undefined for other inputs, in which `number` is
    * the position.
@@ -28,7 +28,7 @@ export interface Item {
 }
 
 /** A position in the text of an input, as the number of bytes and lines before it. */
-export interface Place {
+export interface TextPosition {
   readonly offset: number;
   readonly line: number;
   /** The 0-based index of the input file; undefined if there is only one. */

@@ -5,8 +5,7 @@ import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
-import type { BatchEntry } from './batch.ts';
-import type { Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
+import type { BatchEntry, Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
@@ -217,7 +216,7 @@ export interface Action extends CallPolicy {
   /** Returns the request for a record, or Unasked if the record needs none. Throws a Failure if the request cannot be prepared. */
   prepare(fields: Fields): ActionRequest | Unasked;
   /** Returns the rows for a record, which are read from the accepted response. Throws a Failure if the response does not fit. */
-  read(fields: Fields, answer: Answer): Reading;
+  read(fields: Fields, answer: Answer): RowsRead;
   /**
    * Looks for a sign that an answer is only the first page of a list. Undefined if the node reads all pages, or if only the first one is
    * meant.
@@ -291,7 +290,7 @@ export class Unasked {
 }
 
 /** The rows that were read from a response. */
-export interface Reading {
+export interface RowsRead {
   readonly rows: readonly Fields[];
   /** For each path of the map, true if the path led to a value in the response. */
   readonly found: readonly boolean[];

@@ -1,6 +1,6 @@
 import type { SecretUse } from './auth/auth-type.ts';
-import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { LoginNeed } from './auth/login-need.ts';
+import type { ClientCertificate } from './connection.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { Fields } from './record.ts';
@@ -56,7 +56,7 @@ export interface PlanVariables {
 }
 
 /** The sources that a plan was compiled from. Worker processes compile the plan again from them. */
-export interface PlanOrigin {
+interface PlanOrigin {
   readonly file: string;
   readonly text: string;
   /** The options with which the plan was compiled, as JSON. */
@@ -141,4 +141,27 @@ export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {
 /** True if several records share a call of the step. */
 export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;
+}
+
+/** Returns the columns of the records after some steps, computed from the columns before them. */
+export function columnsAfterAll(steps: readonly Step[], before: readonly string[]): string[] {
+  return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
+}
+
+/**
+ * Returns the columns of the records after one step. They include the columns before the step if a record might skip the step, or continue
+ * after it failed there.
+ */
+export function columnsAfter(step: Step, before: readonly string[]): string[] {
+  const columns = step.node.columns(before);
+  if (step.onError === 'keep') return [...new Set([...before, ...columns, '_error'])];
+  return step.when ? [...new Set([...before, ...columns])] : columns;
+}
+
+/**
+ * Returns the delimiter that a table seems to use instead of the configured one, because its only column name contains it. Returns
+ * undefined for any other table.
+ */
+export function otherDelimiter(columns: readonly string[]): string | undefined {
+  return columns.length === 1 ? /[;|\t]/.exec(columns[0] as string)?.[0] : undefined;
 }

@@ -1,12 +1,12 @@
 import type { Documents } from './answer/document.ts';
 import type { Auth } from './auth/auth.ts';
-import type { ClientCertificate } from './auth/client-certificate.ts';
+import type { ClientCertificate } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { Completion, Lookups } from './lookup.ts';
 import type { Spending } from './spending.ts';
-import type { SecretOf } from './template/body-credential.ts';
+import type { SecretOf } from './template/token-text.ts';
 import type { Tools } from './tools.ts';
 import type { FormPart, Save, SavedFile } from './transfer.ts';
 import type { Value } from './value/value.ts';

@@ -28,7 +28,7 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
 }
 
 /** Options that determine what happens to existing output files and to an unfinished run. */
-export interface StartOptions {
+interface StartOptions {
   readonly replace?: boolean;
   readonly resume?: boolean;
   readonly force?: boolean;
@@ -45,7 +45,7 @@ export interface StartOptions {
 }
 
 /** Paths of additional files that describe a run. Each is undefined if it was not requested. `-` stands for stdout. */
-export interface ReportOptions {
+interface ReportOptions {
   readonly events?: string;
   readonly summary?: string;
   readonly report?: string;

@@ -10,7 +10,7 @@ export interface FilePart {
 }
 
 /** A text field in a form that sends files. */
-export interface TextPart {
+interface TextPart {
   readonly name: string;
   readonly value: string;
 }

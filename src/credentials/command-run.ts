@@ -4,8 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { AutomateError } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
 import { holdsToken, isRandomText } from '../core/template/token-text.ts';
-import { OutputTail } from '../files/output-tail.ts';
-import { ProcessGroup } from '../files/process-group.ts';
+import { OutputTail, ProcessGroup } from '../files/process-group.ts';
 import { withoutOwnVariables } from './environment.ts';
 
 /** The user's terminal while it is lent to a command. The command may prompt the user there. */

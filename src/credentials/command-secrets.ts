@@ -3,7 +3,7 @@ import { Failure, LimitReached } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
 import { secretsInEnvironment, utf8Of } from './environment.ts';
-import { createRedactor } from './masking/redact.ts';
+import { createRedactor } from './redact.ts';
 import { type RenewalSource, Renewals } from './renewals.ts';
 import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
 
@@ -159,10 +159,10 @@ export class CommandSecrets {
   }
 }
 
-type Found = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };
+type FoundSecret = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };
 
 /** Returns the secret in the output of a command, without the line break. If the output is not a secret on one line, returns the reason. */
-function secretIn({ stdout, isSuccess, how }: CommandEnd): Found {
+function secretIn({ stdout, isSuccess, how }: CommandEnd): FoundSecret {
   const lines = stdout.toString('utf8').split(/\r?\n/);
   if (!isSuccess) return { problem: how, lines };
   let text: string;

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
-import { envOf } from '../files/env.ts';
-import { homeFolder } from '../files/home.ts';
+import { AutomateError } from '../core/failure.ts';
+import { envOf, homeFolder } from '../files/home.ts';
+import { statOf } from '../files/stat.ts';
 import type { BackendName, SecretBackend } from './backend.ts';
 import { openCatalog } from './catalog.ts';
 import { type Credentials, createCredentials } from './credentials.ts';
+import { oneLine, readSecretFile } from './environment.ts';
 import { createKeychain } from './keychain.ts';
 import type { Asker, Messages } from './messages.ts';
-import { createPassphrase } from './passphrase.ts';
-import { Vault } from './vault.ts';
+import { type Passphrase, Vault } from './vault.ts';
 
 /**
  * Timeouts in ms for the keychain. The timeout with a person at the terminal is longer, because a dialog can ask the person for the
@@ -63,4 +64,59 @@ async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Pr
   const first = await asker.secret('Choose a passphrase for the new vault (without it, its secrets are lost)');
   await asker.secret('Repeat it', (again) => (again === first ? undefined : 'the two passphrases differ'));
   return first;
+}
+
+const variable = 'AUTOMATE_VAULT_PASSPHRASE';
+
+const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that contains it`;
+
+/** Returns a file's permissions, such as `0644`, if other users can access the file. Otherwise returns undefined. */
+export function modeOthersCanRead(file: string): string | undefined {
+  const mode = statOf(file)?.mode ?? 0;
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/**
+ * Creates the source of the vault's passphrase. The passphrase is in a variable or a file, or the user types it. `ask` prompts the user;
+ * undefined if there is no terminal. `warn` is called if other users can read the passphrase's file.
+ */
+export function createPassphrase(
+  environment: NodeJS.ProcessEnv,
+  ask?: (isNew: boolean, isAgain: boolean) => Promise<string>,
+  warn?: (text: string) => void,
+): Passphrase {
+  let typed: Promise<string> | undefined;
+  let isAgain = false;
+  let isWarned = false;
+  const isGiven = () => Boolean(environment[variable] || environment[`${variable}_FILE`]);
+  return {
+    isGiven,
+    source() {
+      if (environment[variable]) return variable;
+      return isGiven() ? `the file in ${variable}_FILE` : 'what was typed';
+    },
+    problem: () => (isGiven() || ask ? undefined : noPassphrase),
+    async get(isNew) {
+      const given = environment[variable];
+      if (given) return oneLine(given, variable);
+      const file = environment[`${variable}_FILE`];
+      if (file) {
+        const mode = modeOthersCanRead(file);
+        if (mode !== undefined && !isWarned)
+          warn?.(`other users can read ${file}, which contains the vault's passphrase (mode ${mode})\nchange that: chmod 600 ${file}`);
+        isWarned = true;
+        return readSecretFile(file, `${variable}_FILE`);
+      }
+      if (!ask) throw new AutomateError('credential', `the vault cannot be opened: ${noPassphrase}`);
+      typed ??= ask(isNew, isAgain);
+      return typed;
+    },
+    forget() {
+      if (!typed) return false;
+      typed = undefined;
+      isAgain = true;
+      return true;
+    },
+  };
 }

@@ -3,13 +3,13 @@ import { AutomateError, errorOf, FlowError, LimitReached, type Problem } from '.
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { didYouMean } from '../core/text/suggest.ts';
-import { envOf } from '../files/env.ts';
+import { envOf } from '../files/home.ts';
 import { orRefusal } from './backend.ts';
 import type { CommandSecrets } from './command-secrets.ts';
 import type { CredentialStore } from './credential-store.ts';
 import { credentialVariable, findInEnvironment, variableText, variableWith } from './environment.ts';
-import type { Redactor } from './masking/redact.ts';
 import type { Messages } from './messages.ts';
+import type { Redactor } from './redact.ts';
 import {
   credentialProblem,
   elsewhereText,
@@ -177,7 +177,7 @@ export function hide(secret: string, { redactor }: Messages): void {
 }
 
 /** Warns about secrets that expire soon. */
-export function warnOfExpiries(secrets: ReadonlyMap<string, Pick<Secret, 'expiresAt'>>, { warn }: Messages): void {
+function warnOfExpiries(secrets: ReadonlyMap<string, Pick<Secret, 'expiresAt'>>, { warn }: Messages): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
     if (warning !== undefined) warn(warning);

@@ -23,7 +23,7 @@ interface KeychainTask {
 export type KeychainAnswer = { readonly found: readonly (readonly [account: string, secret: string])[] } | { readonly error: string };
 
 /** Settings for the keychain backend. */
-export interface KeychainOptions {
+interface KeychainOptions {
   /** Service name for the secrets in the keychain. Each home folder of automate has a different one. */
   readonly service: string;
   readonly environment: NodeJS.ProcessEnv;

@@ -1,5 +1,5 @@
 import type { LentTerminal } from './command-run.ts';
-import { createRedactor, type Redactor } from './masking/redact.ts';
+import { createRedactor, type Redactor } from './redact.ts';
 
 /** Prints the messages of an operation, with all secrets masked. A command prints to its terminal, a server to its log. */
 export interface Messages {

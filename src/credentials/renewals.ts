@@ -21,7 +21,7 @@ export interface RenewalSource {
   came?(text: string): void;
 }
 
-interface Entry {
+interface Renewal {
   readonly secret: Promise<string>;
   /** The secret; undefined until it has been obtained. */
   text?: string;
@@ -39,7 +39,7 @@ const refusalMs = 60_000;
 /** Requests secrets and renews them when they expire. Records that need the same new secret at the same time share one request for it. */
 export class Renewals {
   readonly #now: () => number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Renewal>();
   /** The last secret that a server has rejected for each source, keyed by the source's key. */
   readonly #refused = new Map<string, string>();
   readonly #requests = new Set<Promise<unknown>>();
@@ -113,10 +113,10 @@ export class Renewals {
     }
   }
 
-  #request(source: RenewalSource): Entry {
+  #request(source: RenewalSource): Renewal {
     const { key, youngMs = 0 } = source;
     const request = source.request(this.#refused.get(key));
-    const entry: Entry = { secret: request.then(({ text }) => text), expiresMs: Number.POSITIVE_INFINITY, trustedUntilMs: 0 };
+    const entry: Renewal = { secret: request.then(({ text }) => text), expiresMs: Number.POSITIVE_INFINITY, trustedUntilMs: 0 };
     this.#entries.set(key, entry);
     const settled = request.then(
       ({ text, lifetimeMs }) => {

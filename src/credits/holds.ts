@@ -1,8 +1,11 @@
-import { rmSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { orUndefined } from '../core/value/value.ts';
+import { makeFolder } from '../files/folder.ts';
+import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { livingOwner } from '../files/owner.ts';
-import { statOf } from '../files/stat.ts';
+import { isLink, statOf } from '../files/stat.ts';
 import type { Book, Hold } from './book.ts';
-import { sentLogPath, sentSince } from './sent-log.ts';
 
 /** The home folder, which contains the credit book and the runs' credit logs, and the clock. */
 export interface Home {
@@ -11,14 +14,14 @@ export interface Home {
 }
 
 /** The credits that all runs have spent in a month, and the monthly allowance. */
-export interface Usage {
+export interface MonthlyUsage {
   readonly month: string;
   readonly spent: number;
   readonly limit: number;
 }
 
 /** Returns how much of the monthly allowance has been spent in a month; undefined if there is no allowance. */
-export function usageOf(book: Book, month: string): Usage | undefined {
+export function usageOf(book: Book, month: string): MonthlyUsage | undefined {
   const limit = book.limit();
   if (limit === undefined) return undefined;
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
@@ -28,7 +31,7 @@ export function usageOf(book: Book, month: string): Usage | undefined {
  * Returns how much of the monthly allowance has been spent, and how many credits living runs have reserved. Credits in the logs of dead
  * runs count as spent, but the credit book is not changed. It is undefined if there is no allowance.
  */
-export function usageWithHolds(book: Book, month: string, where: Home): (Usage & { readonly held: number }) | undefined {
+export function usageWithHolds(book: Book, month: string, where: Home): (MonthlyUsage & { readonly held: number }) | undefined {
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);
   const unsettled = dead.flatMap((hold) => spentSince(where.home, hold)).reduce((sum, credits) => sum + credits, 0);
@@ -87,4 +90,83 @@ function settleHold(book: Book, home: string, hold: Hold, min: number): boolean 
  */
 function spentSince(home: string, { run, logged, accounts, credits }: Hold): number[] {
   return sentSince(sentLogPath(home, run), logged, accounts.length) ?? accounts.map((_, index) => (index === 0 ? credits : 0));
+}
+
+/** Size of a log entry in bytes: 2 for the account's index and 8 for the credits. */
+const entryBytes = 10;
+
+const maxBuffered = 1024;
+
+/** Returns the path of the credit log of a run. */
+export function sentLogPath(home: string, run: string): string {
+  return join(home, 'runs', `${run}.credits`);
+}
+
+/**
+ * The credit log of a run, which contains the credits that it may have spent. They are written before the requests that cost them are sent.
+ * If the process is killed, another run adds the logged credits to the credit book.
+ */
+export class SentLog {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #buffer = Buffer.alloc(entryBytes * maxBuffered);
+  #bufferedBytes = 0;
+  #writtenBytes = 0;
+
+  /** Creates the credit log of a run, in place of any earlier one. Throws an AutomateError (`output`) if the file cannot be written. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = namingErrors(path, 'written', () => {
+      const folder = dirname(path);
+      if (isLink(folder)) throw new Error(`${folder} is a symbolic link\nremove it, or move the home folder with AUTOMATE_HOME`);
+      makeFolder(folder);
+      rmSync(path, { force: true });
+      return openSync(path, 'wx', 0o600);
+    });
+  }
+
+  /** Adds an entry that charges credits to the account with this index. A negative number of credits is a refund. */
+  add(account: number, credits: number): void {
+    if (this.#bufferedBytes === this.#buffer.length) this.flush();
+    this.#buffer.writeUInt16LE(account, this.#bufferedBytes);
+    this.#buffer.writeDoubleLE(credits, this.#bufferedBytes + 2);
+    this.#bufferedBytes += entryBytes;
+  }
+
+  /**
+   * Writes the buffered entries to the file. It must be called before the requests that cost these credits are sent. Throws an
+   * AutomateError (`output`) if the file cannot be written.
+   */
+  flush(): void {
+    if (this.#bufferedBytes === 0) return;
+    try {
+      const written = writeSync(this.#file, this.#buffer, 0, this.#bufferedBytes, this.#writtenBytes);
+      if (written < this.#bufferedBytes) throw new Error('no space left on device');
+      this.#writtenBytes += written;
+      this.#bufferedBytes = 0;
+    } catch (error) {
+      // Removes an entry that was written only in part, because all later entries would be misread. The next flush writes the whole buffer
+      // again.
+      ftruncateSync(this.#file, this.#writtenBytes);
+      throw fileError(this.#path, 'written', error);
+    }
+  }
+
+  /** Closes the credit log and deletes the file. */
+  remove(): void {
+    closeSync(this.#file);
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** Returns the sum of the logged credits for each account, without the first `entries` entries. Undefined if there is no log. */
+export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
+  const sums = new Array<number>(accounts).fill(0);
+  const bytes = isLink(path) ? undefined : orUndefined(() => readFileSync(path));
+  if (!bytes) return undefined;
+  for (let at = entries * entryBytes; at + entryBytes <= bytes.length; at += entryBytes) {
+    const account = bytes.readUInt16LE(at);
+    if (account < accounts) sums[account] = (sums[account] as number) + bytes.readDoubleLE(at + 2);
+  }
+  return sums;
 }

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
-import { envOf } from '../files/env.ts';
+import { envOf } from '../files/home.ts';
 import type { Book } from './book.ts';
 import type { PayingKey } from './rest.ts';
 import type { Price, RunLedger } from './run-ledger.ts';
 
 /** The run whose credits are counted. */
-export interface RunLedgerOptions {
+interface RunLedgerOptions {
   /** The run's UUID. */
   readonly run: string;
   readonly env: string | undefined;

@@ -1,12 +1,11 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import { ownerText } from '../files/owner.ts';
 import { type Account, type Book, type Month, monthOf, rounding } from './book.ts';
-import { type Home, settleDead, type Usage, usageOf } from './holds.ts';
+import { type Home, type MonthlyUsage, SentLog, sentLogPath, settleDead, usageOf } from './holds.ts';
 import { type PayingKey, type Rest, smallestRest, usedUpRest } from './rest.ts';
-import { SentLog, sentLogPath } from './sent-log.ts';
 
 /** The run that reserves credits, and the accounts that it charges. */
-export interface ReserveOptions extends Home {
+interface ReserveOptions extends Home {
   /** The run's UUID. */
   readonly run: string;
   readonly accounts: readonly Account[];
@@ -95,7 +94,7 @@ export class Reserve {
    * Adds all spent credits to the credit book and closes the book. Returns how much of the monthly allowance has been spent. It is
    * undefined if there is no allowance, or if this is not the first call.
    */
-  close(): Usage | undefined {
+  close(): MonthlyUsage | undefined {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
     try {

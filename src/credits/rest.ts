@@ -1,6 +1,6 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import { sumOfCredits } from '../core/spending.ts';
-import type { Book, Month } from './book.ts';
+import { rounded, sumOfCredits } from '../core/spending.ts';
+import type { Book, Month, Spent } from './book.ts';
 
 /** The API key that pays for a run's credits. */
 export interface PayingKey {
@@ -62,4 +62,35 @@ export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: 
 /** Formats a number of credits, for example as `1,500` or `0.25`. */
 export function formatCredits(credits: number): string {
   return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
+}
+
+type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';
+
+/** Sums spent credits by flow, by node, or by another dimension. The largest sum comes first in the result. */
+export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name): ({ [name in Name]: string } & { credits: number })[] {
+  const found = new Map<string, number>();
+  for (const entry of spent) found.set(spenderName(entry, by), (found.get(spenderName(entry, by)) ?? 0) + entry.credits);
+  return [...found]
+    .map(([name, credits]) => ({ [by]: name, credits: rounded(credits) }) as { [name in Name]: string } & { credits: number })
+    .sort((a, b) => b.credits - a.credits);
+}
+
+/**
+ * Returns the name under which the credits of an entry are summed. A node's name includes the flow, because nodes of different flows can
+ * have the same id.
+ */
+function spenderName(entry: Spent, by: Dimension): string {
+  return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
+}
+
+/**
+ * Sums spent credits by the API key that paid them, with the largest sum first. The result is empty if no key has paid anything. `names`
+ * maps key ids to names.
+ */
+export function keySums(
+  spent: readonly Spent[],
+  names: ReadonlyMap<string, string>,
+): { key: string | null; name: string | null; credits: number }[] {
+  if (spent.every(({ key }) => key === '')) return [];
+  return sums(spent, 'key').map(({ key, credits }) => ({ key: key || null, name: names.get(key) ?? null, credits }));
 }

@@ -1,7 +1,7 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ledger } from '../core/ports.ts';
 import { type Account, type Book, rounding } from './book.ts';
-import type { Home, Usage } from './holds.ts';
+import type { Home, MonthlyUsage } from './holds.ts';
 import { Reserve } from './reserve.ts';
 import { formatCredits, type PayingKey, type Rest } from './rest.ts';
 
@@ -13,7 +13,7 @@ export interface Price {
 }
 
 /** The prices in a run's flow, and the limits on its credits. */
-export interface RunLedgerOptions extends Home {
+export interface RunPrices extends Home {
   /** The run's UUID. */
   readonly run: string;
   /** The prices of actions, keyed by the ID of their node. */
@@ -50,10 +50,7 @@ export class RunLedger implements Ledger {
   #spent = 0;
 
   /** If `book` is undefined, only the run's own maximum applies. `close` also closes the credit book. */
-  constructor(
-    { prices, max = Number.POSITIVE_INFINITY, before, block = defaultBlock, ...where }: RunLedgerOptions,
-    book: Book | undefined,
-  ) {
+  constructor({ prices, max = Number.POSITIVE_INFINITY, before, block = defaultBlock, ...where }: RunPrices, book: Book | undefined) {
     const accounts = [...prices.values()].map(({ account }) => account);
     this.#prices = new Map([...prices].map(([node, { credits }], account) => [node, { credits, account }]));
     this.#cheapest = Math.min(...[...prices.values()].map(({ credits }) => credits));
@@ -119,7 +116,7 @@ export class RunLedger implements Ledger {
    * Adds all spent credits to the credit book and closes the book. Returns how much of the monthly allowance has been spent. It is
    * undefined if there is no allowance, or if this is not the first call.
    */
-  close(): Usage | undefined {
+  close(): MonthlyUsage | undefined {
     return this.#reserve?.close();
   }
 

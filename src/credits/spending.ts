@@ -4,7 +4,7 @@ import { PromptTokens, rounded, type Spending, type SpendingRefusal } from '../c
  * The money that one node spends in this process. If the node has a maximum, each call in flight reserves its maximum cost. Until the cost
  * of the first call is known, only one call is in flight.
  */
-export class NodeSpending implements Spending {
+class NodeSpending implements Spending {
   readonly prompts = new PromptTokens();
   #total: number;
   #held = 0;

@@ -112,7 +112,7 @@ export interface AutoState {
 }
 
 /** A response: its response time, when its call started, when it arrived, and the number of calls in flight, including this one. */
-export interface AutoAnswer {
+interface AutoAnswer {
   readonly ms: number;
   readonly sentAtMs: number;
   readonly atMs: number;

@@ -4,13 +4,12 @@ import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates } from './gates.ts';
-import type { StopReason } from './passage/closing.ts';
-import type { CallStage, RunPhase } from './phase.ts';
+import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slot, WaitingCall } from './turns.ts';
 
 /** The record, or the batch of records, that makes a call. */
-export interface Caller extends AttemptContext {
+export interface CallOwner extends AttemptContext {
   readonly record: number;
   readonly node: string;
   readonly progress: Progress;
@@ -43,7 +42,7 @@ export class RecordProgress implements Progress {
 }
 
 /** Everything that is needed to make a run's calls. */
-export interface CallTools {
+interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
@@ -57,7 +56,7 @@ export interface CallTools {
 class RunningCall implements WaitingCall {
   credit: 'none' | 'held' | 'spent' = 'none';
 
-  constructor(readonly caller: Caller) {}
+  constructor(readonly caller: CallOwner) {}
 
   get record(): number {
     return this.caller.record;
@@ -78,7 +77,7 @@ interface SuccessTimes {
 }
 
 /** A failed attempt of a call, and what happens next. */
-interface FailedAttempt {
+interface AttemptFailure {
   readonly failure: Failure;
   /** Duration of the attempt in ms. */
   readonly responseMs: number;
@@ -112,7 +111,7 @@ export class Calls {
   }
 
   /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
-  async make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
+  async make<Result>(call: Call<Result>, caller: CallOwner): Promise<Result> {
     const result = await this.#attempts(call, new RunningCall(caller));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
     await this.#ports.clock.nextTurn();
@@ -129,7 +128,7 @@ export class Calls {
    * Makes a call that is answered from local data. Such a call has no gate and no retries, and does not yield to the event loop. Rejects
    * with a Failure, or with Unfinished if the run ends first.
    */
-  async makeLocally<Result>(call: LocalCall<Result>, caller: Caller): Promise<Result> {
+  async makeLocally<Result>(call: LocalCall<Result>, caller: CallOwner): Promise<Result> {
     const running = new RunningCall(caller);
     if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
     const { ledger, clock } = this.#ports;
@@ -157,7 +156,7 @@ export class Calls {
     try {
       for (let attempts = 1; ; attempts++) {
         const slot = await this.#gates.enter(call, running);
-        let failed: FailedAttempt | undefined;
+        let failed: AttemptFailure | undefined;
         const attemptMs = this.#ports.clock.now();
         try {
           for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
@@ -246,7 +245,7 @@ export class Calls {
     this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
   }
 
-  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<FailedAttempt, 'responseMs'> {
+  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<AttemptFailure, 'responseMs'> {
     if (failure.sent) this.#settle(running);
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
@@ -259,13 +258,13 @@ export class Calls {
   }
 
   /** Notes that a server has responded. If the record would continue without the answer, this does not help the nodes that it needs. */
-  #noteAnswer({ gate: { origin } }: Call<unknown>, { continues }: Caller): void {
+  #noteAnswer({ gate: { origin } }: Call<unknown>, { continues }: CallOwner): void {
     if (!continues) this.#unreachable?.answered();
     this.#answers?.answered(origin);
   }
 
   /** Notes that no server has responded. This can end the run, unless the record continues: a later node might replace the answer. */
-  #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: Caller, failure: Failure): void {
+  #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: CallOwner, failure: Failure): void {
     if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachable?.failed(failure, origin);
     else if (continues && isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
   }
@@ -281,7 +280,7 @@ export class Calls {
   }
 
   /** Waits until the next attempt of a call. If there is no further attempt, throws the call's failure. */
-  async #waitForRetry({ caller }: RunningCall, { failure, responseMs, waitMs, final }: FailedAttempt): Promise<void> {
+  async #waitForRetry({ caller }: RunningCall, { failure, responseMs, waitMs, final }: AttemptFailure): Promise<void> {
     if (this.#phase.current === 'stopped') throw new Unfinished();
     if (final) {
       const { record, node } = caller;

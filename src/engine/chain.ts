@@ -6,7 +6,7 @@ import { allSteps, type Plan } from '../core/plan.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import type { JsonObject } from '../core/value/value.ts';
 import { type Progress, reportOf } from './call.ts';
-import { type ChainTools, type PassingChain, type Position, RecordContext, type RowGroup, yieldIfLong } from './context.ts';
+import { type ChainPosition, type ChainTools, type PassingChain, RecordContext, type RowGroup, yieldIfLong } from './context.ts';
 import { Emitter, LaterFailure, type RowSink } from './emit.ts';
 
 /** Maximum number of rows of one input record that are processed at the same time. The gates set the actual limit. */
@@ -41,7 +41,7 @@ export class Chain implements PassingChain {
     return this.passSteps(this.#steps, [item.fields], startOf(item, progress, noSink));
   }
 
-  passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]> {
+  passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]> {
     const [only] = steps;
     // Thousands of records can wait here. So a single step runs without the extra async function, which saves memory.
     return only && steps.length === 1 && !only.node.streams ? this.#passAll(only, rows, position) : this.#passInTurn(steps, rows, position);
@@ -61,7 +61,7 @@ export class Chain implements PassingChain {
     }
   }
 
-  async #passInTurn(steps: readonly Step[], given: readonly Fields[], position: Position): Promise<readonly Fields[]> {
+  async #passInTurn(steps: readonly Step[], given: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]> {
     let rows = given;
     for (const [index, step] of steps.entries()) {
       const here = position.isInner || index === 0 ? position : { ...position, step: position.step + index };
@@ -74,11 +74,11 @@ export class Chain implements PassingChain {
     return rows;
   }
 
-  #passAll(step: Step, rows: readonly Fields[], position: Position): Promise<readonly Fields[]> {
+  #passAll(step: Step, rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]> {
     return rows.length === 1 ? this.#passOne(step, rows[0] as Fields, 0, position) : this.#passMany(step, rows, position);
   }
 
-  async #passMany(step: Step, rows: readonly Fields[], position: Position): Promise<readonly Fields[]> {
+  async #passMany(step: Step, rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]> {
     const results: (readonly Fields[])[] = [];
     const batchSize = largestBatch([step]);
     const atOnce = batchSize === 0 ? maxRowsAtOnce : Math.ceil(maxRowsInBatches / batchSize) * batchSize;
@@ -94,7 +94,7 @@ export class Chain implements PassingChain {
   }
 
   /** Runs rows through a node that streams (emits rows before it has finished), and runs the emitted rows through the later nodes. */
-  async #passStreaming([step, ...later]: readonly Step[], rows: readonly Fields[], position: Position): Promise<void> {
+  async #passStreaming([step, ...later]: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<void> {
     const max = largestBatch(later);
     const node = step as Step;
     const ended: Promise<void>[] = [];
@@ -123,7 +123,7 @@ export class Chain implements PassingChain {
   /**
    * Runs one row through a step. Not an async function: every record waits here at every node, and an async function would use more memory.
    */
-  #passOne(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {
+  #passOne(step: Step, fields: Fields, row: number, position: ChainPosition): Promise<readonly Fields[]> {
     // A record that is about to join a batch does not yield to the event loop. Otherwise, the batch would be sent without it.
     const joinsBatch = step.node.action?.batchSize !== undefined && !position.group;
     const turn = joinsBatch ? undefined : yieldIfLong(position, this.tools);
@@ -132,7 +132,7 @@ export class Chain implements PassingChain {
     return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
   }
 
-  #passNow(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {
+  #passNow(step: Step, fields: Fields, row: number, position: ChainPosition): Promise<readonly Fields[]> {
     const failed = (error: unknown) => this.#afterFailure(step, fields, position, error);
     try {
       if (step.when && !step.when.evaluate(fields)) return Promise.resolve([fields]);
@@ -153,13 +153,13 @@ export class Chain implements PassingChain {
     return rows;
   }
 
-  #reportPassedFailure(report: FailureReport, { item, passedFailures }: Position): void {
+  #reportPassedFailure(report: FailureReport, { item, passedFailures }: ChainPosition): void {
     if (passedFailures) passedFailures.push(report);
     else this.tools.ports.report({ type: 'record-passed-through', record: item.number, ...report });
   }
 
   /** Returns the record with an `_error` field if it continues after the failure. Otherwise throws the failure. */
-  #afterFailure(step: Step, fields: Fields, position: Position, error: unknown): readonly Fields[] {
+  #afterFailure(step: Step, fields: Fields, position: ChainPosition, error: unknown): readonly Fields[] {
     if (!(error instanceof Failure)) throw error;
     const failure = failureAt(step, error, position.progress.hasBegun);
     if (step.onError === 'keep') {
@@ -176,7 +176,7 @@ export class Chain implements PassingChain {
   }
 }
 
-function startOf(item: Item, progress: Progress, take: RowSink): Position {
+function startOf(item: Item, progress: Progress, take: RowSink): ChainPosition {
   return { item, progress, place: '', step: 0, isInner: false, keepsEarlier: false, take };
 }
 
@@ -202,7 +202,7 @@ type RowAction = (fields: Fields, index: number, group: RowGroup) => Promise<voi
 async function forEachRow(
   rows: readonly Fields[],
   atOnce: number,
-  { group: outer, keepsEarlier }: Position,
+  { group: outer, keepsEarlier }: ChainPosition,
   act: RowAction,
 ): Promise<void> {
   let failedAt = Number.POSITIVE_INFINITY;

@@ -1,21 +1,19 @@
-import type { Trace } from '../core/action.ts';
+import type { ActionRequest, ActionResponse, Attempt, Trace } from '../core/action.ts';
 import type { Documents } from '../core/answer/document.ts';
-import type { BatchEntry } from '../core/batch.ts';
-import type { CachedCall, Call, LastAnswer, LocalCall } from '../core/call.ts';
+import type { BatchEntry, CachedCall, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
-import { Unfinished } from '../core/failure.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
 import type { Lookups } from '../core/lookup.ts';
 import type { NodeContext, Step } from '../core/node.ts';
-import type { Http, Ports } from '../core/ports.ts';
+import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { Spending } from '../core/spending.ts';
 import type { Tools } from '../core/tools.ts';
-import type { Batches } from './batches/batches.ts';
-import type { Caller, Calls, Progress } from './call.ts';
+import type { Batches } from './batches.ts';
+import type { CallOwner, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
 import type { RunPhase } from './phase.ts';
-import { tracedHttp, tracedTools } from './trace.ts';
 
 /** Everything that is needed to pass a run's records through the chain of nodes. */
 export interface ChainTools {
@@ -37,7 +35,7 @@ export interface PassingChain {
   /**
    * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
    */
-  passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]>;
+  passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
 }
 
 /** The rows that a node has made from one record. When one row fails, the rest are abandoned. */
@@ -47,7 +45,7 @@ export interface RowGroup {
 }
 
 /** The position of a record in the chain of nodes. */
-export interface Position {
+export interface ChainPosition {
   readonly item: Item;
   readonly progress: Progress;
   /** Identifies the record's row, and the pass of each loop around it. A repeated run has the same places. */
@@ -86,14 +84,14 @@ const awakeMs = 20;
  * The engine's services for one record at one node. One such object exists for each record at each node, so its methods are on the
  * prototype, which saves memory.
  */
-export class RecordContext implements NodeContext, Caller {
+export class RecordContext implements NodeContext, CallOwner {
   /** Failures inside this node that `on_error: keep` has passed through, and that are not reported yet. */
   passedFailures: readonly FailureReport[] | undefined;
 
   /** `row` is the 0-based index of the row among all rows that the record has become. */
   constructor(
     readonly step: Step,
-    readonly position: Position,
+    readonly position: ChainPosition,
     readonly row: number,
     readonly chain: PassingChain,
   ) {}
@@ -114,7 +112,7 @@ export class RecordContext implements NodeContext, Caller {
     return this.step.onError === 'keep' || this.position.keepsEarlier;
   }
 
-  get heard(): Position['heard'] {
+  get heard(): ChainPosition['heard'] {
     return this.position.heard;
   }
 
@@ -180,7 +178,7 @@ export class RecordContext implements NodeContext, Caller {
     const heard = ({ atMs, waitMs }: LastAnswer) => {
       last = { atMs, waitMs: waitMs === undefined ? last?.waitMs : Math.max(last?.waitMs ?? 0, waitMs) };
     };
-    const inside: Position = {
+    const inside: ChainPosition = {
       item: position.item,
       progress: position.progress,
       place: `${position.place}${row}.${pass}.`,
@@ -252,7 +250,7 @@ export class RecordContext implements NodeContext, Caller {
  * Yields to the event loop if the current turn has lasted too long; otherwise returns undefined. After the yield, rejects with Unfinished
  * if the run no longer wants the record.
  */
-export function yieldIfLong(position: Position, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
+export function yieldIfLong(position: ChainPosition, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
   const turn = ports.clock.yieldIfLong();
   return turn && batches.busyWhile(step, turn.then(refuseUnwanted));
@@ -264,4 +262,51 @@ export function yieldIfLong(position: Position, { ports, phase, batches }: Chain
 
 function isAbandoned(group: RowGroup | undefined): boolean {
   return group !== undefined && (group.hasFailed || isAbandoned(group.outer));
+}
+
+/** The record and the node for which an attempt is made. */
+type Sender = Pick<Attempt, 'record' | 'node'>;
+
+interface Watch {
+  readonly sender: Sender;
+  readonly trace: Trace;
+  readonly clock: Clock;
+}
+
+/** Wraps the HTTP client so that every attempt is reported to `trace`. */
+function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
+  const { http, clock } = ports;
+  const watch = { sender, trace, clock };
+  return {
+    send: (request) => startAttempt(watch, request)(http.send(request)),
+    abort: () => http.abort(),
+  };
+}
+
+/** Wraps the MCP tools so that every attempt is reported to `trace`. */
+function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
+  const { tools, clock } = ports;
+  const watch = { sender, trace, clock };
+  return { ...tools, call: (call, progressed) => startAttempt(watch, call)(tools.call(call, progressed)) };
+}
+
+/** Starts to time an attempt. Returns a function that waits for the response and reports the attempt. */
+function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
+  const startedMs = clock.now();
+  const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });
+  return async <Answer extends ActionResponse>(coming: Promise<Answer>): Promise<Answer> => {
+    try {
+      const answer = await coming;
+      end(attemptResult(answer));
+      return answer;
+    } catch (error) {
+      if (error instanceof Failure) end(error);
+      throw error;
+    }
+  };
+}
+
+function attemptResult(answer: ActionResponse): Attempt['result'] {
+  if ('status' in answer) return answer.status;
+  return 'isError' in answer && answer.isError ? 'error' : 'ok';
 }

@@ -14,7 +14,7 @@ export class LaterFailure extends Error {
 }
 
 /** The nodes after a node that streams, which means that it emits rows before it has finished. */
-export interface LaterNodes {
+interface LaterNodes {
   /**
    * Maximum number of rows that are in the later nodes at the same time, so that these can fill their batches. If 0, the rows of one `emit`
    * must leave the later nodes before the rows of the next one enter.
@@ -30,7 +30,7 @@ export interface LaterNodes {
   pass(rows: readonly Fields[], part: number, take: RowSink): Promise<readonly Fields[]>;
 }
 
-interface Part {
+interface RowPart {
   readonly rows: number;
   readonly ended: Promise<void>;
 }
@@ -42,7 +42,7 @@ interface Part {
 export class Emitter {
   readonly #later: LaterNodes;
   readonly #turn: Promise<void> | undefined;
-  readonly #parts: Part[] = [];
+  readonly #parts: RowPart[] = [];
   #last: Promise<void>;
   #count = 0;
   /** Number of rows that are currently in the later nodes. */
@@ -82,7 +82,7 @@ export class Emitter {
   }
 
   async #oldest(): Promise<void> {
-    const part = this.#parts.shift() as Part;
+    const part = this.#parts.shift() as RowPart;
     await part.ended;
     this.#inside -= part.rows;
   }

@@ -3,7 +3,7 @@ import type { Event, FailureReport } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { MaxErrors } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
-import type { StopReason } from './passage/closing.ts';
+import type { StopReason } from './phase.ts';
 
 /** Parses a maximum number of failed records, such as `10` or `5%`; undefined for any other string. */
 export function maxErrorsOf(text: string): MaxErrors | undefined {

@@ -4,13 +4,13 @@ import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
 import { Gate, Slots, type SlotUser } from './gate.ts';
 import { RunPhase, Wakeup } from './phase.ts';
-import { Queue, type Slot, type WaitingCall } from './turns.ts';
+import { CallQueue, type Slot, type WaitingCall } from './turns.ts';
 
 /** Once there are this many gates, idle gates are removed, because the URLs in records can have any number of hosts. */
 const maxIdleGates = 1000;
 
 /** The parts of a call that determine its gate and its concurrency limit. */
-export type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
+type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
 
 /**
  * The gates and slots of all runs of a process. There is one gate for each origin and credential, and one set of slots for each concurrency
@@ -160,7 +160,7 @@ class RunSlots {
   readonly slots: Slots;
   readonly #run: RunPhase;
   readonly #checkRoom: () => void;
-  readonly #queues = new Map<Gate, Queue>();
+  readonly #queues = new Map<Gate, CallQueue>();
   #waiting = 0;
 
   constructor(slots: Slots, run: RunPhase, checkRoom: () => void) {
@@ -192,10 +192,10 @@ class RunSlots {
     for (const queue of this.#queues.values()) queue.turnAway();
   }
 
-  #queueAt(gate: Gate): Queue {
+  #queueAt(gate: Gate): CallQueue {
     const found = this.#queues.get(gate);
     if (found) return found;
-    const queue = new Queue(this.#run, { slots: this.slots, gate }, () => {
+    const queue = new CallQueue(this.#run, { slots: this.slots, gate }, () => {
       this.#waiting--;
       if (queue.isEmpty) this.#queues.delete(gate);
       this.#checkRoom();

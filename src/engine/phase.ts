@@ -1,4 +1,5 @@
-import type { Phase, StopReason } from './passage/closing.ts';
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Ending } from '../core/event.ts';
 
 /**
  * The stage of a call. `new`: no request was sent for the record yet. `begun`: a request was sent for the record, but no credit is reserved
@@ -7,7 +8,7 @@ import type { Phase, StopReason } from './passage/closing.ts';
 export type CallStage = 'new' | 'begun' | 'paid';
 
 /** Called when the phase of the run changes, or when a new reason allows less work than before. */
-export type PhaseListener = (phase: Phase, previous: Phase) => void;
+type PhaseListener = (phase: Phase, previous: Phase) => void;
 
 const order: readonly Phase[] = ['open', 'finishing', 'unpaid', 'stopped'];
 
@@ -125,4 +126,35 @@ export class Wakeup {
     this.#waiting = undefined;
     this.#wake?.();
   }
+}
+
+/**
+ * The phases through which a run ends. A run never returns to an earlier phase.
+ *
+ * | phase | may continue |
+ * |---|---|
+ * | open | everything |
+ * | finishing | records for which a request was sent, and records before `StopReason.before` |
+ * | unpaid | calls for which a credit is reserved, because no credits are left |
+ * | stopped | nothing |
+ */
+export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
+
+/** The reason why a run ends early. */
+export interface StopReason extends CodedMessage {
+  readonly ending: Ending;
+  /** The longest wait in ms, such as a wait before a retry, that a run still accepts while it ends; undefined for no maximum. */
+  readonly patienceMs?: number;
+  /**
+   * Records with a lower number still begin; undefined if no more records begin. Without such a number, a resumed run could end at the same
+   * record every time and make no progress.
+   */
+  readonly before?: number;
+}
+
+/** The phase that a run enters when it ends, and the reason. */
+export interface Closing {
+  readonly phase: Phase;
+  /** The reason why the run ends early; undefined if an error ends it. */
+  readonly reason: StopReason | undefined;
 }

@@ -4,19 +4,18 @@ import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
 import type { MaxErrors } from '../core/run-options.ts';
-import type { InputState } from './batches/batches.ts';
+import type { InputState } from './batches.ts';
 import { reportOf } from './call.ts';
 import { SameFailureWatch, tooManyErrors } from './failure-limits.ts';
 import type { Gates } from './gates.ts';
-import type { StopReason } from './passage/closing.ts';
-import { LocalPassage, type Passage, type PassageTools } from './passage/passage.ts';
-import type { SerialKeys } from './passage/serial.ts';
-import { RunPhase } from './phase.ts';
+import { LocalPassage, type Passage, type PassageTools } from './passage.ts';
+import { RunPhase, type StopReason } from './phase.ts';
+import type { SerialKeys } from './serial.ts';
 import { Window } from './window.ts';
 import { Writing } from './writing.ts';
 
 /** The input, output and services of a run. The runs of a process can share the gates, and services such as the ledger. */
-export interface RunParts {
+interface RunParts {
   /** The records, in the portions in which they are read. An empty portion means that no record is available at the moment. */
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: Output;
@@ -46,7 +45,7 @@ export interface RunSettings {
  * Settings of a run in a worker process. The worker receives its records in units (groups), in any order. The coordinator (the process that
  * distributes the records) decides when the run ends early.
  */
-export interface WorkerSettings {
+interface WorkerSettings {
   /** Receives the reason to end the run if no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
   /**

@@ -37,7 +37,7 @@ export interface Slot {
 }
 
 /** The set of slots that the calls in a queue need. */
-export interface SlotDoor extends Door, Slot {
+interface SlotDoor extends Door, Slot {
   /** Number of free slots, each of which lets one call start. */
   readonly left: number;
 }
@@ -52,7 +52,7 @@ interface Waiter {
 /**
  * The calls of one run that wait at one gate for the same set of slots, ordered by record number. A retry keeps the position of its record.
  */
-export class Queue {
+export class CallQueue {
   readonly #run: RunPhase;
   readonly #slots: SlotDoor;
   readonly #gate: Door;
@@ -129,7 +129,7 @@ export class Queue {
  * calls wait there.
  */
 export class Turns {
-  readonly #queues = new Map<RunPhase, Set<Queue>>();
+  readonly #queues = new Map<RunPhase, Set<CallQueue>>();
 
   get areNone(): boolean {
     return this.#queues.size === 0;
@@ -149,9 +149,9 @@ export class Turns {
    * Returns the next queue whose first call may start; undefined if there is none. The queue belongs to the first run in turn that has such
    * a queue. If this run has several, returns the one with the lowest record number.
    */
-  next(): Queue | undefined {
+  next(): CallQueue | undefined {
     for (const queues of this.#queues.values()) {
-      let next: Queue | undefined;
+      let next: CallQueue | undefined;
       for (const queue of queues) if ((!next || queue.firstRecord < next.firstRecord) && queue.isReady()) next = queue;
       if (next) return next;
     }
@@ -159,7 +159,7 @@ export class Turns {
   }
 
   /** Adds a run's queue, when the first call begins to wait in the queue. */
-  add(run: RunPhase, queue: Queue): void {
+  add(run: RunPhase, queue: CallQueue): void {
     const queues = this.#queues.get(run);
     if (queues) queues.add(queue);
     else this.#queues.set(run, new Set([queue]));
@@ -169,7 +169,7 @@ export class Turns {
    * Ends the turn of a run that has started a call from a queue, so that the run moves to the end of the order. Removes the queue if it is
    * empty.
    */
-  end(run: RunPhase, queue: Queue): void {
+  end(run: RunPhase, queue: CallQueue): void {
     if (!queue.isEmpty && this.#queues.size === 1) return;
     const queues = this.#queues.get(run);
     if (queue.isEmpty) queues?.delete(queue);

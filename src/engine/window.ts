@@ -5,7 +5,7 @@ import type { Fields } from '../core/record.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
 
 /** A record and its result. */
-export interface FinishedRecord {
+interface FinishedRecord {
   readonly item: Item;
   readonly outcome: Outcome;
 }
@@ -14,7 +14,7 @@ export interface FinishedRecord {
  * The place of a record in the window. In an unordered run, many records can finish before an earlier slow one. To save memory, a place
  * drops its result once it was passed on.
  */
-interface Place {
+interface WindowPlace {
   result?: FinishedRecord | 'passed on';
 }
 
@@ -43,7 +43,7 @@ const maxFreePlaces = 256;
 export class Window {
   readonly #options: WindowOptions;
   readonly #phase: RunPhase;
-  readonly #places: Place[] = [];
+  readonly #places: WindowPlace[] = [];
   /** Index of the first place whose result has not been passed on. */
   #head = 0;
   #running = 0;
@@ -66,7 +66,7 @@ export class Window {
 
   /** Adds a record to the window. `task` resolves to the record's rows, or rejects with a Failure or Unfinished. */
   begin(item: Item, task: Promise<readonly Fields[] | SpilledRows | RowsText>): void {
-    const place: Place = {};
+    const place: WindowPlace = {};
     this.#places.push(place);
     this.#running++;
     this.#unwritten++;
@@ -107,7 +107,7 @@ export class Window {
     return this.#unwritten < size && this.#places.length - this.#head < size * maxWindowsAhead;
   }
 
-  #settle(place: Place, result: FinishedRecord): void {
+  #settle(place: WindowPlace, result: FinishedRecord): void {
     try {
       this.#passOn(place, result);
     } catch (reason) {
@@ -116,7 +116,7 @@ export class Window {
     this.#leave();
   }
 
-  #passOn(place: Place, result: FinishedRecord): void {
+  #passOn(place: WindowPlace, result: FinishedRecord): void {
     const { unordered, finish } = this.#options;
     place.result = unordered ? 'passed on' : result;
     if (unordered) finish(result.item, result.outcome);

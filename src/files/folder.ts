@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join, parse } from 'node:path';
+import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { statOf } from './stat.ts';
 
 /**
@@ -35,4 +36,42 @@ export async function syncFolder(path: string): Promise<void> {
       if (error.code !== 'EINVAL' && error.code !== 'ENOTSUP') throw error;
     })
     .finally(() => folder.close());
+}
+
+/**
+ * The purpose of disk space. `temporary` and `unfinished` are in temporary files, which have no name, so only this count knows them.
+ * `unfinished` are the rows of a record whose requests have not all been answered.
+ */
+export type SpaceUse = 'output' | 'temporary' | 'unfinished' | 'saved';
+
+/** The disk space that a run may use. Undefined wherever the space of a run is not limited. */
+export interface OutputSpace {
+  /** Counts bytes before they are written. Rejects with Unfinished if an unfinished record has to be given up. */
+  take(bytes: number, use: SpaceUse): Promise<void>;
+  /** Ends the use of bytes in a temporary file. */
+  free(bytes: number): void;
+}
+
+/**
+ * Returns `; did you mean "x"?` with the path in the same folder that is most similar to a missing one: another file of the same kind, or
+ * the same name with another extension. Empty if none is similar.
+ */
+export function similarFile(path: string): string {
+  const { dir, name, ext } = parse(path);
+  const files = namesIn(dir).map((other) => parse(other));
+  const near = nearest(
+    name,
+    files.filter((file) => file.ext === ext).map((file) => file.name),
+  );
+  const found = near === undefined ? files.find((file) => file.name === name)?.base : `${near}${ext}`;
+  return found === undefined ? '' : didYouMean(join(dir, found), [join(dir, found)]);
+}
+
+/** Returns the names in a folder; an empty list if it cannot be read. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder === '' ? '.' : folder);
+  } catch {
+    return [];
+  }
 }

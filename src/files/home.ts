@@ -1,6 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import envPaths from 'env-paths';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import { name as nameShape } from '../core/options/names.ts';
+import { defaultEnv } from '../core/run-options.ts';
 import { fullPath, statOf } from './stat.ts';
 
 /**
@@ -22,4 +25,15 @@ export function isInHome(path: string, environment: NodeJS.ProcessEnv): boolean 
     return other?.ino === found.ino && other.dev === found.dev;
   };
   return readdirSync(home, { recursive: true, encoding: 'utf8' }).some(isSame);
+}
+
+/**
+ * Returns the environment whose secrets are used: `env`, or else the variable AUTOMATE_ENV, or else `default`. Throws an AutomateError
+ * (`usage`) if the name is not valid.
+ */
+export function envOf(env: string | undefined): string {
+  const found = env ?? (process.env.AUTOMATE_ENV || defaultEnv);
+  if (nameShape.safeParse(found).success) return found;
+  if (env !== undefined) throw invalidOption('env', `expected an environment name such as staging, found "${found}"`);
+  throw new AutomateError('usage', `expected an environment name such as staging in AUTOMATE_ENV, found "${found}"`);
 }

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Maximum wait in ms for a program's child processes to exit after the program itself has exited. */
@@ -10,7 +11,7 @@ const isWindows = process.platform === 'win32';
 const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Options for starting a program. */
-export interface StartOptions {
+interface ProgramOptions {
   readonly env: NodeJS.ProcessEnv;
   /** True to start the program through a shell. The default is true only on Windows, where many programs are scripts. */
   readonly shell?: boolean;
@@ -32,7 +33,7 @@ export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
   readonly #hasGroup: boolean;
 
-  constructor([program, ...args]: readonly [string, ...string[]], { env, shell = isWindows, terminal }: StartOptions) {
+  constructor([program, ...args]: readonly [string, ...string[]], { env, shell = isWindows, terminal }: ProgramOptions) {
     this.#hasGroup = !isWindows && terminal === undefined;
     // The exit handlers are installed before the program starts, because this process may get a signal as soon as the program is running.
     if (running.size === 0) watchExit();
@@ -120,4 +121,36 @@ function killAll(): void {
  */
 function exitOnSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+}
+
+const maxLength = 2000;
+
+/**
+ * Keeps the last lines of a program's stderr for error messages. It drops only whole lines, because a secret that is cut in half could not
+ * be masked.
+ */
+export class OutputTail {
+  readonly #decoder = new StringDecoder('utf8');
+  #text = '';
+  /** True if the next chunk continues a line whose beginning was dropped. The rest of that line is dropped too. */
+  #isWithinLine = false;
+
+  add(chunk: Buffer): void {
+    const added = this.#decoder.write(chunk);
+    this.#text += this.#isWithinLine ? added.slice(added.indexOf('\n') + 1 || added.length) : added;
+    this.#isWithinLine &&= !added.includes('\n');
+    if (this.#text.length <= maxLength) return;
+    const start = this.#text.indexOf('\n', this.#text.length - maxLength - 1) + 1;
+    this.#isWithinLine = start === 0;
+    this.#text = this.#isWithinLine ? '' : this.#text.slice(start);
+  }
+
+  /** Returns the last five lines that are not part of a stack trace. */
+  lines(): string {
+    const lines = this.#text.trim().split('\n');
+    return lines
+      .filter((line) => !/^\s+at /.test(line))
+      .slice(-5)
+      .join('\n');
+  }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import type { SaveNames } from '../core/transfer.ts';
+import type { OutputSpace } from './folder.ts';
 import { namingErrors } from './naming-errors.ts';
-import type { OutputSpace } from './output-space.ts';
 
 /** Returns the path of the list of files that an unfinished run has saved. The list is next to the output file. */
 export function savedNamesPath(out: string): string {

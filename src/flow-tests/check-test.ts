@@ -4,8 +4,7 @@ import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { counted } from '../core/text/number.ts';
 import { didYouMean } from '../core/text/suggest.ts';
-import { compareRow, compareWhole, shownValue } from './expectation.ts';
-import { GivenAnswers } from './given-answers.ts';
+import { compareRow, compareWhole, GivenAnswers, shownValue } from './given-answers.ts';
 import type { TestFile } from './test-file.ts';
 import { isUnanswered } from './test-http.ts';
 import { type FailedRecord, fieldsOfRecord, runTest, type TestOutcome } from './test-run.ts';
@@ -65,7 +64,7 @@ function failureProblems({ fails, records }: FlowTest, { failures, rows, stopped
   return [...ended, ...wrong, ...more.map((failed) => `expected no failure, found ${failedText(failed, records === undefined)}`)];
 }
 
-interface Surroundings {
+interface TestSurroundings {
   readonly rows: readonly Fields[];
   /** True if the test has only one record. Messages then do not name the record. */
   readonly isOne: boolean;
@@ -73,7 +72,7 @@ interface Surroundings {
   readonly failures: number;
 }
 
-function differencesOf(expected: ExpectedFailure, failed: FailedRecord | undefined, { rows, isOne, failures }: Surroundings): string[] {
+function differencesOf(expected: ExpectedFailure, failed: FailedRecord | undefined, { rows, isOne, failures }: TestSurroundings): string[] {
   if (!failed) {
     const found = failures === 0 ? 'none' : `only ${counted(failures, 'failure')}`;
     return [`expected a failure (${expectedText(expected)}), found ${isOne ? rowsText(rows) : found}`];

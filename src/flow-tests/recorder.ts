@@ -1,16 +1,24 @@
+import { Document, isMap, isSeq, parseDocument, Scalar } from 'yaml';
 import type { SentRequest } from '../core/action.ts';
-import { errorOf, Failure } from '../core/failure.ts';
+import { textStart } from '../core/answer/charset.ts';
+import { AutomateError, errorOf, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Cache, Clock, Http, HttpRequest, HttpResponse, Ports } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
 import type { ToolAnswer, ToolCall, Tools } from '../core/tools.ts';
-import { jsonOf } from '../core/value/value.ts';
+import { objectOf } from '../core/value/dictionary.ts';
+import { parseJson } from '../core/value/json.ts';
+import { ExactNumber, isMapping, jsonOf, orUndefined, type Value } from '../core/value/value.ts';
 import type { Gates } from '../engine/gates.ts';
 import { startRun } from '../engine/run.ts';
 import type { WiredPorts } from '../run/wire.ts';
+import type { AnswerSource, AskedRequest } from './given-answers.ts';
 import { createTestClock } from './test-clock.ts';
+import { expectedLiteral } from './test-file.ts';
 import { freeLedger } from './test-ports.ts';
-import { TestOutput } from './test-run.ts';
+import { runTest, TestOutput } from './test-run.ts';
+import type { ExpectedFailure, Fault, TestAnswer } from './test-schema.ts';
 
 /** The result of a request: a response, an answer from a tool, or a failure. */
 export type Result = HttpResponse | ToolAnswer | Failure;
@@ -147,4 +155,182 @@ function keysOf(request: SentRequest): RequestKeys {
     place: `${method} ${origin}${path.replace(/\?.*/s, '')}`,
     whole: `${method} ${origin}${path} ${body ?? ''} ${form ? JSON.stringify(form) : ''}`,
   };
+}
+
+/** Response headers that affect what automate does next. Other headers are written to the test only if the flow refers to them. */
+const ownHeaders = ['link', 'location', 'retry-after'];
+
+/**
+ * Turns the result of a request into an answer that can be written in a test. `flow` is the text of the flow file. Throws an AutomateError
+ * (`usage`) for a failure that a test cannot express.
+ */
+export function recordedAnswer(result: Result, { unsigned }: AskedRequest, flow: string): Omit<TestAnswer, 'request'> {
+  if (result instanceof Failure) return { ...argumentsOf(unsigned), fault: faultOf(result) };
+  return 'kind' in result ? { ...argumentsOf(unsigned), ...toolParts(result) } : httpParts(result, flow);
+}
+
+function argumentsOf(request: AskedRequest['unsigned']): Pick<TestAnswer, 'arguments'> {
+  return 'kind' in request ? { arguments: { ...(request as ToolCall).arguments } } : {};
+}
+
+function toolParts({ isError, body, text }: ToolAnswer): Omit<TestAnswer, 'request'> {
+  return isError ? { error: text } : { body };
+}
+
+function httpParts(response: HttpResponse, flow: string): Omit<TestAnswer, 'request'> {
+  const { status } = response;
+  const text = textStart(response, response.body.length);
+  const type = response.header('content-type') ?? '';
+  const json = /\bjson\b/i.test(type) || type === '' ? orUndefined(() => parseJson(text)) : undefined;
+  const isWritable = json !== undefined && typeof json !== 'string' && !holdsDecimals(json);
+  const wanted = Object.keys(response.headers).filter(
+    (name) => ownHeaders.includes(name) || flow.toLowerCase().includes(`$headers.${name}`),
+  );
+  const names = isWritable || type === '' || text === '' ? wanted : [...new Set(['content-type', ...wanted])];
+  const headers = Object.fromEntries(names.map((name) => [name, response.header(name) ?? '']));
+  return {
+    ...(status !== 200 && { status }),
+    ...(names.length > 0 && { headers }),
+    ...(text !== '' && { body: isWritable ? json : text }),
+  };
+}
+
+/** True if the value contains a number with a fraction or an exponent, whose digits YAML might change. */
+function holdsDecimals(value: Value): boolean {
+  if (value instanceof ExactNumber) return !/^-?\d+$/.test(value.text);
+  if (Array.isArray(value)) return value.some(holdsDecimals);
+  return isMapping(value) && Object.values(value as Record<string, Value>).some(holdsDecimals);
+}
+
+function faultOf({ kind, code, sent, message }: Failure): Fault {
+  if (kind === 'timeout') return 'timeout';
+  if (code === 'unknown-host') return 'unknown_host';
+  // Failures with a code (of TLS or a proxy) cannot be written in a test: they are retried differently from a refused connection.
+  if (kind === 'network' && code === undefined) return sent ? 'reset' : 'refused';
+  throw new AutomateError('usage', `a request that fails in this way cannot become a test: ${message}`);
+}
+
+/** A flow, the record from which a test is made, and the source of the answers to the record's requests. */
+export interface RecordedFlow {
+  readonly plan: Plan;
+  readonly fields: Fields;
+  readonly allowHttp: boolean;
+  /** Returns the answer to a request, without its `request` key. Returns undefined if there is no answer. */
+  takeAnswer(request: AskedRequest): Omit<TestAnswer, 'request'> | undefined;
+}
+
+/**
+ * Makes a test from one record. The test contains the record's requests with their answers, and the resulting rows or failure. Returns
+ * undefined if a request has no answer.
+ */
+export async function recordTest(name: string, { plan, fields, allowHttp, takeAnswer }: RecordedFlow): Promise<WrittenTest | undefined> {
+  const answers: TestAnswer[] = [];
+  let isComplete = true;
+  const source: AnswerSource = {
+    takeAnswer(asked) {
+      const answer = takeAnswer(asked);
+      if (!answer) {
+        isComplete = false;
+        return undefined;
+      }
+      // The first name identifies the request most specifically.
+      const written = { request: asked.names[0] as string, ...answer };
+      answers.push(written);
+      return written;
+    },
+  };
+  const { rows, failures } = await runTest({ plan, records: [fields], set: [], allowHttp, answers: source });
+  const [failed] = failures;
+  const record = objectOf([...fields]);
+  const result = failed ? { fails: writtenFailure(failed.failure) } : { rows: rows.map((row) => objectOf(madeFields(row, fields))) };
+  return isComplete ? { name, record, answers, ...result } : undefined;
+}
+
+/** Returns the fields of an output row that the flow has added or changed, or all fields if there are none. */
+function madeFields(row: Fields, record: Fields): [string, Value][] {
+  const made = [...row].filter(([name, value]) => jsonOf(value) !== jsonOf(record.get(name) ?? null) || !record.has(name));
+  return made.length > 0 ? made : [...row];
+}
+
+function writtenFailure({ node, kind, status, message }: Failure): ExpectedFailure {
+  return { ...(node !== undefined && { node }), class: kind, ...(status !== undefined && { status }), message };
+}
+
+/** A test in the form in which it is written to a file. */
+export interface WrittenTest {
+  readonly name: string;
+  readonly env?: string;
+  readonly options?: object;
+  readonly record: object;
+  readonly answers: readonly TestAnswer[];
+  readonly rows?: readonly object[];
+  readonly fails?: ExpectedFailure;
+}
+
+/** Options of the YAML writer that keep long strings on one line. */
+const style = { lineWidth: 0 };
+
+/**
+ * Returns the text of a test file with one more test. `text` is the current text, which is kept as it is; undefined for a new file. `flow`
+ * is the path of the flow, relative to the test file.
+ */
+export function withTest(text: string | undefined, flow: string, test: WrittenTest): string {
+  const item = writable(ordered(test));
+  if (text === undefined) return new Document({ flow, tests: [item] }).toString(style);
+  const document = parseDocument(text, { version: '1.2', schema: 'core' });
+  const tests = isMap(document.contents) ? document.contents.get('tests', true) : undefined;
+  if (!isSeq(tests) || !tests.range) return text;
+  if (!tests.flow) return withItem(text, tests.range, new Document([item]).toString(style));
+  // A test inside a list in brackets would be hard to read, so the list is rewritten with one item per line.
+  tests.flow = false;
+  tests.add(document.createNode(item));
+  return document.toString(style);
+}
+
+/** Appends an item to a YAML list that has one item per line. `range` is the position of the list in the text. */
+function withItem(text: string, [start, end]: readonly [number, number, number], item: string): string {
+  const indent = ' '.repeat(start - text.lastIndexOf('\n', start - 1) - 1);
+  const lineBreak = text.includes('\r\n') ? '\r\n' : '\n';
+  const lines = item
+    .trimEnd()
+    .replace(/^(?=.)/gm, indent)
+    .replaceAll('\n', lineBreak);
+  const before = text.slice(0, end);
+  return `${before}${before.endsWith('\n') ? '' : lineBreak}${lines}${lineBreak}${text.slice(end)}`;
+}
+
+function ordered({ name, env, options, record, answers, rows, fails }: WrittenTest): object {
+  return {
+    name,
+    ...(env !== undefined && { env }),
+    ...(options !== undefined && { options }),
+    record,
+    ...(answers.length > 0 && { answers: answers.map(writtenAnswer) }),
+    ...(rows && { rows: expectedLiteral(rows) }),
+    ...(fails && { fails: expectedLiteral(fails) }),
+  };
+}
+
+/**
+ * Returns an answer in the form in which it is written to a file. Of its values, only the arguments of a tool call are compared with the
+ * request.
+ */
+function writtenAnswer(answer: TestAnswer): object {
+  const given = Object.entries(answer).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, name === 'arguments' ? expectedLiteral(value) : value]));
+}
+
+/** Returns a value in a form in which YAML can write whole numbers of any length. */
+function writable(value: unknown): unknown {
+  if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? BigInt(value.text) : Number(value.text);
+  if (Array.isArray(value)) return value.map(writable);
+  if (!isMapping(value)) return value;
+  return new Map(Object.entries(value).map(([name, member]) => [name === '<<' ? quoted(name) : name, writable(member)]));
+}
+
+/** Returns a name that is written in quotes, because it has a special meaning without them. */
+function quoted(name: string): Scalar {
+  const scalar = new Scalar(name);
+  scalar.type = Scalar.QUOTE_DOUBLE;
+  return scalar;
 }

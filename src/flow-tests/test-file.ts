@@ -3,8 +3,8 @@ import { compileWith, patternAdvice } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import { membersOf, objectOf } from '../core/value/dictionary.ts';
 import { ExactNumber, isMapping } from '../core/value/value.ts';
+import { checkedBy } from '../flow/issues.ts';
 import { inOrder } from '../flow/plan.ts';
-import { checkedBy } from '../flow/problems/issues.ts';
 import { type At, readSource } from '../flow/source.ts';
 import { type FlowTest, testFileSchema } from './test-schema.ts';
 

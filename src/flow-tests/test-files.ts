@@ -8,7 +8,7 @@ import { defaultEnv } from '../core/run-options.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { fullPath, statOf } from '../files/stat.ts';
 import { loadFlow, readDataFiles, readFlowText } from '../run/flow-file.ts';
-import { testFileOf } from '../run/test-file-of.ts';
+import { testFileOf } from '../run/reserved-paths.ts';
 import { answerProblems, checkTest, type TestResult } from './check-test.ts';
 import { readTestFile, type TestFile } from './test-file.ts';
 import type { FlowTest } from './test-schema.ts';

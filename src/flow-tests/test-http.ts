@@ -4,7 +4,7 @@ import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import type { Clock, Http, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { FormPart } from '../core/transfer.ts';
-import { jsonOf, type Value } from '../core/value/value.ts';
+import { type JsonObject, jsonOf, type Value } from '../core/value/value.ts';
 import { version } from '../core/version.ts';
 import type { Secret } from '../credentials/secret.ts';
 import { createHttp } from '../http/client.ts';
@@ -15,7 +15,6 @@ import { headerReader } from '../http/header.ts';
 import { RunFiles } from '../http/transfers/run-files.ts';
 import type { Transport } from '../http/transport.ts';
 import { type AnswerSource, requestName } from './given-answers.ts';
-import { modelBody } from './model-body.ts';
 import type { Fault, TestAnswer } from './test-schema.ts';
 
 const noAnswer = 'the test has no answer left for this request';
@@ -31,7 +30,7 @@ export function isUnanswered({ message }: Failure): boolean {
 }
 
 /** Returns the string that tests use in place of a credential's secret. */
-export function testSecret(credential: string): string {
+function testSecret(credential: string): string {
   return `test-${credential}`;
 }
 
@@ -149,4 +148,34 @@ function toResponse(answer: TestAnswer, clock: Clock): HttpResponse {
 /** Returns text with a byte order mark if its charset matters: a test file is in UTF-8, whatever charset the answer or the flow states. */
 function markedText(text: string): string {
   return /^[\0-\x7f]*$/.test(text) ? text : `\ufeff${text}`;
+}
+
+/** The token counts of every LLM answer in a test. */
+const tokens = { input: 100, output: 10 };
+
+/**
+ * Returns the body of an LLM's response that contains this text. The body combines the formats of all providers, so every node finds the
+ * part that it reads.
+ */
+function modelBody(text: string): JsonObject {
+  const { input, output } = tokens;
+  return {
+    // Read by nodes that use Anthropic.
+    content: [{ type: 'text', text }],
+    stop_reason: 'end_turn',
+    // Read by nodes that use Chat Completions.
+    choices: [{ message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
+    // Read by nodes that use OpenAI Responses.
+    output: [{ type: 'message', content: [{ type: 'output_text', text }] }],
+    status: 'completed',
+    usage: { input_tokens: input, output_tokens: output, prompt_tokens: input, completion_tokens: output },
+    // Read by nodes that use Gemini.
+    candidates: [{ content: { parts: [{ text }] }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: input, candidatesTokenCount: output },
+    // Read by nodes that use Ollama.
+    message: { role: 'assistant', content: text },
+    done_reason: 'stop',
+    prompt_eval_count: input,
+    eval_count: output,
+  };
 }

@@ -16,7 +16,7 @@ import { createTestClock } from './test-clock.ts';
 import { createTestPorts } from './test-ports.ts';
 
 /** The records of a test, and everything needed to run them through the flow. */
-export interface TestRun {
+interface TestRun {
   readonly plan: Plan;
   readonly records: readonly Fields[];
   readonly set: SetFields;

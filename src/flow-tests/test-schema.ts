@@ -22,7 +22,7 @@ const requestKinds = {
 };
 
 /** The kind of request to which an answer in a test file belongs. */
-export type RequestKind = keyof typeof requestKinds;
+type RequestKind = keyof typeof requestKinds;
 
 /** Returns the kind of a request that a test file names; undefined if the string does not name a request. */
 export function requestKind(request: string): RequestKind | undefined {

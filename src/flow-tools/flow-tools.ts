@@ -1,18 +1,17 @@
+import { durationText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { parseJson } from '../core/value/json.ts';
 import { type JsonObject, jsonOf } from '../core/value/value.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { recordOf } from '../records/json/json-record.ts';
 import { longNameError } from '../records/record-reader.ts';
-import type { CallResult } from '../run/calls/flow-calls.ts';
-import { fieldsTaken } from '../run/fields-taken.ts';
+import type { CallResult } from '../run/flow-calls.ts';
 import type { FlowFolder, ServedFlow } from '../run/flow-folder.ts';
-import { CallProgress } from './call-progress.ts';
-import { plainOf } from './server/plain-values.ts';
-import { type OfferedTool, type ToolAnswer, type Toolbox, type ToolCallContext, WrongCall } from './server/toolbox.ts';
-import { toolOfFlow } from './tool-of-flow.ts';
+import { nodeTypes } from '../run/node-types.ts';
+import { type OfferedTool, plainOf, type Toolbox, type ToolCallContext, type ToolResult, WrongCall } from './toolbox.ts';
 
 /** A client's call to a flow that is provided as an MCP tool. */
 export interface FlowToolCall<Caller> {
@@ -25,7 +24,7 @@ export interface FlowToolCall<Caller> {
 }
 
 /** Functions with which a command or the server provides flows as MCP tools. */
-export interface FlowToolsOptions<Caller> {
+interface FlowToolsOptions<Caller> {
   readonly flows: FlowFolder;
   /** True if the caller may see and call the flow. */
   sees(caller: Caller, flow: ServedFlow): boolean;
@@ -70,7 +69,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     return (await this.#named(caller)).map(({ name, flow }) => ({ name, ...this.#toolOf(flow) }));
   }
 
-  async call(name: string, args: JsonObject, { caller, signal, progress }: ToolCallContext<Caller>): Promise<ToolAnswer> {
+  async call(name: string, args: JsonObject, { caller, signal, progress }: ToolCallContext<Caller>): Promise<ToolResult> {
     const flow = (await this.#named(caller)).find((one) => one.name === name)?.flow;
     if (!flow) throw new WrongCall(`there is no tool "${name.slice(0, maxName)}"`);
     const fields = fieldsOfCall(flow, args);
@@ -143,7 +142,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     this.#options.say(text);
   }
 
-  #answer({ id }: ServedFlow, result: CallResult): ToolAnswer {
+  #answer({ id }: ServedFlow, result: CallResult): ToolResult {
     switch (result.kind) {
       case 'done':
         return { isError: false, text: `{"rows":${result.rows}}`, structured: { rows: plainOf(parseJson(result.rows)) } };
@@ -159,7 +158,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
   }
 }
 
-function errorAnswer(text: string): ToolAnswer {
+function errorAnswer(text: string): ToolResult {
   return { isError: true, text };
 }
 
@@ -183,4 +182,109 @@ function freeName(id: string, taken: ReadonlyMap<string, unknown>): string {
   let number = 2;
   while (taken.has(`${id}_${number}`)) number++;
   return `${id}_${number}`;
+}
+
+/** If there is no event for this many ms, a progress message is sent anyway, because clients abort calls that send no messages. */
+const beatMs = 5000;
+
+/** Minimum time in ms between two progress messages that count answers, because one call can receive thousands of answers. */
+const shortestMs = 250;
+
+/** Sends progress messages about a call to the client that waits for it. */
+export class CallProgress {
+  readonly #tell: (message: string) => void;
+  readonly #startedMs = performance.now();
+  readonly #beat: NodeJS.Timeout;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #answers = 0;
+
+  constructor(tell: (message: string) => void) {
+    this.#tell = tell;
+    this.#beat = setInterval(() => {
+      const now = performance.now();
+      if (now - this.#toldMs >= beatMs) this.#say(`waiting for ${durationText(Math.round((now - this.#startedMs) / 1000) * 1000)}`);
+    }, beatMs);
+  }
+
+  /** Receives an event of the call. */
+  readonly report = (event: Event, redactor: Redactor): void => {
+    if (event.type === 'call-done' || event.type === 'cache-hit') this.#answered(event.node);
+    else if (event.type === 'call-retried')
+      this.#say(redactor.text(`${event.node}: ${event.message}; retries after ${durationText(event.waitMs)}`));
+    else if (event.type === 'gate-paused') this.#say(`waits ${durationText(event.waitMs)}, because the server asked it to`);
+    else if (event.type === 'tool-progress' && event.message !== undefined) this.#say(redactor.text(`${event.node}: ${event.message}`));
+  };
+
+  end(): void {
+    clearInterval(this.#beat);
+  }
+
+  #answered(node: string): void {
+    this.#answers++;
+    if (performance.now() - this.#toldMs >= shortestMs)
+      this.#say(`${node}: ${this.#answers === 1 ? '1 answer' : `${this.#answers} answers`}`);
+  }
+
+  #say(message: string): void {
+    this.#toldMs = performance.now();
+    this.#tell(message);
+  }
+}
+
+/** Returns the description of a flow as an MCP tool, without the tool's name. */
+function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
+  const taken = fieldsTaken(plan);
+  const input = taken.map(({ name, isOptional }) => [
+    name,
+    { description: `the field "${name}" of the record, a string or any other JSON value${isOptional ? '; null if it is left out' : ''}` },
+  ]);
+  const row = { type: 'object', properties: Object.fromEntries(plan.columns([]).map((name) => [name, {}])) };
+  return {
+    description: plan.description ?? descriptionOf(plan),
+    inputSchema: {
+      type: 'object',
+      properties: Object.fromEntries(input),
+      required: taken.filter(({ isOptional }) => !isOptional).map(({ name }) => name),
+    },
+    outputSchema: {
+      type: 'object',
+      properties: {
+        rows: { type: 'array', description: 'the rows that the record becomes; empty if the flow drops the record', items: row },
+      },
+      required: ['rows'],
+    },
+  };
+}
+
+/** Describes for clients which nodes a flow has and which fields it adds. */
+function descriptionOf(plan: Plan): string {
+  const nodes = allSteps(plan.steps).map(({ id, type }) => `- ${id}: ${summaryOf(type)}`);
+  const added = plan.columns([]);
+  const adds = added.length > 0 ? [`It adds the fields ${added.join(', ')}.`] : [];
+  return [`Runs the flow "${plan.name}" for one record:`, ...nodes, ...adds].join('\n');
+}
+
+function summaryOf(type: string): string {
+  return nodeTypes.find(({ name }) => name === type)?.summary ?? type;
+}
+
+/** An input field that the flow uses. */
+interface TakenField {
+  readonly name: string;
+  /** True if records can lack the field, because the flow tests it for null. */
+  readonly isOptional: boolean;
+}
+
+/** In a condition, these names refer to parts of a response, not to fields of the record. */
+const answerNames: ReadonlySet<string> = new Set(['status', 'headers', 'body', 'record']);
+
+/** Returns the input fields that the flow uses, including those that it only compares with null. */
+function fieldsTaken(plan: Plan): TakenField[] {
+  const read = plan.neededFields();
+  const tested = plan.nullTests();
+  const made = new Set(allSteps(plan.steps).flatMap(({ node }) => node.columns([])));
+  const onlyTested = tested.filter((name) => !read.includes(name) && !made.has(name) && !answerNames.has(name));
+  const serial = plan.serialOrder?.optional ?? [];
+  const all = [...new Set([...read, ...onlyTested, ...serial])];
+  return all.map((name) => ({ name, isOptional: tested.includes(name) || !read.includes(name) }));
 }

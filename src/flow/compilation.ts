@@ -1,11 +1,10 @@
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
-import type { Connection } from '../core/connection.ts';
+import type { ClientCertificate, Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
-import type { At, Source } from './source.ts';
-import type { VariableChoice } from './variables/variables.ts';
+import type { At, FlowSource } from './source.ts';
+import type { VariableChoice } from './variables.ts';
 
 /** Settings for compiling a flow, apart from the flow file itself. */
 export interface CompileOptions extends LimitOverrides {
@@ -32,7 +31,7 @@ export interface CompileOptions extends LimitOverrides {
 /** The state while a flow is being compiled. */
 export interface Compilation extends CompileOptions {
   readonly name: string;
-  readonly source: Source;
+  readonly source: FlowSource;
   readonly problems: Problem[];
   readonly warnings: Warning[];
   /** The connections in the flow, and the saved connections that the nodes compiled so far refer to. */

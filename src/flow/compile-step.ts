@@ -1,14 +1,16 @@
 import type { Expression } from '../core/condition/condition.ts';
 import type { Kind, Mismatch } from '../core/condition/mismatches.ts';
+import type { Connection } from '../core/connection.ts';
+import type { CodedMessage } from '../core/error-code.ts';
 import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { textOf } from '../core/value/value.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
-import { connectionOfType } from './connection-lookup.ts';
-import { checkedBy } from './problems/issues.ts';
+import { compileSavedConnection } from './connections.ts';
+import { checkedBy } from './issues.ts';
 import { partAt } from './reads.ts';
 import { nodeSchema } from './schema.ts';
-import type { At, Source } from './source.ts';
+import type { At, FlowSource } from './source.ts';
 
 /** The node that contains a list of nodes, or the flow itself. */
 interface Parent {
@@ -38,13 +40,13 @@ interface StepOptions {
 }
 
 /** The path of a node in the flow, and the default id of the node. */
-interface Place {
+interface StepPlace {
   readonly at: At;
   readonly id: string;
 }
 
 /** Compiles a node. Returns `undefined` if its options cannot be read, and `null` if `build` reported problems. */
-function compileStep(written: unknown, type: NodeType, place: Place, compilation: Compilation): PlacedStep | undefined | null {
+function compileStep(written: unknown, type: NodeType, place: StepPlace, compilation: Compilation): PlacedStep | undefined | null {
   const { at } = place;
   const wrong = new Set<PropertyKey>();
   const withType = { ...mappingOf(written), type: type.name };
@@ -136,7 +138,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
 }
 
 /** Returns the values of the variables that the flow uses, as text. A variable without a value is its name, as in the compiled options. */
-function variableTexts({ variables }: Source): Map<string, string> {
+function variableTexts({ variables }: FlowSource): Map<string, string> {
   const { used = new Map(), standIns = [] } = variables ?? {};
   return new Map([...[...standIns].map((name) => [name, name] as const), ...used].map(([name, value]) => [`vars.${name}`, textOf(value)]));
 }
@@ -165,3 +167,58 @@ const conversions: Readonly<Partial<Record<Kind, (cell: string, fails: boolean) 
   timestamp: (cell) => `timestamp(${cell})`,
   duration: (cell, fails) => `${fails ? `timestamp(${cell}) or ` : ''}duration(${cell})`,
 };
+
+/**
+ * Returns the connection with this name and type. If there is none, or if it has a different type, reports the problem and returns
+ * undefined.
+ */
+function connectionOfType<Type extends Connection['type']>(
+  type: Type,
+  name: string,
+  at: At,
+  compilation: Compilation,
+): Extract<Connection, { type: Type }> | undefined {
+  const connection = connectionNamed(name, at, compilation, type);
+  if (connection && connection.type !== type) {
+    const message = `expected a connection of type ${type}, found "${name}", which is of type ${connection.type}`;
+    compilation.problems.push(compilation.source.at(at, `${message}\nonly nodes of type ${connection.type} can use it`));
+    return undefined;
+  }
+  if (connection?.type === 'http' && connection.clientCert && !compilation.certificates.has(connection.clientCert))
+    compilation.certificates.set(connection.clientCert, at);
+  return connection as Extract<Connection, { type: Type }> | undefined;
+}
+
+/**
+ * Returns the flow's connection with this name, or else the saved one. The advice in the message depends on `expected`, the expected type.
+ */
+function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
+  const { connections, source, problems, missing, saved } = compilation;
+  if (connections.has(name)) return connections.get(name);
+  const others = compilation.savedConnections?.() ?? {};
+  const written = Object.hasOwn(others, name) ? others[name] : undefined;
+  if (written) {
+    const connection = savedConnection(name, written, at, compilation);
+    saved.set(name, written);
+    connections.set(name, connection);
+    return connection;
+  }
+  const names = [...new Set([...connections.keys(), ...Object.keys(others)])];
+  const choices =
+    didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; available: ${names.join(', ')}`);
+  const facts = { code: 'connection-missing', details: { connection: name, type: expected } } as const;
+  const problem = source.at(at, { message: `no connection "${name}"${choices}`, ...facts });
+  missing.add(problem);
+  problems.push(problem);
+  return undefined;
+}
+
+function savedConnection(name: string, written: object, at: At, { source, problems, allowHttp }: Compilation): Connection | undefined {
+  try {
+    return compileSavedConnection(name, written, allowHttp);
+  } catch (error) {
+    const { message, code, details } = error as Error & CodedMessage;
+    problems.push(source.at(at, { message: `the saved connection "${name}" is not valid: ${message}`, code, details }));
+    return undefined;
+  }
+}

@@ -1,16 +1,16 @@
 import { FlowError, type Problem } from '../core/failure.ts';
 import { DataNeeded } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
-import { shellWord } from '../core/text/shell-word.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import { isMapping } from '../core/value/value.ts';
 import { type Compilation, type CompileOptions, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
+import { checkedBy } from './issues.ts';
+import { withUnreferableColumns } from './near-references.ts';
 import { credentialsOf, inOrder, planOf } from './plan.ts';
-import { checkedBy } from './problems/issues.ts';
-import { withUnreferableColumns } from './problems/near-references.ts';
 import { flowSchema } from './schema.ts';
-import { readSource, type Source } from './source.ts';
+import { type FlowSource, readSource } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
 /** Compiles a flow's text into a plan. Throws a FlowError that lists all problems if the flow has any. */
@@ -59,7 +59,7 @@ export function compile(text: string, options: CompileOptions): Plan {
 }
 
 /** Returns a warning for each credential of a flow whose URLs contain no literal origin: the credentials are then never sent. */
-function unsentCredentials(steps: readonly PlacedStep[], source: Source): Problem[] {
+function unsentCredentials(steps: readonly PlacedStep[], source: FlowSource): Problem[] {
   const message =
     'this credential is never sent: it goes only to hosts that are written in the flow, and here the host comes from the record\nput a / after the host, or set the base_url of a connection';
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) =>

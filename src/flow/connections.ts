@@ -1,14 +1,17 @@
-import { authProblem, placedAuths } from '../core/auth/auth.ts';
+import { stringify } from 'yaml';
+import type * as z from 'zod';
+import { authOptions, authProblem, placedAuths } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Problem } from '../core/failure.ts';
+import { errorOf, type Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';
-import { compileMcpConnection } from './mcp-connection.ts';
-import { checkedBy } from './problems/issues.ts';
-import { connectionSchema } from './schema.ts';
-import type { At, Source } from './source.ts';
+import { wordsOf } from '../core/text/words.ts';
+import type { LocalServer, RemoteServer } from '../core/tools.ts';
+import { checkedBy, type Place } from './issues.ts';
+import { connectionSchema, mcpConnectionSchema } from './schema.ts';
+import { type At, type FlowSource, readSource } from './source.ts';
 
 /** Matches an absolute path, including one on Windows. */
 const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
@@ -17,7 +20,7 @@ const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: {
-    readonly source: Source;
+    readonly source: FlowSource;
     readonly problems: Problem[];
     readonly allowHttp: boolean;
     readonly isSaved: boolean;
@@ -95,4 +98,109 @@ function originOf(baseUrl: string, allowHttp: boolean): string {
     );
   if (/[?#]/.test(baseUrl)) throw new Error("a base_url ends with its path; put the query into the nodes' url");
   return urlTemplate(baseUrl, { allowHttp }).origin as string;
+}
+
+type ConnectionOptions = z.output<typeof mcpConnectionSchema>;
+
+/** The path of a connection in the flow, and the list that collects its problems. */
+interface ConnectionPlace extends Place {
+  readonly allowHttp: boolean;
+  readonly isSaved: boolean;
+  problem(place: At, message: string): void;
+  /** Returns the result of `compile`. If `compile` throws, reports the error and returns `undefined`. */
+  tried<Result>(place: At, compile: () => Result): Result | undefined;
+}
+
+/** Compiles a connection to an MCP server. If the connection has problems, reports them and returns `undefined`. */
+function compileMcpConnection(name: string, written: unknown, where: ConnectionPlace): Connection | undefined {
+  const { problem, tried } = where;
+  const before = where.problems.length;
+  const options = checkedBy(mcpConnectionSchema, written, where);
+  if (!options) return undefined;
+  if ((options.url === undefined) === (options.command === undefined)) {
+    problem([], 'expected either url, the address of the server, or command, which starts it on this machine');
+    return undefined;
+  }
+  refuseForeignOptions(options, problem);
+  const remote = options.url === undefined ? undefined : tried(['url'], () => remoteOf(options, where));
+  const local = options.command === undefined ? undefined : tried(['command'], () => localOf(options));
+  const server = remote ?? local;
+  if (!server || where.problems.length > before) return undefined;
+  const { rate: intervalMs, concurrency, credits, cost, start_timeout: startTimeoutMs } = options;
+  const origin = 'url' in server ? new URL(server.url).origin : `stdio:${name}`;
+  return { type: 'mcp', name, isSaved: where.isSaved, server, origin, intervalMs, concurrency, credits, cost, startTimeoutMs };
+}
+
+const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
+
+/**
+ * Reports options that do not fit the connection: those for a URL if it starts a command, and those for a command if it has a URL. To
+ * ignore them would hide a mistake.
+ */
+function refuseForeignOptions(options: ConnectionOptions, problem: ConnectionPlace['problem']): void {
+  const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
+  for (const key of optionsOf[other]) {
+    if (options[key] !== undefined && options[key] !== false)
+      problem([key], `${key} is for a server with a ${other}, not for one with a ${own}`);
+  }
+}
+
+function remoteOf({ url = '', auth, headers = {}, allow_http }: ConnectionOptions, where: ConnectionPlace): RemoteServer {
+  const allowHttp = where.allowHttp || allow_http;
+  if (referencedFields(url).length > 0) throw new Error('the url of an MCP server cannot have references: all records share it');
+  urlTemplate(url, { allowHttp });
+  for (const [header, value] of Object.entries(headers)) where.tried(['headers', header], () => plainHeader(header, value));
+  const wrong = auth && authProblem(auth, allowHttp);
+  if (wrong) where.problem(['auth', wrong.option], wrong.message);
+  return { url, auth: auth ?? undefined, headers, allowHttp };
+}
+
+function plainHeader(header: string, value: string): void {
+  if (referencedFields(value).length > 0) throw new Error('a header of an MCP connection cannot have references: all records share it');
+  headerTemplate(header, value);
+}
+
+function localOf({ command = '', pass_env: passEnv = [], credentials = {} }: ConnectionOptions): LocalServer {
+  return { command: typeof command === 'string' ? wordsOf(command) : (command as [string, ...string[]]), passEnv, credentials };
+}
+
+/** Returns a connection as the YAML that a flow would contain. */
+export function connectionText(name: string, written: object): string {
+  return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
+}
+
+/**
+ * Compiles a saved connection in the same way as a connection in a flow. If there are problems, throws an AutomateError (`usage`) that
+ * lists them all. The error has the code of the first problem that has one.
+ */
+export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
+  const { connection, problems } = checkedConnection(name, written, allowHttp);
+  if (connection && problems.length === 0) return connection;
+  const { code, details } = problems.find((problem) => problem.code) ?? {};
+  const lines = connectionText(name, written).split('\n');
+  throw errorOf('usage', { message: problems.map((problem) => problemText(problem, lines)).join('\n'), code, details });
+}
+
+function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
+  const source = readSource(connectionText(name, written));
+  const problems = [...source.problems];
+  const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp, isSaved: true }).values();
+  return { connection, problems };
+}
+
+/** Returns the message of a connection's first problem, without its position; undefined if the connection is valid. */
+export function connectionProblem(written: object): string | undefined {
+  const { problems } = checkedConnection('connection', written, false);
+  return problems[0]?.message.split('\n')[0];
+}
+
+/**
+ * Returns a problem as text: the message, the line with the mistake, and the advice below. In place of a hidden line, shows only the
+ * option's name if it is an option of `auth`.
+ */
+function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
+  const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
+  const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');
+  const [first, ...more] = message.split('\n');
+  return [place === '' ? first : `${first} (${place})`, ...more].join('\n');
 }

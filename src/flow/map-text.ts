@@ -1,14 +1,14 @@
 import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from 'yaml';
 
 /** The `map` option as written in a flow: field names mapped to paths in a response. */
-export type WrittenMap = Readonly<Record<string, string>>;
+export type MapText = Readonly<Record<string, string>>;
 
 /** A node as written in a flow file. */
-export interface NodeText {
+interface NodeText {
   /** The YAML text of the node, without the indentation of its first line. */
   readonly yaml: string;
   /** The node's `map` option; empty if the node has none. Undefined if the option contains more than field names and paths. */
-  readonly map: WrittenMap | undefined;
+  readonly map: MapText | undefined;
 }
 
 /** Returns the nodes that are written in a flow file, in order. */
@@ -20,7 +20,7 @@ export function nodeTexts(text: string): NodeText[] {
  * Returns the text of a flow file with a new `map` option for one node. Everything else stays the same to the byte, including the comments
  * of unchanged entries.
  */
-export function withMap(text: string, index: number, map: WrittenMap): string {
+export function withMap(text: string, index: number, map: MapText): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
   return edited(text, editsOf(text, node, map));
@@ -37,7 +37,7 @@ function edited(text: string, edits: readonly Edit[]): string {
   return [...edits].reverse().reduce((whole, edit) => whole.slice(0, edit.from) + edit.text + whole.slice(edit.to), text);
 }
 
-function editsOf(text: string, node: YAMLMap, map: WrittenMap): Edit[] {
+function editsOf(text: string, node: YAMLMap, map: MapText): Edit[] {
   const pair = pairOf(node);
   const indent = ' '.repeat(columnAt(text, rangeOf(node)[0]));
   if (!pair) {
@@ -57,7 +57,7 @@ function editsOf(text: string, node: YAMLMap, map: WrittenMap): Edit[] {
 }
 
 /** Returns the edits that change a map with one entry per line. Unchanged entries keep their lines. */
-function entryEdits(text: string, { items }: YAMLMap, map: WrittenMap): Edit[] {
+function entryEdits(text: string, { items }: YAMLMap, map: MapText): Edit[] {
   const pairs = items as Pair<Scalar<string>, Scalar<string>>[];
   const edits = pairs.flatMap((pair): Edit[] => {
     const field = pair.key.value;
@@ -96,7 +96,7 @@ function pairOf(node: YAMLMap): Pair<Scalar, Scalar | YAMLMap | null> | undefine
   return node.items.find(({ key }) => isScalar(key) && key.value === 'map') as Pair<Scalar, Scalar | YAMLMap | null> | undefined;
 }
 
-function mapOf(node: YAMLMap): WrittenMap | undefined {
+function mapOf(node: YAMLMap): MapText | undefined {
   const value = pairOf(node)?.value;
   if (value === undefined || value === null || (isScalar(value) && value.value === null)) return {};
   if (!isMap(value)) return undefined;
@@ -134,13 +134,13 @@ function yamlOf(text: string, node: YAMLMap): string {
 }
 
 /** Returns one line for each entry, each preceded by a line break. */
-function entryLines(map: WrittenMap, indent: string): string {
+function entryLines(map: MapText, indent: string): string {
   return Object.entries(map)
     .map(([field, path]) => `\n${indent}  ${word(field)}: ${word(path)}`)
     .join('');
 }
 
-function flowText(map: WrittenMap): string {
+function flowText(map: MapText): string {
   const entries = Object.entries(map).map(([field, path]) => `${JSON.stringify(field)}: ${JSON.stringify(path)}`);
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }

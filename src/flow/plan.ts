@@ -1,16 +1,27 @@
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
-import { columnsAfterAll } from '../core/columns.ts';
+import type { MappedField } from '../core/answer/mapping.ts';
 import { nullTests } from '../core/condition/condition.ts';
+import type { ClientCertificate } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import { allSteps, type CredentialUse, type Plan, type PlanVariables, type SerialOrder, type ToolUse, type Warning } from '../core/plan.ts';
-import { isMapping, jsonOf } from '../core/value/value.ts';
+import type { Node } from '../core/node.ts';
+import {
+  allSteps,
+  type CredentialUse,
+  columnsAfterAll,
+  type Plan,
+  type PlanVariables,
+  type ReplacedColumn,
+  type SerialOrder,
+  type ToolUse,
+  type Warning,
+} from '../core/plan.ts';
+import { yamlWord } from '../core/text/quoted-word.ts';
+import { freeName } from '../core/text/suggest.ts';
+import { isMapping, jsonOf, textOf, type Value } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
-import { nearReferenceWarnings, withUnreferableColumns } from './problems/near-references.ts';
-import { replacedIn } from './problems/replaced-columns.ts';
+import { nearReferenceWarnings, withUnreferableColumns } from './near-references.ts';
 import { makersOf, partAt, readsOf } from './reads.ts';
-import { type SerialBy, serialOrderOf } from './serial-by.ts';
-import type { At, Source } from './source.ts';
-import { neededFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
+import type { At, FlowSource } from './source.ts';
+import { neededFieldsIn, type SerialBy, serialOrderOf, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
 /** The options of the flow itself. */
 interface FlowOptions extends Pick<Plan, 'name' | 'description'> {
@@ -19,7 +30,7 @@ interface FlowOptions extends Pick<Plan, 'name' | 'description'> {
 
 /** The parts of a plan that do not come from its nodes. */
 interface PlanParts {
-  readonly source: Source;
+  readonly source: FlowSource;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
   /** The client certificates, each mapped to the place in the flow where its connection is named. */
@@ -78,13 +89,13 @@ function nullTestsWithin(value: unknown): string[] {
   return isMapping(value) ? Object.values(value).flatMap(nullTestsWithin) : [];
 }
 
-function variablesIn({ variables }: Source): PlanVariables {
+function variablesIn({ variables }: FlowSource): PlanVariables {
   const { used = [], open = new Set<string>(), standIns: unset = new Set<string>(), range } = variables ?? {};
   return { values: new Map([...used].map(([name, value]) => [name, jsonOf(value)])), open, unset, range };
 }
 
 /** Returns the credentials that nodes and inner nodes refer to. */
-export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
+export function credentialsOf(steps: readonly PlacedStep[], source: FlowSource): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
     for (const { field: name, isPair, origins, at: option, login, hint } of node.action?.credentials ?? []) {
@@ -98,7 +109,7 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
 }
 
 /** Returns the credentials that contain the passphrases of client keys. No server receives them. */
-function passphrasesOf(certificates: PlanParts['certificates'], source: Source): CredentialUse[] {
+function passphrasesOf(certificates: PlanParts['certificates'], source: FlowSource): CredentialUse[] {
   return [...certificates].flatMap(([{ passphrase: name }, at]) => {
     if (name === undefined) return [];
     const place = namedInConnection(name, at, source) ?? at;
@@ -110,7 +121,7 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: Source):
  * Returns the place in the flow where a connection refers to a credential; undefined for a saved connection. `at` is the place where the
  * connection is named.
  */
-function namedInConnection(credential: string, at: At, { value }: Source): At | undefined {
+function namedInConnection(credential: string, at: At, { value }: FlowSource): At | undefined {
   const connection = ['connections', partAt(value, at) as string];
   const inside = placeOfCredential(credential, partAt(value, connection));
   return inside && [...connection, ...inside];
@@ -134,7 +145,7 @@ function withHint(message: string, hint: string | undefined): string {
 }
 
 /** Returns the MCP tools that nodes and inner nodes call. */
-function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
+function toolsOf(steps: readonly PlacedStep[], source: FlowSource): ToolUse[] {
   const uses: ToolUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
     const tool = node.action?.tool;
@@ -154,4 +165,71 @@ function remoteOrigin({ connection: { server, origin } }: ToolUse): string[] {
 /** Sorts problems by their position in the file. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+/** Columns of the input that have not been replaced or removed: the name that each has now, mapped to its name in the input. */
+type OwnColumns = ReadonlyMap<string, string>;
+
+/** Finds the columns of the input that the nodes' maps replace although their fields are not written with `replace: true`. */
+function replacedIn(steps: readonly PlacedStep[], input: readonly string[], source: FlowSource): ReplacedColumn[] {
+  const found: ReplacedColumn[] = [];
+  const taken = new Set([...input, ...columnsAfterAll(steps, input)]);
+  passed(steps, new Map(input.map((name) => [name, name])));
+  return found;
+
+  function passed(steps: readonly PlacedStep[], before: OwnColumns): OwnColumns {
+    let own = before;
+    for (const step of steps) {
+      const { id, node, when, onError } = step;
+      for (const mapped of node.mapped ?? []) {
+        const { field } = mapped;
+        const column = own.get(field);
+        if (column !== undefined) found.push({ node: id, field, column, problem: replacement(mapped, column, step) });
+      }
+      const after = node.inner ? passed(node.inner.steps as PlacedStep[], withoutCarried(node.inner.carried, own)) : remaining(node, own);
+      // A record that skips the node, or continues after it failed there, still has the column.
+      own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
+    }
+    return own;
+  }
+
+  function replacement({ field, member, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+    const place = [...node, ...at];
+    const isNamed = typeof at.at(-1) === 'string';
+    const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
+    const entry = (name: string, value: string) => {
+      const text = `${yamlWord(name)}: ${value}`;
+      return isNamed ? text : `map: { ${text} }`;
+    };
+    const other = freeName(field, (name) => taken.has(name));
+    const { path, required, default: fallback } = member;
+    const options = [
+      ...(required ? ['required: true'] : []),
+      ...(fallback === undefined
+        ? []
+        : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
+    ];
+    const marked = (more: readonly string[]) => `{ ${[`path: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
+    const message = `${whose}, and the answer replaces it${options.length > 0 ? '' : ', even with an empty value'}
+to keep the column, write another name: ${entry(other, options.length > 0 ? marked([]) : yamlWord(path))}
+to replace it, write: ${entry(field, marked(['replace: true']))}`;
+    return isNamed ? source.atName(place, message) : source.at(place, message);
+  }
+}
+
+/** Leaves out the fields that a loop carries: the flow says itself that each pass gives them a new value. */
+function withoutCarried(carried: readonly string[] = [], own: OwnColumns): OwnColumns {
+  return new Map([...own].filter(([name]) => !carried.includes(name)));
+}
+
+/** Returns the columns that still come from the input after a node. */
+function remaining({ columns, renames }: Node, own: OwnColumns): OwnColumns {
+  const made = columns([]);
+  return new Map(
+    [...own].flatMap(([name, column]): [string, string][] => {
+      const now = renames?.get(name) ?? name;
+      const isMade = now === name && made.includes(name);
+      return isMade || !columns([name]).includes(now) ? [] : [[now, column]];
+    }),
+  );
 }

@@ -2,11 +2,11 @@ import { memberUses, nullTests, readsAnyField } from '../core/condition/conditio
 import { allSteps } from '../core/plan.ts';
 import { ExactNumber, isMapping } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import type { At, Source } from './source.ts';
+import type { At, FlowSource } from './source.ts';
 import { isOnlyListed } from './unknown-fields.ts';
 
 /** The fields that a flow reads. */
-export interface FlowReads {
+interface FlowReads {
   readonly fields: ReadonlySet<string>;
   /** True if an expression can read any field, for example because it computes the field's name. */
   readonly any: boolean;
@@ -16,7 +16,7 @@ export interface FlowReads {
 const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
 
 /** Returns the fields that nodes require, and the fields that expressions only test for null. */
-export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowReads {
+export function readsOf(steps: readonly PlacedStep[], { value }: FlowSource): FlowReads {
   const needed = allSteps(steps).flatMap(({ when, node: { reads, inner } }) => [
     ...(when?.named ?? []),
     ...[...reads, ...(inner?.reads ?? [])].flatMap(({ field, at }) => (isOnlyListed(at) ? [] : [field])),
@@ -40,7 +40,11 @@ const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credi
  * Returns a string for each node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
  * rows might change, too. The string contains the names of variables, but not their values.
  */
-export function makersOf(steps: readonly PlacedStep[], source: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
+export function makersOf(
+  steps: readonly PlacedStep[],
+  source: FlowSource,
+  saved: ReadonlyMap<string, object>,
+): ReadonlyMap<string, string> {
   const connectionOf = (name: string) => partAt(source.written, ['connections', name]) ?? saved.get(name);
   return new Map(
     steps.map(({ id, at }) => {

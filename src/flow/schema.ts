@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import { connectionAuth, mcpAuth } from '../core/auth/auth.ts';
-import { clientCertificateOption } from '../core/auth/client-certificate.ts';
+import { clientCertificateOption } from '../core/connection.ts';
 import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
-import { charset } from '../core/options/charset.ts';
 import { condition, expression, path } from '../core/options/expressions.ts';
-import { credentialName, fieldName, headers, name } from '../core/options/names.ts';
+import { charset, credentialName, fieldName, headers, name } from '../core/options/names.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { isMapping } from '../core/value/value.ts';
 

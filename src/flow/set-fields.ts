@@ -4,7 +4,7 @@ import { withFields } from '../core/record.ts';
 import type { SetFields } from '../core/run-options.ts';
 
 /** Returns the input's columns and the columns that --set adds. */
-export function withSetColumns(columns: readonly string[], set: SetFields): string[] {
+function withSetColumns(columns: readonly string[], set: SetFields): string[] {
   return [...new Set([...columns, ...set.map(([name]) => name)])];
 }
 

@@ -17,21 +17,19 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { objectOf } from '../core/value/dictionary.ts';
 import { ExactNumber } from '../core/value/value.ts';
-import { changedNumber, changedNumbers, jsonNumber } from './problems/changed-numbers.ts';
-import { offsetWithin } from './problems/scalar-offset.ts';
-import { depthProblem, type YamlProblem, yamlProblems } from './problems/yaml-problems.ts';
-import { credentialNames } from './secrets/credential-names.ts';
+import { type FilledDocument, fillVariables } from './fill-variables.ts';
+import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';
-import { secretAdvice } from './secrets/secret-advice.ts';
+import { credentialNames, secretAdvice } from './secrets/secret-advice.ts';
 import { isData, literalSecrets } from './secrets/secrets.ts';
-import { type FilledDocument, fillVariables } from './variables/fill-variables.ts';
-import { type FlowVariables, type VariableChoice, variablesOf } from './variables/variables.ts';
+import { type FlowVariables, type VariableChoice, variablesOf } from './variables.ts';
+import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
 /** The path of a value in a flow, as the names and indexes that lead to the value from the top. */
 export type At = readonly (string | number)[];
 
 /** A flow file as it was read, with its values and their positions. */
-export interface Source {
+export interface FlowSource {
   /** The file's content as plain values; `undefined` if the YAML is invalid. */
   readonly value: unknown;
   /** The same as `value`, but with the names of variables instead of their values. */
@@ -56,7 +54,7 @@ export interface Source {
 }
 
 /** A flow's variables as written, and those that the flow uses. */
-export interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
+interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
 
 const yamlOptions = { version: '1.2', schema: 'core', prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
 
@@ -65,7 +63,7 @@ const yamlOptions = { version: '1.2', schema: 'core', prettyErrors: false, strin
  * `choice` selects the values of the variables, which then replace the variables in the options; undefined for a file without variables.
  * `kind` is `test` for a test file, whose data can look like secrets.
  */
-export function readSource(text: string, choice?: VariableChoice, kind: 'flow' | 'test' = 'flow'): Source {
+export function readSource(text: string, choice?: VariableChoice, kind: 'flow' | 'test' = 'flow'): FlowSource {
   const counter = new LineCounter();
   const tooDeep = depthProblem(text);
   const document = parseDocument(tooDeep ? '' : text, { ...yamlOptions, lineCounter: counter });
@@ -129,29 +127,29 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
 /**
  * Decides which values are data or headers, and so stay as they are written. `names` are the keys on the path from the top to the value.
  */
-interface Places {
+interface DataPlaces {
   /** True for a header's value, which stays a string even if it looks like a number. */
   isHeader(names: readonly unknown[]): boolean;
   /** True for data, such as a body, in which numbers keep all their digits. */
   isData(names: readonly unknown[]): boolean;
 }
 
-const flowPlaces: Places = { isHeader: (names) => names.includes('headers'), isData };
+const flowPlaces: DataPlaces = { isHeader: (names) => names.includes('headers'), isData };
 
 /** In a test file, headers occur in an answer, and under `sent`, where they are the expected headers of a request. */
-const testPlaces: Places = {
+const testPlaces: DataPlaces = {
   isHeader: ([, , third, fourth]) => third === 'headers' || (third === 'sent' && fourth === 'headers'),
   isData: () => true,
 };
 
 /** Converts the YAML document to plain values, once with the values of variables and once with their names. */
-function plainValues(document: Document, filled: FilledDocument | undefined, places: Places): Pick<Source, 'value' | 'written'> {
+function plainValues(document: Document, filled: FilledDocument | undefined, places: DataPlaces): Pick<FlowSource, 'value' | 'written'> {
   const value = plainDocument(document, places);
   return { value, written: filled && filled.written.size > 0 ? writtenDocument(document, filled, places) : value };
 }
 
 /** Converts the YAML document to plain values. */
-function plainDocument(document: Document, places: Places): unknown {
+function plainDocument(document: Document, places: DataPlaces): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
       if (key === 'key' || typeof scalar.source !== 'string' || scalar.type !== 'PLAIN') return;
@@ -168,7 +166,7 @@ function plainDocument(document: Document, places: Places): unknown {
 }
 
 /** Converts the YAML document to plain values that contain the names of variables instead of their values. */
-function writtenDocument(document: Document, { written }: FilledDocument, places: Places): unknown {
+function writtenDocument(document: Document, { written }: FilledDocument, places: DataPlaces): unknown {
   const scalars = [...written].map(([node, { value }]) => ({ scalar: node as Scalar, value, filled: (node as Scalar).value }));
   for (const { scalar, value } of scalars) scalar.value = value;
   const plain = plainDocument(document, places);

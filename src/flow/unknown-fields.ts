@@ -1,14 +1,15 @@
-import { columnsAfter, otherDelimiter } from '../core/columns.ts';
+import type { Expression } from '../core/condition/condition.ts';
 import { fieldUses } from '../core/condition/field-uses.ts';
-import type { Problem } from '../core/failure.ts';
+import { Failure, type Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
-import { allSteps } from '../core/plan.ts';
+import { allSteps, columnsAfter, otherDelimiter, type SerialOrder } from '../core/plan.ts';
+import type { Fields } from '../core/record.ts';
 import { isReferable } from '../core/template/template.ts';
 import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
+import { textOf, type Value } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import { renaming } from './problems/near-references.ts';
-import { type SerialBy, serialUses } from './serial-by.ts';
-import type { At, Source } from './source.ts';
+import { renaming } from './near-references.ts';
+import type { At, FlowSource } from './source.ts';
 
 /**
  * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records if
@@ -17,7 +18,7 @@ import type { At, Source } from './source.ts';
 export function unknownFieldsIn(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
-  source: Source,
+  source: FlowSource,
   who?: string,
 ): Problem[] {
   return unknownAmong(steps, input, (use, { at }, known) =>
@@ -35,7 +36,7 @@ interface UnknownField {
   readonly who: string | undefined;
 }
 
-function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, source: Source): Problem {
+function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, source: FlowSource): Problem {
   const delimiter = otherDelimiter(known);
   const test = use.isTested ? '\nso has() is false for every record: correct the name, or leave the test out' : '';
   const problem = problemAt(use, at, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}${test}`, source);
@@ -43,7 +44,7 @@ function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, sou
 }
 
 /** Returns a problem for each field to which `serial_by` refers, and that no record with these fields can have. */
-export function unknownSerialFields(serialBy: SerialBy | undefined, input: readonly string[], source: Source, who?: string): Problem[] {
+export function unknownSerialFields(serialBy: SerialBy | undefined, input: readonly string[], source: FlowSource, who?: string): Problem[] {
   const uses = serialBy === undefined ? [] : serialUses(serialBy).filter(({ field }) => !input.includes(field));
   return uses.map((use) => unknownProblem({ use, at: [], known: input, who }, source));
 }
@@ -51,7 +52,7 @@ export function unknownSerialFields(serialBy: SerialBy | undefined, input: reado
 /**
  * Returns a problem for each reference to a field that an earlier node removes or renames. The input has no influence on these problems.
  */
-export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: Source): Problem[] {
+export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: FlowSource): Problem[] {
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
@@ -135,7 +136,7 @@ function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
 
-function problemAt({ field, at, isName, written }: FieldUse, node: At, message: string, source: Source): Problem {
+function problemAt({ field, at, isName, written }: FieldUse, node: At, message: string, source: FlowSource): Problem {
   const place = [...node, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));
@@ -166,4 +167,53 @@ function existingNames(known: readonly string[]): string {
  */
 function listedName(name: string): string {
   return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;
+}
+
+/** The value of `serial_by`: a field, a list of fields, or an expression. */
+export type SerialBy = string | readonly string[] | { readonly cel: Expression<Value> };
+
+/** Returns the order that `serial_by` asks for. `written` is the option as it is written in the flow. */
+export function serialOrderOf(serialBy: SerialBy, written: unknown): SerialOrder {
+  if (typeof serialBy === 'string')
+    return { label: serialBy, needed: [], optional: [serialBy], keyOf: (fields) => keyOf(fields.get(serialBy)) };
+  if ('cel' in serialBy) {
+    const { cel } = serialBy;
+    const optional = cel.named.filter((name) => !cel.fields.includes(name));
+    return {
+      label: String((written as { cel: unknown }).cel),
+      needed: cel.fields,
+      optional,
+      keyOf: (fields) => keyOf(evaluated(cel, fields)),
+    };
+  }
+  return { label: serialBy.join(' and '), needed: [], optional: serialBy, keyOf: (fields) => keyOfAll(serialBy, fields) };
+}
+
+/** Returns the fields to which `serial_by` refers. */
+function serialUses(serialBy: SerialBy): FieldUse[] {
+  if (typeof serialBy === 'string') return [{ field: serialBy, at: ['serial_by'], written: serialBy }];
+  if ('cel' in serialBy) return serialBy.cel.fields.map((field) => ({ field, at: ['serial_by', 'cel'], written: field }));
+  return serialBy.map((field, index) => ({ field, at: ['serial_by', index], written: field }));
+}
+
+/** Returns a value as text, so that 17 and "17" are the same key; undefined for null and an empty string. */
+function keyOf(value: Value | undefined): string | undefined {
+  return textOf(value ?? null) || undefined;
+}
+
+/** Returns the texts of several fields as one key; undefined if all of them are null or empty. */
+function keyOfAll(names: readonly string[], fields: Fields): string | undefined {
+  const texts = names.map((name) => textOf(fields.get(name) ?? null));
+  return texts.every((text) => text === '') ? undefined : JSON.stringify(texts);
+}
+
+function evaluated(cel: Expression<Value>, fields: Fields): Value {
+  try {
+    return cel.evaluate(fields);
+  } catch (error) {
+    // A record without the value has nothing to be compared, as if the option named the field.
+    if (error instanceof Failure && cel.named.some((name) => (fields.get(name) ?? null) === null)) return null;
+    if (error instanceof Failure) throw error.withMessage(`serial_by: ${error.message}`);
+    throw error;
+  }
 }

@@ -1,9 +1,9 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import type { ClientCertificate } from '../core/connection.ts';
 import { AutomateError } from '../core/failure.ts';
-import { modeOthersCanRead } from '../credentials/passphrase.ts';
+import { modeOthersCanRead } from '../credentials/credential-store.ts';
 import type { Secret } from '../credentials/secret.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import type { LoadedCertificate } from './authorities.ts';

@@ -4,12 +4,12 @@ import { type Auth, type Login, signature } from '../core/auth/auth.ts';
 import { combined, type Signature } from '../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../core/ports.ts';
-import { withQuery } from '../core/template/query.ts';
+import { withQuery } from '../core/template/url.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { sleepersOf } from '../files/clock.ts';
 import { type LoginTools, loginTokens } from './auth/login-tokens.ts';
-import { type OAuth, Tokens, type WithSecret } from './auth/oauth.ts';
+import { AccessTokens, type OAuth, type WithSecret } from './auth/oauth.ts';
 import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { RunFiles } from './transfers/run-files.ts';
@@ -43,8 +43,8 @@ type TokenAuth = OAuth | Login;
 const maxRedirects = 10;
 
 /** Creates the object that requests and renews a flow's access tokens. The HTTP clients of several runs may share it. */
-export function createTokens(tools: HttpTools): Tokens {
-  return new Tokens({ ...tools, fetch: tools.transport.fetchToEnd });
+export function createTokens(tools: HttpTools): AccessTokens {
+  return new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd });
 }
 
 /** Creates the HTTP client. It adds authentication to requests, follows redirects, and returns responses with any status. */
@@ -80,7 +80,7 @@ function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: Comman
 async function sendWithCommands(
   request: HttpRequest,
   names: readonly string[],
-  tokens: Tokens,
+  tokens: AccessTokens,
   { ended, ...tools }: HttpTools & { readonly ended: AbortSignal },
 ): Promise<HttpResponse> {
   const commands = tools.commands as CommandSecrets;
@@ -123,7 +123,7 @@ function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Si
 }
 
 /** Sends a request with an access token. The time to obtain the token does not count toward the request's timeout. */
-function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
+function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: AccessTokens, tools: HttpTools): Promise<HttpResponse> {
   const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
   const send = async (token: string) => {

@@ -16,12 +16,12 @@ interface SavedCounts {
 const minPauseMs = 30_000;
 
 /** The User-Agent header for public servers. Their rules require that clients identify themselves. */
-export interface PublicUserAgent {
+interface PublicUserAgent {
   readonly userAgent: string;
 }
 
 /** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
-export interface DailyLimits extends PublicUserAgent {
+interface DailyLimits extends PublicUserAgent {
   /** The folder of automate's own files. It contains the file with this machine's counts. */
   readonly home: string;
   wallNow(): number;

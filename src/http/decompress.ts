@@ -12,15 +12,15 @@ import {
 } from 'node:zlib';
 import { Failure } from '../core/failure.ts';
 
-interface Decoder {
+interface Decompressor {
   readonly sync: (body: Buffer, options: ZlibOptions) => Buffer;
   readonly async: (body: Buffer, options: ZlibOptions) => Promise<Buffer>;
 }
 
-const gzip: Decoder = { sync: gunzipSync, async: promisify<Buffer, ZlibOptions, Buffer>(gunzip) };
-const zlib: Decoder = { sync: inflateSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflate) };
-const raw: Decoder = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
-const brotli: Decoder = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
+const gzip: Decompressor = { sync: gunzipSync, async: promisify<Buffer, ZlibOptions, Buffer>(gunzip) };
+const zlib: Decompressor = { sync: inflateSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflate) };
+const raw: Decompressor = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
+const brotli: Decompressor = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
 
 /** The value of the header Accept-Encoding, which lists the compression methods that servers may use for responses. */
 export const acceptEncoding = 'gzip, deflate, br';
@@ -38,7 +38,7 @@ const maxEncodings = 5;
 const syncBytes = 32 * 1024;
 
 /** The maximum size of a decompressed body, and the status of the response, which is part of the failure if decompression fails. */
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxBytes: number;
   readonly status: number;
 }
@@ -73,7 +73,7 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
  * Returns the decoder for a compression method; undefined if the method is unknown. For `deflate`, HTTP requires the zlib format (RFC 9110,
  * 8.4.1.2), but many servers send raw deflate data. In the zlib format, the low four bits of the first byte are 8.
  */
-function decoderOf(encoding: string, body: Buffer): Decoder | undefined {
+function decoderOf(encoding: string, body: Buffer): Decompressor | undefined {
   switch (encoding) {
     case 'gzip':
     case 'x-gzip':

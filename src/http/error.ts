@@ -1,8 +1,8 @@
-import { cleaned } from '../core/answer/response.ts';
+import { cleaned, excerpt } from '../core/answer/response.ts';
 import { Failure } from '../core/failure.ts';
 
 /** The request that was being sent when a connection error occurred. */
-export interface Occasion {
+interface Occasion {
   readonly origin: string;
   /** The proxy's host and port; undefined if the request uses no proxy. */
   readonly proxy?: string | undefined;
@@ -111,4 +111,21 @@ function networkReason(code: string, message: string): string {
   if (code === 'UND_ERR_SOCKET' && message === 'bad response')
     return 'the server sent an answer that was not requested, such as 100 Continue';
   return `${reasons[code] ?? cleaned(message)}${code === '' || code.startsWith('UND_') ? '' : ` (${code})`}`;
+}
+
+/** Replaces a JSON list of validation errors in the SDK's message by readable text with `path: problem` for each error. */
+export function withReadableIssues(message: string): string {
+  const start = message.search(/\[\s*\{\s*"/);
+  if (start < 0) return excerpt(message, 300);
+  return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is not a valid MCP message'}`, 300);
+}
+
+function issuesIn(text: string): string {
+  try {
+    const issues = JSON.parse(text) as { code: string; path: unknown[]; message: string }[];
+    const single = issues.filter(({ code }) => code !== 'invalid_union');
+    return single.map(({ path, message }) => `${path.join('.')}: ${message.replace(/^Invalid input: /, '')}`).join('; ');
+  } catch {
+    return '';
+  }
 }

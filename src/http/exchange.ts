@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../core/answer/rate-limit.ts';
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import type { ClientCertificate } from '../core/connection.ts';
 import { durationText, longestTimerMs } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Save } from '../core/transfer.ts';
-import { inTurns } from '../files/turns.ts';
+import { inTurns } from '../files/clock.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
@@ -59,7 +59,7 @@ export function exchange(route: Route, request: WireRequest, tools: ExchangeTool
   return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy, inFlight }).send(route));
 }
 
-interface Caller {
+interface ExchangeCaller {
   readonly proxy: string | undefined;
   readonly inFlight: InFlight;
   resolve(response: HttpResponse | Promise<HttpResponse>): void;
@@ -104,7 +104,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   place = -1;
   readonly #request: WireRequest;
   readonly #tools: ExchangeTools;
-  readonly #caller: Caller;
+  readonly #caller: ExchangeCaller;
   readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
@@ -118,7 +118,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** The response's body if it is saved to a file; undefined if the body is kept in memory. */
   #saving: SavedBody | undefined;
 
-  constructor(request: WireRequest, tools: ExchangeTools, caller: Caller) {
+  constructor(request: WireRequest, tools: ExchangeTools, caller: ExchangeCaller) {
     this.#request = request;
     this.#tools = tools;
     this.#caller = caller;

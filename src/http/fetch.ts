@@ -55,7 +55,7 @@ async function sendFetch(route: Route, userAgent: string, input: string | URL | 
   });
 }
 
-interface Sent {
+interface SentBody {
   /**
    * Keeps the request referenced until it has ended. If the request were garbage-collected, its signal would no longer follow the caller's
    * signal.
@@ -71,7 +71,7 @@ interface Sent {
  * Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while the caller does not read.
  */
 class StreamedResponse implements Dispatcher.DispatchHandler {
-  readonly #sent: Sent;
+  readonly #sent: SentBody;
   readonly #onAbort = () => this.#abort();
   /** The connection that the request was written to; undefined while the request waits for one. */
   #connection: Dispatcher.DispatchController | undefined;
@@ -81,7 +81,7 @@ class StreamedResponse implements Dispatcher.DispatchHandler {
   #events: EventEnds | undefined;
   #messageBytes = 0;
 
-  constructor(sent: Sent) {
+  constructor(sent: SentBody) {
     this.#sent = sent;
     setMaxListeners(0, sent.signal);
     sent.signal.addEventListener('abort', this.#onAbort, { once: true });

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { AutomateError } from '../core/failure.ts';
 
 /** A function that returns the proxy for an origin. It returns undefined if requests to the origin use no proxy. */
-export type ProxyFinder = (origin: string) => URL | undefined;
+type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
  * Reads the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY in the same way as curl. Lower-case names take precedence, and an

@@ -1,4 +1,4 @@
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import type { ClientCertificate } from '../core/connection.ts';
 import { Failure } from '../core/failure.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { CertifiedRoutes } from './client-certificate.ts';

@@ -2,7 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError 
 import { excerpt } from '../core/answer/response.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
-import { withReadableIssues } from '../http/auth/readable-issues.ts';
+import { withReadableIssues } from '../http/error.ts';
 
 /** Details about the tool call or server start in which an error occurred. */
 export interface ErrorContext {

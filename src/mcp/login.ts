@@ -23,7 +23,7 @@ export interface LoginSession {
 }
 
 /** The settings of a connection's OAuth login, and the functions that the login uses. */
-export interface LoginOptions {
+interface LoginOptions {
   readonly connection: string;
   readonly auth: Login;
   /** The OAuth client's secret; undefined for a public client, which has none. */
@@ -41,14 +41,14 @@ export interface LoginOptions {
  * The result of an OAuth login, which is stored between runs. Clients and tokens are keyed by their issuer, so that they are never sent to
  * another authorization server (RFC 9207).
  */
-interface StoredLogin {
+interface StoredMcpLogin {
   clients: Record<string, StoredOAuthClientInformation>;
   tokens: Record<string, StoredOAuthTokens>;
   /** The issuer of the tokens in use. The tokens are stored under this key. */
   issuer?: string;
 }
 
-type Context = OAuthClientInformationContext | undefined;
+type LoginContext = OAuthClientInformationContext | undefined;
 
 const unknownIssuer = 'unknown';
 
@@ -68,7 +68,7 @@ class LoginProvider implements OAuthClientProvider {
   readonly clientMetadata: OAuthClientMetadata;
   readonly clientMetadataUrl?: string;
   readonly #options: LoginOptions;
-  readonly #login: StoredLogin;
+  readonly #login: StoredMcpLogin;
   readonly #state = randomBytes(16).toString('base64url');
   #verifier = '';
   /** True once a login has been stored. From then on, every change is stored too. */
@@ -101,23 +101,23 @@ class LoginProvider implements OAuthClientProvider {
     return this.#state;
   }
 
-  clientInformation(context: Context): StoredOAuthClientInformation | undefined {
+  clientInformation(context: LoginContext): StoredOAuthClientInformation | undefined {
     const { auth, clientSecret } = this.#options;
     if (auth.clientId === undefined || isMetadataUrl(auth.clientId)) return this.#login.clients[this.#issuer(context)];
     return { client_id: auth.clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
   }
 
-  async saveClientInformation(information: StoredOAuthClientInformation, context: Context): Promise<void> {
+  async saveClientInformation(information: StoredOAuthClientInformation, context: LoginContext): Promise<void> {
     if ('client_secret' in information && information.client_secret) this.#options.secret(information.client_secret);
     this.#login.clients[context?.issuer ?? unknownIssuer] = information;
     await this.#store();
   }
 
-  tokens(context: Context): StoredOAuthTokens | undefined {
+  tokens(context: LoginContext): StoredOAuthTokens | undefined {
     return this.#login.tokens[this.#issuer(context)];
   }
 
-  async saveTokens(tokens: StoredOAuthTokens, context: Context): Promise<void> {
+  async saveTokens(tokens: StoredOAuthTokens, context: LoginContext): Promise<void> {
     this.#mask(tokens);
     this.#login.issuer = context?.issuer ?? unknownIssuer;
     this.#login.tokens[this.#login.issuer] = tokens;
@@ -155,7 +155,7 @@ class LoginProvider implements OAuthClientProvider {
     await this.#store();
   }
 
-  #issuer(context: Context): string {
+  #issuer(context: LoginContext): string {
     return context?.issuer ?? this.#login.issuer ?? unknownIssuer;
   }
 
@@ -181,9 +181,9 @@ function isMetadataUrl(clientId: string | undefined): clientId is `https://${str
 }
 
 /** Parses a stored login. Returns an empty login for any other text, such as a secret that a user has set. */
-function parseLogin(text: string | undefined): StoredLogin {
+function parseLogin(text: string | undefined): StoredMcpLogin {
   try {
-    const found = JSON.parse(text ?? '{}') as Partial<StoredLogin>;
+    const found = JSON.parse(text ?? '{}') as Partial<StoredMcpLogin>;
     return { ...found, clients: found.clients ?? {}, tokens: found.tokens ?? {} };
   } catch {
     return { clients: {}, tokens: {} };

@@ -3,28 +3,28 @@ import { excerpt } from '../core/answer/response.ts';
 import { type Auth, signature } from '../core/auth/auth.ts';
 import type { Signature } from '../core/auth/auth-type.ts';
 import { Failure } from '../core/failure.ts';
-import { withQuery } from '../core/template/query.ts';
 import { isLoopback } from '../core/template/target.ts';
+import { withQuery } from '../core/template/url.ts';
 import type { RemoteServer } from '../core/tools.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import type { Tokens, WithSecret } from '../http/auth/oauth.ts';
+import type { AccessTokens, WithSecret } from '../http/auth/oauth.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
 /** The secrets and tokens that are added to the requests to a server. */
-export interface Signing {
+interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets | undefined;
-  readonly tokens: Tokens;
+  readonly tokens: AccessTokens;
   /** Called when a request with this credential has succeeded. */
   used(credential: string): void;
   wallNow(): number;
 }
 
 /** The two fetch functions that a signed fetch uses. */
-export interface Fetches {
+interface Fetches {
   /** Sends requests to origins that the user has set in the connection. */
   readonly fetch: Fetch;
   /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import type { Tool, ToolServer } from '../core/tools.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { homeFolder } from '../files/home.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 

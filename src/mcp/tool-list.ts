@@ -1,11 +1,11 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { Failure } from '../core/failure.ts';
 import { listedNames } from '../core/text/suggest.ts';
-import type { Tool } from '../core/tools.ts';
-import { ExactNumber, isObject, type JsonObject, type Value } from '../core/value/value.ts';
-import { tidiedTool } from './tool-schema.ts';
+import type { Tool, ToolSchema } from '../core/tools.ts';
+import { isNestedTooDeep } from '../core/value/json.ts';
+import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
 
-type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+type ToolCheck = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
 
 /**
  * The tools of one MCP server. It checks the arguments of a call before they are sent, because a call that is rejected here costs nothing.
@@ -14,7 +14,7 @@ export class ToolList {
   readonly #connection: string;
   readonly #validator = new AjvJsonSchemaValidator();
   /** Compiled checks of arguments, keyed by the name of the tool. A check is compiled when its tool is first called. */
-  readonly #checks = new Map<string, Check>();
+  readonly #checks = new Map<string, ToolCheck>();
   #tools: readonly Tool[] = [];
 
   constructor(connection: string) {
@@ -55,8 +55,8 @@ export class ToolList {
     throw requestFailure(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
   }
 
-  #compile({ name, inputSchema }: Tool): Check {
-    let check: Check = () => ({ valid: true });
+  #compile({ name, inputSchema }: Tool): ToolCheck {
+    let check: ToolCheck = () => ({ valid: true });
     try {
       check = this.#validator.getValidator(inputSchema as never);
     } catch {
@@ -111,4 +111,46 @@ function withChoices(message: string, tool: Tool): string {
 function hintFor(message: string): string {
   if (!/must be (?:number|integer|boolean)/.test(message)) return '';
   return '\na CSV cell is text; write the arguments as JSON text with {{field}} outside quotes, or convert it in a set node: fields: { field: { cel: double(field) } }';
+}
+
+/** Maximum depth of a tool's JSON Schema. Deeper parts are dropped, because no check reads them. */
+const maxDepth = 50;
+
+/** Returns a tool whose JSON Schema is safe to read. A keyword is dropped if its value is not allowed in JSON Schema. */
+function tidiedTool(tool: Tool): Tool {
+  const members = mappedMembers(tool, (value) => shallow(value, 0)) as unknown as Tool;
+  return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
+}
+
+/** Returns the value of a keyword in a form that is safe to read, or undefined to drop the keyword. */
+type Tidy = (value: unknown, depth: number) => unknown;
+
+const tidied = (found: unknown, depth: number): ToolSchema =>
+  isMapping(found) && depth <= maxDepth ? mappedMembers(found, (value, name) => tidyOf(name)(value, depth + 1)) : {};
+
+const shallow: Tidy = (value, depth) => (isNestedTooDeep(value, maxDepth - depth) ? undefined : value);
+const text: Tidy = (value) => (typeof value === 'string' ? value : undefined);
+const list: Tidy = (value, depth) => (Array.isArray(value) ? shallow(value, depth) : undefined);
+const texts: Tidy = (value) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : undefined);
+const schemas: Tidy = (value, depth) => (Array.isArray(value) ? value.map((one) => tidied(one, depth)) : undefined);
+
+const tidies: Readonly<Record<string, Tidy>> = {
+  type: (value, depth) => text(value, depth) ?? texts(value, depth),
+  title: text,
+  description: text,
+  properties: (value, depth) => (isMapping(value) ? mappedMembers(value, (schema) => tidied(schema, depth)) : undefined),
+  required: texts,
+  items: tidied,
+  enum: list,
+  anyOf: schemas,
+  oneOf: schemas,
+};
+
+function tidyOf(keyword: string): Tidy {
+  return (Object.hasOwn(tidies, keyword) ? tidies[keyword] : undefined) ?? shallow;
+}
+
+function mappedMembers(mapping: object, of: (value: unknown, name: string) => unknown): Record<string, never> {
+  const members = Object.entries(mapping).map(([name, value]) => [name, of(value, name)] as const);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as Record<string, never>;
 }

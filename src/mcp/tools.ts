@@ -5,14 +5,13 @@ import { isRemote, type LocalServer, localOrigin, type McpConnection, serverCred
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
-import { Tokens, type TokenTools } from '../http/auth/oauth.ts';
+import { AccessTokens, type TokenTools } from '../http/auth/oauth.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
 import { createLogin, type LoginSession } from './login.ts';
 import type { Elicit, SessionContext } from './open-client.ts';
-import { openSession, type Session } from './session.ts';
-import { SessionSlot } from './session-slot.ts';
+import { type McpSession, openSession } from './session.ts';
 import { signedFetch } from './signed-fetch.ts';
 
 /** Options for `createTools`. */
@@ -41,7 +40,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   const routes = new Routes(options);
   const userAgent = `automate/${options.version}`;
   const fetches = { fetch: createFetch(routes, userAgent), fetchNamed: createGuardedFetch(routes, userAgent) };
-  const tokens = new Tokens(options);
+  const tokens = new AccessTokens(options);
   const context: SessionContext = {
     version: options.version,
     signal: aborting.signal,
@@ -67,7 +66,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
     },
   };
 
-  function sessionOf(connection: McpConnection): Promise<Session> {
+  function sessionOf(connection: McpConnection): Promise<McpSession> {
     const { name, server } = connection;
     const slot = slots.get(name) ?? new SessionSlot(name, !isRemote(server), () => openSession(connection, context));
     slots.set(name, slot);
@@ -123,4 +122,62 @@ function variablesFor({ passEnv, credentials }: LocalServer, { environment, secr
     return [variable, found.text] as const;
   });
   return Object.fromEntries([...passed, ...secret]);
+}
+
+/** Maximum number of times that a local server is restarted after it has been lost. */
+const maxRestarts = 1;
+
+/** Manages the session of one connection. The session is opened on first use, shared by all calls, and reopened if it is lost. */
+export class SessionSlot {
+  readonly #open: () => Promise<McpSession>;
+  readonly #connection: string;
+  readonly #isLocal: boolean;
+  #opening: Promise<McpSession> | undefined;
+  #restarts = 0;
+
+  constructor(connection: string, isLocal: boolean, open: () => Promise<McpSession>) {
+    this.#connection = connection;
+    this.#isLocal = isLocal;
+    this.#open = open;
+  }
+
+  /**
+   * Returns the session, and opens it first if necessary. If it cannot be opened, throws a Failure. Each caller gets its own copy of the
+   * Failure.
+   */
+  async session(): Promise<McpSession> {
+    this.#opening ??= this.#open();
+    const opening = this.#opening;
+    const session = await opening.catch((error: unknown) => this.#refuse(opening, error));
+    const { lost } = session;
+    if (!lost) return session;
+    if (this.#opening === opening) this.#drop(session, lost);
+    return this.session();
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.then(
+      (session) => session.close(),
+      () => undefined,
+    );
+  }
+
+  /**
+   * Throws the error of a session that could not be opened. The next caller then tries to open the session again, but not after a restart
+   * of the server. A server that fails after a restart would otherwise be started again for every record.
+   */
+  #refuse(opening: Promise<McpSession>, error: unknown): never {
+    if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
+    throw error instanceof Failure ? error.withMessage(error.message) : error;
+  }
+
+  #drop(session: McpSession, lost: Failure): void {
+    if (this.#isLocal) this.#restarts += 1;
+    if (this.#restarts > maxRestarts) {
+      const reason = `the server of "${this.#connection}" was restarted once, and is not restarted again`;
+      throw new Failure('network', `${lost.message}\n${reason}`, { sent: false });
+    }
+    this.#opening = undefined;
+    void session.close();
+  }
 }

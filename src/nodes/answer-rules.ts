@@ -29,7 +29,7 @@ export function ruleOptions(variables: readonly AnswerVariable[]) {
 }
 
 /** The checked options with a node's rules for responses. */
-export interface RuleOptions {
+interface RuleOptions {
   readonly fail_when?: AnswerCondition | undefined;
   readonly retry_when?: AnswerCondition | undefined;
   readonly error_message?: string | undefined;

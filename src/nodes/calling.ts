@@ -2,10 +2,9 @@ import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } fro
 import type { Documents } from '../core/answer/document.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
-import type { BatchEntry } from '../core/batch.ts';
-import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
+import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
-import { type Action, type CallPolicy, type Node, type NodeContext, type Reading, Unasked } from '../core/node.ts';
+import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -18,8 +17,8 @@ export interface Accepted extends Answer {
 }
 
 /** The rule by which records are added to batches. */
-interface Batching {
-  entryOf(fields: Fields): BatchEntry<Reading> | Unasked;
+interface BatchRule {
+  entryOf(fields: Fields): BatchEntry<RowsRead> | Unasked;
 }
 
 /** Returns the `run` function of a node that makes one call for each record. */
@@ -42,7 +41,7 @@ function reportMorePages(find: NonNullable<Action['morePages']>, answer: Answer,
 }
 
 /** Returns the `run` function of a node whose calls are shared by many records. */
-export function callBatches(action: Action, batching: Batching): Node['run'] {
+export function callBatches(action: Action, batching: BatchRule): Node['run'] {
   return (fields, context) => {
     const entry = batching.entryOf(fields);
     if (entry instanceof Unasked) return Promise.resolve([entry.row]);
@@ -51,13 +50,13 @@ export function callBatches(action: Action, batching: Batching): Node['run'] {
 }
 
 /** Returns the rows that were read from a response, and reports which paths of the map led to a value. */
-export function reported({ paths }: Action, { rows, found }: Reading, context: NodeContext): readonly Fields[] {
+export function reported({ paths }: Action, { rows, found }: RowsRead, context: NodeContext): readonly Fields[] {
   if (paths.length > 0) context.report({ type: 'mapped', paths, found });
   return rows;
 }
 
 /** Maps a response, or a part of it, to rows. Throws a Failure if the response lacks a required value. */
-export function readMapped(mapping: Mapping | undefined, fields: Fields, answer: Answer, part?: MappedPart): Reading {
+export function readMapped(mapping: Mapping | undefined, fields: Fields, answer: Answer, part?: MappedPart): RowsRead {
   const found: boolean[] = [];
   return { rows: mapping ? mapping.apply(fields, answer, found, part) : [fields], found };
 }

@@ -1,8 +1,8 @@
-import { columnsAfterAll } from '../core/columns.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
+import { columnsAfterAll } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 
 /** Returns the parts of a node that are derived from its inner nodes. */

@@ -5,7 +5,7 @@ import { type BuildContext, defineNode, type Node, type NodeContext } from '../c
 import { condition, innerNodes } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import { type Fields, withFields } from '../core/record.ts';
-import { fingerprint } from '../core/text/fingerprint.ts';
+import { fingerprint } from '../core/value/json.ts';
 import { jsonOf, type Value } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Plan } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
-import { envOf } from '../files/env.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import { envOf } from '../files/home.ts';
 import { fullPath, realFile, statOf } from '../files/stat.ts';
-import { filesFolder } from '../records/inputs/files-folder.ts';
+import { filesFolder } from '../records/inputs.ts';
 import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from './journal/failed-list.ts';
 import type { OldOutput } from './old-rows.ts';
 import type { EndedOutput } from './output.ts';
@@ -17,7 +17,7 @@ const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp'
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 
 /** A complete run that can leave a list of failed records. */
-export interface ListedRun {
+interface ListedRun {
   readonly request: {
     readonly flow: string;
     readonly plan: Plan;

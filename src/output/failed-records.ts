@@ -1,10 +1,10 @@
-import { otherDelimiter } from '../core/columns.ts';
 import type { Item } from '../core/item.ts';
+import { otherDelimiter } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { listedNames } from '../core/text/suggest.ts';
-import { isTable, openInput } from '../records/inputs/input.ts';
+import { isTable, openInput } from '../records/inputs.ts';
 import { inputError } from '../records/record-reader.ts';
-import type { Source } from '../records/source.ts';
+import type { RecordSource } from '../records/source.ts';
 import type { FoundFailures } from './journal/failed-list.ts';
 import type { Checkpoint } from './journal/journal.ts';
 
@@ -14,7 +14,7 @@ import type { Checkpoint } from './journal/journal.ts';
  * the run is unordered. Throws an AutomateError (`input`) if a record did not fail in that run or occurs twice, or if the columns differ
  * from the input's.
  */
-export async function openFailedRecords(given: RunOptions, from: Checkpoint, list: FoundFailures): Promise<Source> {
+export async function openFailedRecords(given: RunOptions, from: Checkpoint, list: FoundFailures): Promise<RecordSource> {
   const options = await withDelimiter(given, list);
   const inOrder = await checkRecords(await openInput(options), options, list);
   const sorts = !inOrder && !options.unordered;
@@ -31,12 +31,12 @@ async function withDelimiter(options: RunOptions, { columns: { input } }: FoundF
   return other === undefined ? options : { ...options, delimiter: other };
 }
 
-async function* retried(source: Source): AsyncGenerator<readonly Item[]> {
+async function* retried(source: RecordSource): AsyncGenerator<readonly Item[]> {
   for await (const items of source.read()) yield items.map((item) => retriedItem(item, item.number));
 }
 
 /** Sorts the records by number, in memory. They fit in memory, because they did in the spreadsheet program that saved the file. */
-async function* sorted(source: Source): AsyncGenerator<readonly Item[]> {
+async function* sorted(source: RecordSource): AsyncGenerator<readonly Item[]> {
   const all: Item[] = [];
   for await (const items of source.read()) all.push(...items);
   all.sort((one, other) => (one.failedAs ?? 0) - (other.failedAs ?? 0));
@@ -53,7 +53,7 @@ function retriedItem(item: Item, place: number): Item {
 }
 
 /** Throws if a record cannot be retried. Returns true if the records are in the order of their numbers. */
-async function checkRecords(source: Source, { in: errors, out }: RunOptions, list: FoundFailures): Promise<boolean> {
+async function checkRecords(source: RecordSource, { in: errors, out }: RunOptions, list: FoundFailures): Promise<boolean> {
   try {
     if (isTable(source.format)) checkColumns(errors, source.columns ?? [], list.columns.input);
     const seen = new Set<number>();

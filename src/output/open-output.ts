@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { Redactor } from '../credentials/masking/redact.ts';
-import type { OutputSpace } from '../files/output-space.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import type { OutputSpace } from '../files/folder.ts';
 import { isNoFile } from '../files/stat.ts';
 import { errorColumns, otherFields } from '../records/errors.ts';
 import type { Format } from '../records/format.ts';
-import { isTable } from '../records/inputs/input.ts';
+import { isTable } from '../records/inputs.ts';
 import { createWriter } from '../records/writer.ts';
 import type { Checkpoint, Journal } from './journal/journal.ts';
 import { type OldOutput, OldRows } from './old-rows.ts';
@@ -26,7 +26,7 @@ import {
 import { SpillFiles } from './spill.ts';
 
 /** The properties of a run that determine how its output is opened. */
-export interface OutputRun {
+interface OutputRun {
   readonly inputFormat: Format;
   /** The columns of the input (empty for JSON) and of the output. */
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };

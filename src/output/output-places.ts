@@ -1,9 +1,14 @@
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { OutputRole } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
-import { inputPaths } from '../records/inputs/input.ts';
+import { inputPaths } from '../records/inputs.ts';
+import { errorsFileKey } from './journal/complete-run.ts';
+import { failedListPath } from './journal/failed-list.ts';
+import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
 
 /** The names that messages use for a run's output files. */
@@ -92,4 +97,38 @@ function refuseSameFiles(files: readonly NamedFile[]): void {
     if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${clash}`, file);
     byIdentity.set(identity, file);
   }
+}
+
+/**
+ * Finds a different output whose run uses this errors file. Resolves to that output's path; undefined if there is none. Only runs that are
+ * unfinished or have failed records count. `errors` and `out` are absolute paths, and only their folders are searched.
+ */
+export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
+  for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
+    const owner = await ownerIn(folder, errors, out);
+    if (owner !== undefined) return owner;
+  }
+  return undefined;
+}
+
+async function ownerIn(folder: string, errors: string, out: string | undefined): Promise<string | undefined> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    const name = entry.isFile() ? outputOf(folder, entry.name) : undefined;
+    if (name === undefined || join(folder, name) === out) continue;
+    const identity = await readIdentity(join(folder, entry.name));
+    if (identity?.[errorsFileKey] === errors) return join(folder, name);
+  }
+  return undefined;
+}
+
+/**
+ * If a file is a journal or a list of failed records, returns the name of its output file. Otherwise returns undefined. A list of failed
+ * records is ignored if the output file no longer exists.
+ */
+function outputOf(folder: string, name: string): string | undefined {
+  const [journal, list] = [journalPath(''), failedListPath('')];
+  if (name.endsWith(journal)) return name.slice(0, -journal.length);
+  const out = name.endsWith(list) ? name.slice(0, -list.length) : '';
+  return out !== '' && statOf(join(folder, out)) ? out : undefined;
 }

@@ -3,7 +3,7 @@ import { invalidOption } from '../core/failure.ts';
 import type { OutputOptions } from '../core/run-options.ts';
 import { isNoFile } from '../files/stat.ts';
 import { extensionOf, type Format, formatOfPath } from '../records/format.ts';
-import { namedFormat } from '../records/inputs/input.ts';
+import { namedFormat } from '../records/inputs.ts';
 import { unknownFormat } from '../records/source.ts';
 import { refuseExisting } from './sink.ts';
 

@@ -1,8 +1,8 @@
 import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { errorRow } from '../records/errors.ts';
-import type { RecordWriter } from '../records/record-writer.ts';
+import type { RecordWriter } from '../records/format.ts';
 import type { Mark } from './journal/failed-list.ts';
 import type { Checkpoint, Journal } from './journal/journal.ts';
 import type { ParkedRows } from './journal/parked-records.ts';

@@ -1,7 +1,7 @@
 import type { PartialRows, RowsText, SpilledRows, Success } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
-import type { RecordWriter } from '../records/record-writer.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import type { RecordWriter } from '../records/format.ts';
 import type { Mark } from './journal/failed-list.ts';
 import type { ParkedRows, RenderedRows } from './journal/parked-records.ts';
 import { maxRendered, Renderer, type SpilledPiece } from './renderer.ts';
@@ -19,7 +19,7 @@ const maxJoined = 1024 * 1024;
  * An element of the write queue. It is text in memory, text that may be on disk, or a marker. When a marker is reached, its position in the
  * file is noted.
  */
-export type Piece = string | SpilledPiece | FailedPiece | PlacePiece;
+type Piece = string | SpilledPiece | FailedPiece | PlacePiece;
 
 /** A marker for the start or end of a record's rows. Its position in the file is stored in the record's entry in the memory file. */
 interface PlacePiece {

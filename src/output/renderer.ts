@@ -1,8 +1,8 @@
 import type { Outcome, SpilledRows } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
-import { isTableWriter } from '../records/csv/csv-writer.ts';
-import type { RecordWriter } from '../records/record-writer.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import { isTableWriter } from '../records/csv-writer.ts';
+import type { RecordWriter } from '../records/format.ts';
 import type { ParkedRows } from './journal/parked-records.ts';
 
 /** Maximum number of rows that are rendered into one string. */

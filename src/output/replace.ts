@@ -4,9 +4,8 @@ import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { savedNamesPath } from '../files/saved-names.ts';
 import { realFile, statOf } from '../files/stat.ts';
-import { completeRunPath, writeCompleteRun } from './journal/complete-run.ts';
+import { completeRunPath, errorsFileKey, type Identity, writeCompleteRun } from './journal/complete-run.ts';
 import { failedListPath, writeFailedList } from './journal/failed-list.ts';
-import { errorsFileKey, type Identity } from './journal/identity.ts';
 import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import { isRegularFile } from './sink.ts';
@@ -47,7 +46,7 @@ export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'err
 }
 
 /** A complete run whose files still have to be moved into place. */
-export interface EndedRun extends JournalEnd {
+interface RunToMove extends JournalEnd {
   readonly identity: Identity;
   readonly failed: number;
 }
@@ -57,7 +56,7 @@ export interface EndedRun extends JournalEnd {
  * the note about the complete run, and removes the journal. If no record failed, deletes the old errors file and the old list. If the
  * process is killed during this, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be written.
  */
-export async function finishRun(out: string, { identity, list, note, remembers, failed }: EndedRun): Promise<void> {
+export async function finishRun(out: string, { identity, list, note, remembers, failed }: RunToMove): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
   const errors = identity[errorsFileKey] ?? '';
   const draft = `${listPath}.new`;

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
-import { envOf } from '../files/env.ts';
-import { contentKey, inputFingerprint } from '../files/fingerprint.ts';
+import { envOf } from '../files/home.ts';
 import { fullPath, statOf } from '../files/stat.ts';
 import { readError } from '../records/input.ts';
-import { filesFolder } from '../records/inputs/files-folder.ts';
-import { inputPaths } from '../records/inputs/input.ts';
+import { filesFolder, inputPaths } from '../records/inputs.ts';
+import { errorsFileKey, type Identity } from './journal/complete-run.ts';
 import type { FailedList } from './journal/failed-list.ts';
-import { errorsFileKey, type Identity } from './journal/identity.ts';
 import type { OutputPlan } from './output-plan.ts';
 
 /** A flow, and the path of the file from which it was read. */
@@ -206,4 +205,34 @@ function showOption(value: unknown): string {
 
 function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
   return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
+}
+
+/** The property of an input's fingerprint that contains a hash of the content. stdin and pipes have no such property. */
+const contentKey = 'the content of the input';
+
+const blockBytes = 64 * 1024;
+
+/**
+ * Resolves to properties of an input file that reveal a change: its path, its size, its modification time, and a hash of its first and last
+ * 64 kB. For stdin and pipes, there is only a name or path.
+ */
+async function inputFingerprint(path: string): Promise<Record<string, string>> {
+  if (path === '-') return { input: 'stdin' };
+  // A pipe can be read only once, so it is left for the run to read.
+  if (!(await stat(path)).isFile()) return { input: resolve(path) };
+  const handle = await open(path, 'r');
+  try {
+    const { size, mtimeMs } = await handle.stat();
+    const first = await handle.read(Buffer.alloc(blockBytes), 0, blockBytes, 0);
+    const last = await handle.read(Buffer.alloc(blockBytes), 0, blockBytes, Math.max(0, size - blockBytes));
+    const hash = createHash('sha256').update(first.buffer.subarray(0, first.bytesRead)).update(last.buffer.subarray(0, last.bytesRead));
+    return {
+      input: resolve(path),
+      'the size of the input': `${size} bytes`,
+      'the modification time of the input': new Date(mtimeMs).toISOString(),
+      [contentKey]: hash.digest('hex').slice(0, 16),
+    };
+  } finally {
+    await handle.close();
+  }
 }

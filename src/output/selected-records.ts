@@ -1,15 +1,15 @@
 import { type Item, placeOf } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
-import { headerNames, noColumn } from '../records/csv/csv-writer.ts';
+import { headerNames, noColumn } from '../records/csv-writer.ts';
 import type { Format } from '../records/format.ts';
-import { isTable } from '../records/inputs/input.ts';
-import type { Source } from '../records/source.ts';
+import { isTable } from '../records/inputs.ts';
+import type { RecordSource } from '../records/source.ts';
 import type { Checkpoint } from './journal/journal.ts';
 import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
 import { untouched } from './output.ts';
 
 /** Determines which records of the input to process. */
-export interface Selection {
+interface Selection {
   readonly options: { readonly skip?: number; readonly limit?: number };
   readonly plan: Plan;
   /** The format of the output. */
@@ -31,7 +31,7 @@ export interface Selection {
 }
 
 /** Yields the records that --skip and --limit select and that are not finished yet. */
-export async function* selectRecords(source: Source, selection: Selection): AsyncGenerator<readonly Item[]> {
+export async function* selectRecords(source: RecordSource, selection: Selection): AsyncGenerator<readonly Item[]> {
   const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;

@@ -3,9 +3,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { crc32, gzip } from 'node:zlib';
 import { AutomateError } from '../core/failure.ts';
-import { syncFolder } from '../files/folder.ts';
+import { type OutputSpace, syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import type { OutputSpace } from '../files/output-space.ts';
 import { isNoFile, statOf } from '../files/stat.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import type { OutputSpace, SpaceUse } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import type { OutputSpace, SpaceUse } from '../files/output-space.ts';
 import { writeAt } from './sink.ts';
 
 /** Maximum number of characters of one SpilledText that stay in memory. */

@@ -2,8 +2,16 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { namingErrors } from '../files/naming-errors.ts';
-import { contentTypes, relationsXml, rowXml, sheetBegin, sheetEnd, workbookXml } from '../records/xlsx/sheet-xml.ts';
-import type { OpenCell, SheetCell } from '../records/xlsx/xlsx-writer.ts';
+import {
+  contentTypes,
+  type OpenCell,
+  relationsXml,
+  rowXml,
+  type SheetCell,
+  sheetBegin,
+  sheetEnd,
+  workbookXml,
+} from '../records/xlsx/xlsx-writer.ts';
 import { type Device, nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpilledText } from './spill.ts';
 

@@ -26,3 +26,27 @@ function degrees(name: keyof typeof limits, text: string): number {
   const found = `found ${JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)}`;
   throw new Failure('request', `expected a ${name} from -${limit} to ${limit} in decimal degrees${advice}, ${found}`, { sent: false });
 }
+
+/** The length of each unit in metres. The mile is the international mile. */
+const metres: Readonly<Record<string, number>> = { m: 1, km: 1000, mi: 1609.344 };
+
+/**
+ * Parses a distance such as `250m`, `5km` or `2mi` into whole metres. Throws an Error that states the expected form if the text is not a
+ * distance.
+ */
+export function distanceMetres(text: string): number {
+  const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?) ?(m|km|mi)$/.exec(text.trim()) ?? [];
+  if (digits === '') throw new Error(`expected a distance such as 250m, 5km or 2mi, found ${JSON.stringify(text)}`);
+  return Math.round(Number(digits) * (metres[unit] as number));
+}
+
+/** The mean radius of the earth in metres (IUGG). */
+export const earthRadius = 6_371_008.8;
+
+/** Returns the great-circle distance between two points in metres (haversine). */
+export function metresBetween(from: Coordinates, to: Coordinates): number {
+  const radians = Math.PI / 180;
+  const half = (degrees: number) => Math.sin((degrees * radians) / 2) ** 2;
+  const square = half(to.lat - from.lat) + Math.cos(from.lat * radians) * Math.cos(to.lat * radians) * half(to.lon - from.lon);
+  return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
+}

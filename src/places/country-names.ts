@@ -1,5 +1,3 @@
-import { isNoValue } from './blank.ts';
-import { countryCode } from './country.ts';
 import { placeKey } from './place-key.ts';
 
 /** The languages in which names of countries are recognized. */
@@ -143,4 +141,62 @@ function displayNames(language: string): Intl.DisplayNames {
 function ownName(code: string): string | undefined {
   const { language } = new Intl.Locale(`und-${code}`).maximize();
   return languages.includes(language) ? undefined : displayNames(language).of(code);
+}
+
+const blanks = new Set(
+  ['', 'none', 'null', 'nil', 'na', 'n/a', 'n.a.', 'n.a', 'unknown', 'undefined', 'nan', '#n/a', 'tbd', 'tba', 'empty', 'missing'].concat([
+    'not available',
+    'not applicable',
+    'not provided',
+    'not known',
+    'no address',
+    'same as above',
+    'see above',
+    'as above',
+    'keine angabe',
+    'k.a.',
+    'unbekannt',
+    'inconnu',
+    'desconocido',
+    's/n',
+  ]),
+);
+
+/** The length of the longest text that means "no value". */
+const longest = 20;
+
+/** True for text that means "no value": `None`, `null`, `n/a` and the like. */
+export function isNoValue(text: string): boolean {
+  return text.length <= longest && blanks.has(text.trim().toLowerCase());
+}
+
+/** True for text that means "no value", or that contains no letters or digits. */
+export function isBlank(text: string): boolean {
+  return isNoValue(text) || !/[\p{L}\p{N}]/u.test(text);
+}
+
+/** The country codes of ISO 3166-1 alpha-2, and XK for Kosovo. */
+const alpha2Codes = new Set(
+  [
+    'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG',
+    'CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL',
+    'GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA',
+    'LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP',
+    'NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV',
+    'SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM UN US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW',
+  ]
+    .join(' ')
+    .split(' '),
+);
+
+/** Returns the text in upper case if it is a country code, otherwise undefined. UK is read as GB. */
+export function countryCode(text: string): string | undefined {
+  const code = text.trim().toUpperCase();
+  if (code === 'UK') return 'GB';
+  return alpha2Codes.has(code) ? code : undefined;
+}
+
+/** Returns the message for text that is not a country. */
+export function noCountry(text: string): string {
+  return `expected a country code such as DE, or a name such as Germany, found "${text.trim().slice(0, 40)}"`;
 }

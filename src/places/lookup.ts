@@ -1,8 +1,5 @@
 import type { JsonObject } from '../core/value/value.ts';
-import type { CategoryQuery } from './category.ts';
-import type { ChainQuery } from './chain.ts';
-import type { AddressQuery, PointQuery } from './geocode.ts';
-import type { PointsQuery } from './points.ts';
+import type { Coordinates } from './coordinates.ts';
 
 /** The lookups that can be answered from local data, with the type of query for each. */
 export interface LookupQueries {
@@ -22,3 +19,156 @@ export type LookupDocument = JsonObject & {
   /** The reasons to check the answer; null or undefined if there are none. */
   readonly doubt?: string | null;
 };
+
+/** A query for a retail chain. */
+export interface ChainQuery {
+  /** The chain's name as people write it. */
+  readonly name: string;
+  /** The country whose chains are preferred, as an ISO 3166-1 alpha-2 code in upper case; undefined for no preference. */
+  readonly country?: string | undefined;
+  /** The tag of the preferred category, such as `amenity/fast_food`; undefined for no preference. */
+  readonly category?: string | undefined;
+  /** Minimum score of a match, from 0.5 to 1. */
+  readonly minScore: number;
+}
+
+/** The languages in which categories of places have names. */
+export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi fr he hr hu it ja ko nl no pl pt ru sv tr uk vi zh'.split(
+  ' ',
+);
+
+/**
+ * Returns the message for a language in which categories have no names. Returns undefined for any other language, even with a region, such
+ * as de-AT.
+ */
+export function noLanguage(text: string): string | undefined {
+  if (categoryLanguages.includes(text.trim().toLowerCase().split(/[-_]/)[0] ?? '')) return undefined;
+  return `expected a language such as de, found ${JSON.stringify(text)}\nthere are ${categoryLanguages.join(', ')}`;
+}
+
+/** A query for a category of places, such as "bakery". */
+export interface CategoryQuery {
+  /** Words in any language, or the id of a category. */
+  readonly words: string;
+  /** The language that is tried first for the words, and that is used for the name in the answer. It is undefined for English. */
+  readonly language?: string | undefined;
+  /** Minimum score of a match, from 0.5 to 1. */
+  readonly minScore: number;
+}
+
+/** The category that words in a flow stand for. If they match no category: the reason, and the ids of possible categories. */
+export type NamedCategory =
+  | { readonly id: string; readonly tags: Readonly<Record<string, string>> }
+  | { readonly reason: 'unknown' | 'ambiguous'; readonly choices: readonly string[] };
+
+/** Finds the one category that the words refer to. */
+export type CategoryNames = (words: string) => NamedCategory;
+
+/** A postal address in parts, such as street and city. A part that is undefined or empty is unknown. */
+export interface AddressParts {
+  readonly street?: string | undefined;
+  readonly city?: string | undefined;
+  readonly state?: string | undefined;
+  readonly postcode?: string | undefined;
+  readonly country?: string | undefined;
+}
+
+/** A query for the place at a postal address. */
+export interface AddressQuery {
+  readonly address: string | AddressParts;
+  /**
+   * Countries to search in, as ISO 3166-1 alpha-2 codes in upper case. Places in other countries are ignored. It is undefined to search the
+   * whole world.
+   */
+  readonly country?: readonly string[] | undefined;
+}
+
+/** Returns a postal address as one line. */
+export function addressText(address: AddressQuery['address']): string {
+  if (typeof address === 'string') return address;
+  const { street, city, state, postcode, country } = address;
+  return [street, city, state, postcode, country].filter(Boolean).join(', ');
+}
+
+/** A query for the place nearest to a point on the earth. */
+export interface PointQuery {
+  /** Latitude and longitude in decimal degrees, WGS 84. */
+  readonly lat: number;
+  readonly lon: number;
+  /** Countries to search in, as ISO 3166-1 alpha-2 codes in upper case; undefined to search the whole world. */
+  readonly country?: readonly string[] | undefined;
+  /** Maximum distance of the place from the point in metres. */
+  readonly maxDistance: number;
+}
+
+/** The answer document if no place was found, without the attribution of data sources. */
+export const noPlace = {
+  ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
+  ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
+  ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
+};
+
+/** A part of a postal address whose meaning was recognized. */
+export interface UnderstoodPart {
+  /** The part as it was written in the address. */
+  readonly text: string;
+  /** The kind of the part. It is `ignored` for parts that do not help to find the place, such as a P.O. box or an email address. */
+  readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
+}
+
+/** Maximum number of candidates that an answer lists. */
+export const maxCandidates = 5;
+
+/** The tags (properties in OpenStreetMap) that a point must have. `*` stands for any value. */
+export type Tags = Readonly<Record<string, string>>;
+
+/** A point of interest that was found, such as a shop. */
+export interface FoundPoint extends Coordinates {
+  /** An id such as `node/1`; null if the point has none. */
+  readonly id: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** The area around a point. `radius` is in metres. */
+export interface Around {
+  readonly near: Coordinates;
+  readonly radius: number;
+}
+
+/** A bounding box in degrees, in the order south, west, north, east. West is greater than east if the box crosses the date line. */
+export interface Box {
+  readonly bbox: readonly number[];
+}
+
+/** A query for points of interest (such as shops) in a file. */
+export interface PointsQuery {
+  readonly file: string;
+  readonly where: Around | Box;
+  /**
+   * The tags of each category to search for. A point matches if it has all tags of at least one category. An empty list matches every
+   * point.
+   */
+  readonly categories: readonly Tags[];
+  /** The tags of the retail chain to search for; undefined to match points of any chain. */
+  readonly chain?: Tags | undefined;
+}
+
+const wikidataId = /^Q[1-9]\d*$/i;
+
+/** True for the id of a retail chain. Any other text is a chain's name. */
+export function isChainId(text: string): boolean {
+  return wikidataId.test(text);
+}
+
+/** Minimum score at which the name of a retail chain is accepted. */
+export const minChainScore = 0.85;
+
+/** Returns the tags that the points of a retail chain have. `id` is null for a chain without an entry in Wikidata. */
+export function chainTags(id: string | null, name: string): Tags {
+  return id === null ? { brand: name } : { 'brand:wikidata': id };
+}
+
+/** True if a point has all of these tags. */
+export function hasTags(tags: FoundPoint['tags'], wanted: Tags): boolean {
+  return Object.entries(wanted).every(([key, value]) => (value === '*' ? tags[key] !== undefined : tags[key] === value));
+}

@@ -1,19 +1,25 @@
-import { errorOf, Failure, FlowError } from '../core/failure.ts';
+import { AutomateError, errorOf, Failure, FlowError, LimitReached, Unfinished } from '../core/failure.ts';
+import type { Item, PartialRows } from '../core/item.ts';
 import type { Step } from '../core/node.ts';
-import type { Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import type { SessionOptions } from '../core/run-options.ts';
 import type { JsonObject } from '../core/value/value.ts';
 import { readConnections } from '../credentials/connections-file.ts';
 import type { Messages } from '../credentials/messages.ts';
-import { Gates } from '../engine/gates.ts';
+import { Batches } from '../engine/batches.ts';
+import { Calls, RecordProgress } from '../engine/call.ts';
+import { Chain } from '../engine/chain.ts';
+import type { ChainTools } from '../engine/context.ts';
+import { Gates, RunGates } from '../engine/gates.ts';
+import { RunPhase } from '../engine/phase.ts';
 import { compile, withData } from '../flow/compile.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import type { LookupDocument } from '../places/lookup.ts';
+import { findSaved } from '../run/flow-folder.ts';
 import { nodeTypes } from '../run/node-types.ts';
-import { findSaved } from '../run/saved-connections.ts';
 import { openSession, useOf } from '../run/session.ts';
-import { ChainMaker } from './chain-maker.ts';
+import type { WiredPorts } from '../run/wire.ts';
 
 /** A lookup that a command makes, such as `geocode`. It runs one node for one record. */
 export interface OneLookup {
@@ -64,4 +70,59 @@ async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: b
     const [first = error, ...others] = error.problems;
     throw errorOf(error.kind === 'credential' ? 'credential' : 'usage', others.length === 0 ? first : error);
   }
+}
+
+/** Runs single steps (nodes) of a flow for one record. */
+export class ChainMaker {
+  readonly #phase = new RunPhase();
+  readonly #gates: RunGates;
+  readonly #tools: Omit<ChainTools, 'partialRows'>;
+
+  constructor({ steps }: Plan, ports: WiredPorts, gates: Gates) {
+    const phase = this.#phase;
+    this.#gates = new RunGates(gates, phase);
+    const calls = new Calls({ ports, phase, gates: this.#gates, giveUp: undefined, continues: false });
+    const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
+    this.#tools = { ports, phase, calls, batches };
+  }
+
+  /** Closes the rate limiters (gates), so no further step can run. */
+  close(): void {
+    this.#gates.close();
+  }
+
+  /** Returns the first output record of a step, or the record's failure. Throws an AutomateError if the step produces no output record. */
+  async firstRow(step: Step, item: Item): Promise<Fields | Failure> {
+    const rows: Fields[] = [];
+    const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
+    try {
+      const passed = await chain.pass(item, new RecordProgress());
+      const [first] = 'drop' in passed ? rows : passed;
+      if (first) return first;
+    } catch (error) {
+      const { reason } = this.#phase;
+      if (error instanceof Unfinished && reason) throw errorOf(reason.ending === 'refused-credential' ? 'credential' : 'credits', reason);
+      return asFailure(error);
+    }
+    throw new AutomateError('input', 'a node before this one drops the record', { code: 'record-dropped', details: {} });
+  }
+}
+
+function gatherInto(rows: Fields[]): PartialRows {
+  return {
+    get rows() {
+      return rows.length;
+    },
+    async add(added) {
+      for (const row of added) rows.push(row);
+    },
+    drop: () => undefined,
+  };
+}
+
+/** Returns the error if it is a Failure. If it is a limit that would end a run, throws it as an AutomateError. Rethrows other errors. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof LimitReached) throw errorOf(error.ending === 'max-credits' ? 'credits' : 'credential', error);
+  throw error;
 }

@@ -14,7 +14,7 @@ import type { Messages } from '../credentials/messages.ts';
 import { statesPrice } from '../credits/prices.ts';
 import { Gates } from '../engine/gates.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
-import { filesFolder, refuseWithoutFolder } from '../records/inputs/files-folder.ts';
+import { filesFolder, refuseWithoutFolder } from '../records/inputs.ts';
 import { reservedPaths } from '../run/reserved-paths.ts';
 import { openSession, type SessionParts, useOf } from '../run/session.ts';
 import type { WiredPorts } from '../run/wire.ts';
@@ -22,7 +22,7 @@ import type { Preview } from './preview.ts';
 import { RequestTest, type RequestTestOptions } from './request-test.ts';
 
 /** A record, and the flow whose request for this record is previewed. */
-export interface PreviewedRecord {
+interface PreviewedRecord {
   readonly plan: Plan;
   /** The path of the flow file. */
   readonly flow: string;
@@ -32,7 +32,7 @@ export interface PreviewedRecord {
 }
 
 /** Records the requests of a run of one record, and answers the same requests afterwards. A saved test is made from the recording. */
-export interface Recording {
+interface Recording {
   /** The record's final failure, after all retries; undefined if the record succeeded. */
   readonly failure: Failure | undefined;
   run(plan: Plan, item: Item, ports: WiredPorts, gates: Gates): Promise<void>;
@@ -43,7 +43,7 @@ export interface Recording {
 }
 
 /** The objects that a preview shares with this process's runs, and the API key that pays. */
-export interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
+interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
   readonly gates?: Gates;
   /** Files and folders that the records of all flows can neither send nor save to. */
   readonly reserved?: readonly ReservedPath[];

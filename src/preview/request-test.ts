@@ -11,11 +11,11 @@ import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
 import { costOf, readable, sendRequest } from '../nodes/calling.ts';
 import type { WiredPorts } from '../run/wire.ts';
-import { asFailure, ChainMaker } from './chain-maker.ts';
+import { asFailure, ChainMaker } from './look-up.ts';
 import type { Preview } from './preview.ts';
 
 /** The objects that a preview uses from the run around it. */
-export interface PreviewParts {
+interface PreviewParts {
   readonly gates: Gates;
   /** Ports that repeat the response of a run that has already sent the previewed request. Undefined to send the request. */
   readonly repeated?: WiredPorts;

@@ -3,8 +3,8 @@ import { Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { type Fields, withFields } from '../core/record.ts';
 import { jsonOf, type Value } from '../core/value/value.ts';
-import { escapeSurrogates, isTableWriter } from './csv/csv-writer.ts';
-import type { RecordWriter } from './record-writer.ts';
+import { escapeSurrogates, isTableWriter } from './csv-writer.ts';
+import type { RecordWriter } from './format.ts';
 
 /** The columns that an errors file has in addition to the records' own columns. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;

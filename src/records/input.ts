@@ -2,7 +2,7 @@ import { closeSync, createReadStream, fstatSync, openSync, read } from 'node:fs'
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { AutomateError } from '../core/failure.ts';
-import { similarFile } from '../files/similar-file.ts';
+import { similarFile } from '../files/folder.ts';
 import { statOf } from '../files/stat.ts';
 import { ReadCheck } from './read-check.ts';
 import { inputError } from './record-reader.ts';
@@ -100,12 +100,12 @@ function openChecked(path: string): { readonly fd: number; readonly check: ReadC
 }
 
 /** An input that is being read, and its check; undefined if it cannot be read twice. */
-interface Opened {
+interface CheckedInput {
   readonly stream: Readable;
   readonly check: ReadCheck | undefined;
 }
 
-function bytesOf(name: string, open: (start: number) => Opened): Pick<Input, 'readBytes' | 'bytes' | 'refuseChange' | 'close'> {
+function bytesOf(name: string, open: (start: number) => CheckedInput): Pick<Input, 'readBytes' | 'bytes' | 'refuseChange' | 'close'> {
   let stream: Readable | undefined;
   let check: ReadCheck | undefined;
   let read = 0;

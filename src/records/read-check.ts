@@ -5,7 +5,7 @@ import { AutomateError } from '../core/failure.ts';
 const comparedBytes = 64 * 1024;
 
 /** Bytes of a file as they were read, and their offset in the file. */
-interface Part {
+interface ReadPart {
   readonly at: number;
   readonly bytes: Buffer;
 }
@@ -18,8 +18,8 @@ export class ReadCheck {
   readonly #fd: number;
   /** Size of the file in bytes when reading began. */
   readonly #size: number;
-  readonly #first: Part[] = [];
-  readonly #last: Part[] = [];
+  readonly #first: ReadPart[] = [];
+  readonly #last: ReadPart[] = [];
   /** Number of bytes in all parts of `#first`, and in all parts of `#last`. */
   #firstBytes = 0;
   #lastBytes = 0;
@@ -69,7 +69,7 @@ export class ReadCheck {
     throw new AutomateError('input', `${name} has changed while it was read`, { code: 'input-changed', details: {} });
   }
 
-  #has({ at, bytes }: Part): boolean {
+  #has({ at, bytes }: ReadPart): boolean {
     return this.#read(at, bytes.length).equals(bytes);
   }
 

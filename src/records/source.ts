@@ -3,11 +3,10 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
-import { BoundedReader } from './bounded-reader.ts';
-import { CsvReader } from './csv/csv-reader.ts';
+import { CsvReader } from './csv-reader.ts';
 import { encodingOf, gunzip, transcode } from './encoding.ts';
 import { type Format, formatNames, formatOfPath } from './format.ts';
-import { type Head, readHead, textAfter } from './head.ts';
+import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { JsonReader } from './json/json-reader.ts';
 import { NdjsonReader } from './json/ndjson-reader.ts';
@@ -39,7 +38,7 @@ export interface SourceOptions {
 }
 
 /** An open input, whose records can be read. */
-export interface Source {
+export interface RecordSource {
   readonly format: Format;
   /** Names of the columns. If the format has no columns, names of the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
@@ -67,7 +66,7 @@ export interface Source {
  * Opens an input and reads it up to its first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input
  * cannot be read.
  */
-export async function openSource(options: SourceOptions): Promise<Source> {
+export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   const records = recordsPath(options, format);
   refuseUseless(options, format);
@@ -84,7 +83,7 @@ export async function openSource(options: SourceOptions): Promise<Source> {
   }
 }
 
-async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<Source> {
+async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<RecordSource> {
   const { openXlsx } = await import('./xlsx/xlsx-source.ts');
   const input = await openInput(path, stdin, stdinName);
   const opened = await openXlsx(input, { sheet, from });
@@ -111,7 +110,7 @@ interface InputText {
   readonly maxRecordBytes: number | undefined;
 }
 
-async function openText(text: InputText, from: Position | undefined): Promise<Source> {
+async function openText(text: InputText, from: Position | undefined): Promise<RecordSource> {
   const { input, format } = text;
   const isResumed = from !== undefined && from.offset > 0;
   const head = await readHead(createReader(text), readText(text, 0), isResumed && !canSeek(text));

@@ -7,7 +7,7 @@ import type { Format } from './format.ts';
 const maxBlankBytes = 65_536;
 
 /** Properties of stdin that the user's options specify. */
-export interface NamedFacts {
+interface NamedFacts {
   readonly encoding?: string | undefined;
   readonly kind?: Format['kind'] | undefined;
   /** True if an option specifies that the records are inside an object. Text that begins with `{` is then JSON. */

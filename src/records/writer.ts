@@ -1,12 +1,11 @@
 import type { Fields } from '../core/record.ts';
 import { jsonOf } from '../core/value/value.ts';
-import { createCsvWriter } from './csv/csv-writer.ts';
-import type { Format } from './format.ts';
-import type { RecordWriter } from './record-writer.ts';
+import { createCsvWriter } from './csv-writer.ts';
+import type { Format, RecordWriter } from './format.ts';
 import { createXlsxWriter } from './xlsx/xlsx-writer.ts';
 
 /** Options for writing rows to a file. */
-export interface WriterOptions {
+interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean | undefined;
   /** True if the input is a table. Its numbers are then strings. */

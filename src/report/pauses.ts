@@ -7,7 +7,7 @@ type GatePaused = Extract<Event, { readonly type: 'gate-paused' }>;
 const minShownMs = 1000;
 
 /** Number and total duration of the pauses of one gate (the rate limiter of an API) for one reason. */
-export interface GatePauses {
+interface GatePauses {
   readonly gate: string;
   readonly reason: string;
   readonly times: number;

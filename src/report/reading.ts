@@ -1,8 +1,8 @@
 import type { Item } from '../core/item.ts';
-import type { Source } from '../records/source.ts';
+import type { RecordSource } from '../records/source.ts';
 
 /** The part of its input that a run has read. */
-export interface Reading {
+export interface InputReading {
   /** Number of records that were read for this part of the run. */
   records: number;
   /** Number of input bytes before the first record of this part of the run: they were skipped, or processed before the run was resumed. */
@@ -17,8 +17,8 @@ const batchesAhead = 2;
 /** Yields the batches of an input and counts their records as they are read. */
 export async function* countItems(
   batches: AsyncIterable<readonly Item[]>,
-  source: Pick<Source, 'readBytes' | 'earlierBytes'>,
-  reading: Reading,
+  source: Pick<RecordSource, 'readBytes' | 'earlierBytes'>,
+  reading: InputReading,
 ): AsyncGenerator<readonly Item[]> {
   const iterator = batches[Symbol.asyncIterator]();
   try {
@@ -65,16 +65,16 @@ function shareBefore(items: readonly Item[]): number {
 }
 
 /** The finished share of the work, from 0 to 1. `ofPart` is the share of the work since the run was resumed, `ofWhole` of the whole run. */
-export interface Share {
+export interface FinishedShare {
   readonly ofPart: number;
   readonly ofWhole: number;
 }
 
 /** The figures from which the finished share is computed. */
-export interface ShareFacts {
+interface ShareFacts {
   readonly totalBytes: number | undefined;
   readonly readBytes: number;
-  readonly reading: Reading;
+  readonly reading: InputReading;
   /** Number of records finished since the run was resumed. `recordsBefore` is the number finished before that. */
   readonly doneRecords: number;
   readonly recordsBefore: number;
@@ -83,7 +83,7 @@ export interface ShareFacts {
 }
 
 /** Returns the share of the work that is finished. It is undefined if the size of the input is not known. */
-export function shareDone(facts: ShareFacts): Share | undefined {
+export function shareDone(facts: ShareFacts): FinishedShare | undefined {
   const { totalBytes, reading, doneRecords, recordsBefore } = facts;
   const ofPart = shareOfPart(facts);
   if (ofPart === undefined || recordsBefore === 0) return ofPart === undefined ? undefined : { ofPart, ofWhole: ofPart };

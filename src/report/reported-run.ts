@@ -1,13 +1,13 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Plan } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { statesPrice } from '../credits/prices.ts';
 import type { FoundFailures } from '../output/journal/failed-list.ts';
 import type { FileOutput } from '../output/output.ts';
 import type { Claim } from '../output/output-claim.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
-import type { Source } from '../records/source.ts';
+import type { RecordSource } from '../records/source.ts';
 import type { RunProgress } from './run-progress.ts';
 
 /** The parts of a run that summary, report, progress and metrics read. */
@@ -24,7 +24,7 @@ export interface ReportedRun {
     readonly words?: Pick<RunTexts, 'command' | 'message'> | undefined;
   };
   readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
-  readonly source: Source;
+  readonly source: RecordSource;
   readonly output: FileOutput;
   readonly progress: RunProgress;
   readonly session: {

@@ -8,7 +8,7 @@ const minMs = 0.125;
 const barLimitsMs = Array.from({ length: 6 }, (_, decade) => [1, 1.5, 2, 3, 5, 7].map((step) => step * 10 ** decade)).flat();
 
 /** A bar of the histogram, with the number of responses in a range of times. */
-export interface TimesBar {
+interface TimesBar {
   readonly fromMs: number;
   readonly toMs: number;
   readonly count: number;

@@ -1,4 +1,4 @@
-import { type Share, shareDone } from './reading.ts';
+import { type FinishedShare, shareDone } from './reading.ts';
 import type { ReportedRun } from './reported-run.ts';
 
 /** Record counts of a whole run, including the parts before it was resumed. */
@@ -21,7 +21,7 @@ export interface RunTotals {
 }
 
 /** Number of failures of one kind, and the message of the first one. Secrets are masked. */
-export interface FailureCount {
+interface FailureCount {
   readonly node: string | null;
   readonly class: string;
   readonly status: number | null;
@@ -70,11 +70,11 @@ export function totalsOf({ progress: { tally }, session: { ports, redactor } }: 
 }
 
 /** Computes how many records a run has, and which share of the run is finished. */
-export interface RunWork {
+interface RunWork {
   /** Returns the number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
   /** Returns the finished share of the run; undefined if it is not known. */
-  share(): Share | undefined;
+  share(): FinishedShare | undefined;
 }
 
 /**

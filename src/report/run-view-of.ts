@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { cleaned, excerpt } from '../core/answer/response.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import type { ReportedRun, RunTexts } from './reported-run.ts';
 import { type ResponseTimes, typicalMs } from './response-times.ts';
 import { doneOf, workOf } from './run-figures.ts';

@@ -14,7 +14,7 @@ export interface RunView {
   /** The errors file; undefined if the run has none or the file is empty. */
   readonly errors?: string | undefined;
   /** Record counts of the whole run, including its parts before it was resumed. */
-  readonly counts: RunCounts;
+  readonly counts: RecordCounts;
   /** Number of records that were finished before the run was resumed. Only `counts`, `tokens` and `credits` include them. */
   readonly earlier: number;
   /** True if failures and found paths include the records that were finished before the run was resumed. */
@@ -51,7 +51,7 @@ export interface RunView {
 export type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
 
 /** The record counts of a run. */
-export interface RunCounts {
+interface RecordCounts {
   readonly written: number;
   readonly failed: number;
   /** Records that a filter node dropped. */
@@ -90,7 +90,7 @@ export interface ResponseTimesView {
 }
 
 /** The number of attempts with one result. */
-export interface StatusCount {
+interface StatusCount {
   /** The HTTP status, or a word for a result that has none, such as `200`, `ok` or `timeout`. */
   readonly status: string;
   readonly count: number;
@@ -120,7 +120,7 @@ export interface MappingView {
 }
 
 /** Counts the results of a node's lookups. */
-export interface LookupView {
+interface LookupView {
   readonly node: string;
   readonly matched: number;
   readonly ambiguous: number;
@@ -142,7 +142,7 @@ export interface TokenFigures {
 }
 
 /** The credits that a run has spent and saved. */
-export interface CreditsView {
+interface CreditsView {
   /** Credits spent in the whole run, including its parts before it was resumed. */
   readonly spent: number;
   /** Credits spent since the run was resumed; undefined if none were spent before. */
@@ -155,7 +155,7 @@ export interface CreditsView {
 }
 
 /** Number and duration of the pauses of a run's gates. */
-export interface PausesView {
+interface PausesView {
   /** Total time in ms in which at least one gate was paused. */
   readonly totalMs: number;
   readonly times: number;

@@ -2,12 +2,12 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import type { ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
-import type { Usage } from '../credits/holds.ts';
+import type { MonthlyUsage } from '../credits/holds.ts';
 import { givenUpOf } from '../output/failed-list-of.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
 import { dataFolder } from '../places/late-lookups.ts';
-import { type Source, type SourceName, sources } from '../places/sources.ts';
-import { inputLabel } from '../records/inputs/input.ts';
+import { type DataSource, type SourceName, sources } from '../places/sources.ts';
+import { inputLabel } from '../records/inputs.ts';
 import { type ReportedRun, showsCredits } from './reported-run.ts';
 import { type ResponseTimes, typicalMs } from './response-times.ts';
 import { type DoneCounts, doneOf } from './run-figures.ts';
@@ -43,7 +43,7 @@ export interface SummaryFacts {
   /** Time in ms in which requests were paused, and the reasons for the pauses, such as 429s. */
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
-  readonly usage: Usage | undefined;
+  readonly usage: MonthlyUsage | undefined;
   /** The columns of the input that maps have replaced without `replace: true`. */
   readonly replaced: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** The attributions that the licenses of the data sources require. */
@@ -287,7 +287,7 @@ export function factsOf(run: ReportedRun): Omit<SummaryFacts, 'exitCode' | 'next
 }
 
 /** A data source, with the attribution that its license requires. */
-export interface Attribution extends Source {
+export interface Attribution extends DataSource {
   readonly source: SourceName;
   /** Date of the embedded data, such as 2026-09-18; undefined if the data comes from a server. */
   readonly date?: string | undefined;
@@ -296,7 +296,7 @@ export interface Attribution extends Source {
 /** Returns the attributions that the data sources require. Reads the dates of the embedded data only if at least one source was used. */
 export async function attributionsOf(names: ReadonlySet<SourceName>): Promise<readonly Attribution[]> {
   if (names.size === 0) return [];
-  const { readNotices } = await import('../places/data/notices.ts');
+  const { readNotices } = await import('../places/data/data.ts');
   const dates = new Map((await readNotices(dataFolder)).map(({ source, date }) => [source, date]));
   return [...names].map((source) => ({ source, ...sources[source], ...(dates.has(source) && { date: dates.get(source) }) }));
 }

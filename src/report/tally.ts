@@ -63,7 +63,7 @@ export interface LookupCounts {
 }
 
 /** The limits on requests in flight that automate has found by itself for a node or connection. */
-export interface FoundConcurrency {
+interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
   readonly worker: number | undefined;
@@ -73,21 +73,21 @@ export interface FoundConcurrency {
 }
 
 /** The attempts at an origin that got no answer. */
-export interface UnansweredOrigin {
+interface UnansweredOrigin {
   attempts: number;
   /** The failure of the last attempt. */
   failure: CodedMessage;
 }
 
 /** Counts the records for which a node got a short page. This is a page of a list that has fewer items than expected. */
-export interface ShortPages {
+interface ShortPages {
   records: number;
   /** The first short page, and the number of the record for which the node got it. */
   readonly first: ShortPage & { readonly record: number };
 }
 
 /** A record whose answer has more pages than its node reads. */
-export type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
+type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
 
 /** All counts of a run so far. */
 export interface Tally {

@@ -2,11 +2,15 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { detailsOf } from '../core/error-code.ts';
-import { type AutomateError, FlowError, type Problem } from '../core/failure.ts';
+import type { Connection } from '../core/connection.ts';
+import { type CodedMessage, detailsOf } from '../core/error-code.ts';
+import { AutomateError, errorOf, FlowError, type Problem } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
+import { didYouMean } from '../core/text/suggest.ts';
 import { orUndefined } from '../core/value/value.ts';
+import { changeConnections, readConnections } from '../credentials/connections-file.ts';
 import { isNoFile } from '../files/stat.ts';
+import { compileSavedConnection } from '../flow/connections.ts';
 import { type FlowFileOptions, loadFlow } from './flow-file.ts';
 
 /** A flow that the server provides, read from a file. */
@@ -25,7 +29,7 @@ export interface ServedFlow {
 }
 
 /** A file that looks like a flow but is not served. */
-export interface Unserved {
+interface Unserved {
   readonly file: string;
   readonly reason: string;
 }
@@ -38,7 +42,7 @@ interface Seen {
 }
 
 /** A file in the folder of flows whose name looks like a flow's. */
-interface Entry {
+interface FolderEntry {
   readonly id: string;
   readonly file: string;
   readonly path: string;
@@ -51,7 +55,7 @@ interface Entry {
 interface Listing {
   readonly version: string;
   readonly root: string;
-  readonly entries: ReadonlyMap<string, Entry>;
+  readonly entries: ReadonlyMap<string, FolderEntry>;
 }
 
 /** All flows in the order of their ids, and the files that are not served. */
@@ -61,12 +65,12 @@ export interface FlowList {
 }
 
 /** A flow that was read, or a promise while its file is being read. It is undefined if the file is not served. */
-type Loaded = ServedFlow | undefined | Promise<ServedFlow | undefined>;
+type LoadedFlow = ServedFlow | undefined | Promise<ServedFlow | undefined>;
 
 /** The contents of the folder of flows, kept for one turn of the event loop. */
-interface Turn {
+interface FolderTurn {
   readonly listing: Listing;
-  readonly loaded: Map<string, Loaded>;
+  readonly loaded: Map<string, LoadedFlow>;
   list: Promise<FlowList> | undefined;
 }
 
@@ -83,7 +87,7 @@ export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 const stepMs = 2000;
 
 /** The options with which a folder's flows are compiled. */
-export type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
+type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
 
 /** The flows in a folder. After a file is changed, the next request uses the new version. */
 export class FlowFolder {
@@ -92,7 +96,7 @@ export class FlowFolder {
   readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
-  #turn: Turn | undefined;
+  #turn: FolderTurn | undefined;
 
   constructor(dir: string, { wallNow = Date.now, ...options }: FlowFolderOptions & { readonly wallNow?: () => number }) {
     this.#dir = dir;
@@ -120,7 +124,7 @@ export class FlowFolder {
    * Returns the folder's contents for this turn of the event loop. The requests handled in one turn can share the contents, because they
    * were sent before the turn began.
    */
-  #thisTurn(): Turn {
+  #thisTurn(): FolderTurn {
     if (!this.#turn) {
       this.#turn = { listing: this.#list(), loaded: new Map(), list: undefined };
       setImmediate(() => {
@@ -130,10 +134,10 @@ export class FlowFolder {
     return this.#turn;
   }
 
-  async #all(turn: Turn): Promise<FlowList> {
+  async #all(turn: FolderTurn): Promise<FlowList> {
     const { entries, root } = turn.listing;
     const unserved: Unserved[] = [];
-    const flows: Loaded[] = [];
+    const flows: LoadedFlow[] = [];
     for (const entry of entries.values()) {
       const reason = unservedReason(entry, root);
       if (reason === undefined) flows.push(this.#loadOnce(entry, turn));
@@ -142,7 +146,7 @@ export class FlowFolder {
     return { flows: (await Promise.all(flows)).filter((flow) => flow !== undefined), unserved };
   }
 
-  #loadOnce(entry: Entry, { loaded }: Turn): Loaded {
+  #loadOnce(entry: FolderEntry, { loaded }: FolderTurn): LoadedFlow {
     if (!loaded.has(entry.path)) loaded.set(entry.path, this.#load(entry));
     return loaded.get(entry.path);
   }
@@ -156,7 +160,7 @@ export class FlowFolder {
     return this.#listing;
   }
 
-  #load({ id, path }: Entry): Loaded {
+  #load({ id, path }: FolderEntry): LoadedFlow {
     const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
     // A pipe is never read, because reading it might never end.
     if (!stat?.isFile()) return undefined;
@@ -204,14 +208,14 @@ export class FlowFolder {
   }
 }
 
-function entriesOf(root: string): ReadonlyMap<string, Entry> {
+function entriesOf(root: string): ReadonlyMap<string, FolderEntry> {
   const found = readdirSync(root, { withFileTypes: true }).filter(({ name }) => flowFile.test(name));
   const idOf = ({ name }: Dirent) => (flowFile.exec(name) as RegExpExecArray)[1] as string;
   const counts = new Map<string, number>();
   for (const entry of found) counts.set(idOf(entry), (counts.get(idOf(entry)) ?? 0) + 1);
   const entries = found
     .sort((one, other) => (one.name < other.name ? -1 : 1))
-    .map((entry): [string, Entry] => {
+    .map((entry): [string, FolderEntry] => {
       const id = idOf(entry);
       const doubled = (counts.get(id) ?? 0) > 1 ? `two files have the id ${id}` : undefined;
       const reason = flowId.test(id) ? doubled : 'expected a name of 1 to 64 letters, digits, _ and -';
@@ -220,10 +224,52 @@ function entriesOf(root: string): ReadonlyMap<string, Entry> {
   return new Map(entries);
 }
 
-function unservedReason({ reason, path, isLink }: Entry, root: string): string | undefined {
+function unservedReason({ reason, path, isLink }: FolderEntry, root: string): string | undefined {
   if (reason !== undefined) return reason;
   if (isNoFile(path)) return 'it is not a file';
   if (!isLink) return undefined;
   const real = orUndefined(() => realpathSync(path));
   return real?.startsWith(`${root}${sep}`) ? undefined : 'it is a link that leads out of the folder';
+}
+
+/**
+ * Returns a saved connection as written in the file of saved connections. Throws an AutomateError (`credential`) if no connection has that
+ * name.
+ */
+export function findSaved(name: string): Readonly<Record<string, unknown>> {
+  const saved = readConnections(process.env);
+  const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
+  if (found) return found;
+  const names = Object.keys(saved);
+  const choices = didYouMean(name, names) || (names.length === 0 ? '; none is saved' : `; available: ${names.join(', ')}`);
+  throw new AutomateError('credential', `no connection "${name}"${choices}`);
+}
+
+/** Compiles the saved connection with this name. Throws an AutomateError (`credential`) if it does not exist or is not valid. */
+export function loadConnection(name: string, allowHttp: boolean): Connection {
+  const written = findSaved(name);
+  try {
+    return compileSavedConnection(name, written, allowHttp);
+  } catch (error) {
+    const { message, code, details } = error as Error & CodedMessage;
+    throw errorOf('credential', { message: `the saved connection "${name}" is not valid: ${message}`, code, details });
+  }
+}
+
+/** Saves a connection. Throws an AutomateError (`usage`) if another process has meanwhile saved a connection with the same name. */
+export async function saveConnection(
+  name: string,
+  written: Readonly<Record<string, unknown>>,
+  { force = false }: { readonly force?: boolean },
+): Promise<void> {
+  await changeConnections(process.env, (saved) => {
+    if (Object.hasOwn(saved, name) && !force) throw connectionExists(name);
+    return { ...saved, [name]: written };
+  });
+}
+
+/** Returns the error for a name that another saved connection already uses. */
+export function connectionExists(name: string): AutomateError {
+  const facts = { code: 'connection-exists', details: { connection: name } } as const;
+  return new AutomateError('usage', `there is a connection "${name}" already`, facts);
 }

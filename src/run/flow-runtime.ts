@@ -2,21 +2,20 @@ import { randomUUID } from 'node:crypto';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf } from '../core/failure.ts';
-import type { Item } from '../core/item.ts';
+import type { Item, Outcome, PartialRows } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
-import type { Ledger } from '../core/ports.ts';
+import type { Ledger, Output } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { RunOptions } from '../core/run-options.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
 import { createMessages } from '../credentials/messages.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import type { PayingKey } from '../credits/rest.ts';
 import type { RunLedger } from '../credits/run-ledger.ts';
 import type { Gates } from '../engine/gates.ts';
-import type { SerialKeys } from '../engine/passage/serial.ts';
 import { type Run, startRun } from '../engine/run.ts';
+import type { SerialKeys } from '../engine/serial.ts';
 import type { Routes } from '../http/routes.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
-import { MemoryOutput } from '../output/memory-output.ts';
 import type { FollowedFlow, Metrics } from './metrics.ts';
 import { reservedPaths } from './reserved-paths.ts';
 import type { WorkerOpener } from './run-request.ts';
@@ -65,7 +64,7 @@ export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedPa
 }
 
 /** A flow for which a runtime is opened. */
-export interface OpenedFlow {
+interface OpenedFlow {
   readonly plan: Plan;
   readonly file: string;
   /** The keys of the calls that are under way, which all runtimes of the flow share. */
@@ -189,5 +188,46 @@ class CountingLedger implements Ledger {
 
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
     return this.#ledger.affords(calls);
+  }
+}
+
+/** Keeps the result of a single record in memory instead of writing it to a file. */
+class MemoryOutput implements Output {
+  readonly waiting = 0;
+  /** The result of the record; undefined until the record is finished. */
+  outcome: Outcome | undefined;
+  #partial: Fields[] = [];
+
+  partialRows(): PartialRows {
+    const rows: Fields[] = [];
+    this.#partial = rows;
+    return {
+      get rows() {
+        return rows.length;
+      },
+      async add(added) {
+        for (const row of added) rows.push(row);
+      },
+      drop() {
+        rows.length = 0;
+      },
+    };
+  }
+
+  put(_item: Item, outcome: Outcome): Outcome {
+    this.outcome = outcome;
+    return outcome;
+  }
+
+  park(): boolean {
+    return false;
+  }
+
+  async flush(): Promise<void> {}
+
+  /** The rows of the record; empty if it failed. */
+  get rows(): readonly Fields[] {
+    if (!this.outcome || 'failure' in this.outcome) return [];
+    return 'rows' in this.outcome ? this.outcome.rows : this.#partial;
   }
 }

@@ -4,7 +4,7 @@ import { usesFiles } from '../core/plan.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createClock } from '../files/clock.ts';
-import type { OutputSpace } from '../files/output-space.ts';
+import type { OutputSpace } from '../files/folder.ts';
 import { savedNamesPath } from '../files/saved-names.ts';
 import { fullPath, realFile } from '../files/stat.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
@@ -15,14 +15,11 @@ import type { EndedOutput, FileOutput } from '../output/output.ts';
 import { inputsIn } from '../output/run-identity.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
-import { filesFolder } from '../records/inputs/files-folder.ts';
-import { inputLabel, inputPaths, isTable } from '../records/inputs/input.ts';
+import { filesFolder, inputLabel, inputPaths, isTable } from '../records/inputs.ts';
 import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warnings.ts';
-import { openEvents } from '../report/events-file.ts';
 import { countItems } from '../report/reading.ts';
-import { beginReport } from '../report/report-file.ts';
+import { beginReport, beginSummary, openEvents } from '../report/report-file.ts';
 import { RunProgress } from '../report/run-progress.ts';
-import { beginSummary } from '../report/summary-file.ts';
 import type { Tally } from '../report/tally.ts';
 import { reservedFiles, reservedPaths } from './reserved-paths.ts';
 import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
@@ -123,7 +120,7 @@ async function openRecords(
   return { output, input: countItems(warnOfMany(checked, plan, warn), source, reading) };
 }
 
-interface FileParts {
+interface RunFileParts {
   readonly tally: Tally;
   readonly journal: Journal | undefined;
   readonly space: OutputSpace | undefined;
@@ -147,7 +144,7 @@ async function openFiles(
   { request, source, claim }: ClaimedRun,
   done: Checkpoint,
   session: Session,
-  { tally, journal, memory, space }: FileParts,
+  { tally, journal, memory, space }: RunFileParts,
 ): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;

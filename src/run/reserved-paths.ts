@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { openCatalog } from '../credentials/catalog.ts';
@@ -8,10 +8,9 @@ import { homeFolder } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
 import { certificateFiles } from '../http/client-certificate.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
-import { testFileOf } from './test-file-of.ts';
 
 /** The files and folders around a flow that its records can neither send nor save to. */
-export interface FlowSurroundings {
+interface FlowSurroundings {
   /** The path of the flow file. */
   readonly flow: string;
   readonly cacert?: string | undefined;
@@ -68,4 +67,11 @@ export function reservedFiles(paths: readonly string[], what: string): ReservedP
 /** Returns the flows of a folder as reserved paths, even those that are added later. */
 export function reservedFlows(folder: string): ReservedPath {
   return { path: folder, kind: 'flows', what: 'one of the flows' };
+}
+
+/** Returns the path of a flow's test file: flow.test.yaml for flow.yaml, or flow.test.yml if only that file exists. */
+export function testFileOf(flow: string): string {
+  const path = join(dirname(flow), `${basename(flow).replace(/\.ya?ml$/i, '')}.test.yaml`);
+  const short = path.replace(/yaml$/, 'yml');
+  return !statOf(path) && statOf(short) ? short : path;
 }

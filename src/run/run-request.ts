@@ -5,16 +5,16 @@ import type { Plan } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
-import type { Passage, PassageTools } from '../engine/passage/passage.ts';
-import type { OutputSpace } from '../files/output-space.ts';
+import type { Passage, PassageTools } from '../engine/passage.ts';
+import type { OutputSpace } from '../files/folder.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
 import type { FoundFailures } from '../output/journal/failed-list.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
 import type { FileOutput } from '../output/output.ts';
 import type { Claim } from '../output/output-claim.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
-import type { Source } from '../records/source.ts';
-import type { EventsFile } from '../report/events-file.ts';
+import type { RecordSource } from '../records/source.ts';
+import type { EventsFile } from '../report/report-file.ts';
 import type { NextStep, RunTexts } from '../report/reported-run.ts';
 import type { RunProgress, WorkerFigures } from '../report/run-progress.ts';
 import type { Session, SessionParts } from './session.ts';
@@ -31,7 +31,7 @@ export interface RunRequest {
   /** Files and folders of this process that the records can neither send nor save to, such as the flows of a server. */
   readonly reserved?: readonly ReservedPath[] | undefined;
   /** Opens the input. Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
-  open(from: Checkpoint): Promise<Source>;
+  open(from: Checkpoint): Promise<RecordSource>;
   /** The failed records that a retry runs; undefined for a run that is not a retry. */
   readonly retried?: FoundFailures | undefined;
   /** True for a retry that discards an unfinished earlier retry. */
@@ -69,7 +69,7 @@ export interface WorkerWait {
 }
 
 /** The reason why a worker cannot process a run. */
-export interface WorkerProblem {
+interface WorkerProblem {
   readonly worker: string;
   readonly problem: string;
   /** The credentials that the worker lacks; undefined if there is another reason. */
@@ -136,7 +136,7 @@ export interface OpenRun {
   readonly request: RunRequest;
   readonly session: Session;
   readonly claim: Claim;
-  readonly source: Source;
+  readonly source: RecordSource;
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: FileOutput;
   readonly progress: RunProgress;
@@ -148,5 +148,5 @@ export interface OpenRun {
 export interface ClaimedRun {
   readonly request: RunRequest;
   readonly claim: Claim;
-  readonly source: Source;
+  readonly source: RecordSource;
 }

@@ -1,15 +1,14 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
-import type { Usage } from '../credits/holds.ts';
+import type { MonthlyUsage } from '../credits/holds.ts';
 import type { CompleteRun } from '../output/journal/complete-run.ts';
 import { canResume } from '../output/output-plan.ts';
 import { keepsOld, unfinishedPlan } from '../output/replace.ts';
-import { writeReport } from '../report/report-file.ts';
+import { writeReport, writeSummary } from '../report/report-file.ts';
 import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from '../report/run-figures.ts';
 import { runViewOf } from '../report/run-view-of.ts';
 import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from '../report/summary.ts';
-import { writeSummary } from '../report/summary-file.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
 import type { OpenRun } from './run-request.ts';
 
@@ -36,12 +35,12 @@ export interface RunResult {
 }
 
 /** The end of the processing of a run's records, and its reason. */
-export interface EndOfRecords {
+interface EndOfRecords {
   readonly ending: Ending;
   /** The exit code that was requested when the run was stopped; undefined for a run that was not stopped. */
   readonly stopCode: number | undefined;
   /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
-  readonly usage: Usage | undefined;
+  readonly usage: MonthlyUsage | undefined;
 }
 
 /** Writes the summary and the report of a run whose records have ended. */

@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import type { Trace } from '../core/action.ts';
 import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, errorOf } from '../core/failure.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { Gates } from '../engine/gates.ts';
-import type { StopReason } from '../engine/passage/closing.ts';
+import type { StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../files/clock.ts';
-import { endWaitsForPipes } from '../files/pipe.ts';
+import { statOf } from '../files/stat.ts';
 import { type Claim, claimOutput } from '../output/output-claim.ts';
 import { canResume } from '../output/output-plan.ts';
-import { refuseWithoutFolder } from '../records/inputs/files-folder.ts';
-import { inputPaths, isTable } from '../records/inputs/input.ts';
+import { inputPaths, isTable, refuseWithoutFolder } from '../records/inputs.ts';
 import { checkFields, readDataFiles } from './flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun } from './open-run.ts';
@@ -219,4 +220,24 @@ async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Endi
 /** True if an output could not be written because the program that reads it had closed the pipe. */
 function isOfClosedPipe(error: unknown): boolean {
   return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
+}
+
+/**
+ * Ends everything that waits for a named pipe, because such a wait would keep the process from exiting. Opening a pipe waits for the other
+ * end to be opened, and reading waits for data. So this function briefly opens both ends (as Linux allows, see fifo(7)), and writes a line
+ * break into the input pipes.
+ */
+function endWaitsForPipes(inputs: readonly string[], outputs: readonly (string | undefined)[]): void {
+  for (const path of [...inputs, ...outputs]) {
+    if (path !== undefined && statOf(path)?.isFIFO()) orUndefined(() => openBriefly(path, inputs.includes(path)));
+  }
+}
+
+function openBriefly(path: string, isInput: boolean): void {
+  const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  try {
+    if (isInput) writeSync(pipe, '\n');
+  } finally {
+    closeSync(pipe);
+  }
 }

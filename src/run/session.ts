@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientCertificate } from '../core/auth/client-certificate.ts';
+import type { ClientCertificate } from '../core/connection.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf, LimitReached } from '../core/failure.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import type { SessionOptions } from '../core/run-options.ts';
 import { type FlowSecrets, loadSecretsOf } from '../credentials/flow-secrets.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
 import type { Messages } from '../credentials/messages.ts';
-import type { Usage } from '../credits/holds.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import type { MonthlyUsage } from '../credits/holds.ts';
 import { openRunLedger, pricesOf } from '../credits/prices.ts';
 import type { PayingKey } from '../credits/rest.ts';
 import type { Price, RunLedger } from '../credits/run-ledger.ts';
@@ -46,7 +46,7 @@ export interface SessionParts {
 }
 
 /** The UUID of a run, and the amounts that it had spent before it was resumed. */
-export interface RunSpendings {
+interface RunSpendings {
   readonly id: string;
   readonly credits: number;
   /** The money that each node had spent, keyed by node; undefined if none was spent. */
@@ -65,7 +65,7 @@ export interface Session {
    * Closes connections, tool servers, cache and ledger, and records which credentials were used. Returns the monthly credit allowance and
    * how much of it is used; undefined if there is no allowance. A second call does nothing.
    */
-  close(): Promise<Usage | undefined>;
+  close(): Promise<MonthlyUsage | undefined>;
 }
 
 /** Returns the part of a plan that a session needs. `name` is the path of the flow file. */
@@ -108,8 +108,8 @@ export async function openSession(
     ...(findAsker && { findAsker }),
     person,
   });
-  let usage: Usage | undefined;
-  let closing: Promise<Usage | undefined> | undefined;
+  let usage: MonthlyUsage | undefined;
+  let closing: Promise<MonthlyUsage | undefined> | undefined;
   return {
     ports,
     credentials,
@@ -121,7 +121,7 @@ export async function openSession(
     },
   };
 
-  async function closeAll(): Promise<Usage | undefined> {
+  async function closeAll(): Promise<MonthlyUsage | undefined> {
     try {
       await ports.close();
     } finally {

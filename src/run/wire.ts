@@ -7,17 +7,16 @@ import type { Tools } from '../core/tools.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import { homepage, version } from '../core/version.ts';
 import type { FlowSecrets } from '../credentials/flow-secrets.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
 import type { Messages } from '../credentials/messages.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { RunSpending } from '../credits/spending.ts';
 import { createClock } from '../files/clock.ts';
-import { envOf } from '../files/env.ts';
-import { homeFolder } from '../files/home.ts';
+import { envOf, homeFolder } from '../files/home.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { createLoginKeeper, createLoginStore } from '../http/auth/login-store.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { FileCache } from '../http/cache/cache.ts';
-import { cachePath, maxCacheBytes } from '../http/cache/cache-file.ts';
+import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { createHttp, createTokens, type HttpTools } from '../http/client.ts';
 import type { CertifiedRoutes } from '../http/client-certificate.ts';
 import { withDailyLimits } from '../http/daily-limits.ts';
@@ -37,7 +36,7 @@ export interface PaidLedger extends Ledger {
 }
 
 /** Options for the ports that connect a run to the outside: network, cache, secrets and credits. */
-export interface WireOptions {
+interface WireOptions {
   /** The run's UUID; undefined outside a run. */
   readonly run?: string;
   readonly credentials: FlowSecrets;

@@ -8,12 +8,18 @@ import Fastify, {
 } from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import { shortName } from '../core/text/suggest.ts';
-import { cutIdleBodies, idleMs, refuseBrokenRequest, refuseExpectation } from './http/broken-request.ts';
-import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
+import {
+  cutIdleBodies,
+  idleMs,
+  maxJsonBytes,
+  problemOfError,
+  refuseBrokenRequest,
+  refuseExpectation,
+  requestIdOf,
+} from './broken-request.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
-import { Problem } from './problem.ts';
-import { requestIdOf } from './request-id.ts';
+import { ProblemResponse } from './problem.ts';
 import { withoutKeys } from './store/key-value.ts';
 
 declare module 'fastify' {
@@ -106,13 +112,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-type Check = (request: FastifyRequest, reply: FastifyReply) => void;
+type RequestCheck = (request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
  * Returns a Fastify hook that rejects a request with the error that `check` throws. It creates no promises, because every request goes
  * through several hooks.
  */
-function checking(check: Check): onRequestHookHandler {
+function checking(check: RequestCheck): onRequestHookHandler {
   return (request, reply, done) => {
     try {
       check(request, reply);
@@ -128,12 +134,12 @@ function checking(check: Check): onRequestHookHandler {
  * 3.2.2), and both are checked.
  */
 function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeaders }: IncomingMessage): void {
-  if (!hosts.isServed(host)) throw new Problem('host-not-served', "expected a Host header with one of this server's names");
-  if (countHosts(rawHeaders) > 1) throw new Problem('bad-request', 'expected one Host header, found several');
+  if (!hosts.isServed(host)) throw new ProblemResponse('host-not-served', "expected a Host header with one of this server's names");
+  if (countHosts(rawHeaders) > 1) throw new ProblemResponse('bad-request', 'expected one Host header, found several');
   if (url.startsWith('/')) return;
   const named = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
-  if (named === undefined) throw new Problem('bad-request', 'expected an address that begins with /');
-  if (!hosts.isServed(named)) throw new Problem('host-not-served', "expected an address with one of this server's names");
+  if (named === undefined) throw new ProblemResponse('bad-request', 'expected an address that begins with /');
+  if (!hosts.isServed(named)) throw new ProblemResponse('host-not-served', "expected an address with one of this server's names");
 }
 
 /** Counts the Host headers of a request. In `rawHeaders`, names and values alternate. */
@@ -156,7 +162,7 @@ const guardedPrefixes = ['/v1', '/mcp', '/ui'] as const;
 export function addGuarded(
   app: FastifyInstance,
   prefix: (typeof guardedPrefixes)[number],
-  guard: Check,
+  guard: RequestCheck,
   add: (guarded: FastifyInstance) => void,
 ): void {
   const addAll = async (guarded: FastifyInstance) => {
@@ -177,7 +183,7 @@ function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest)
   const [name] = Object.keys(query as object);
   if (name === undefined) return;
   const errors = [{ pointer: `/${shortName(name)}`, detail: 'this name is not expected here' }];
-  throw new Problem('bad-request', `querystring: "${shortName(name)}": this name is not expected here`, { errors });
+  throw new ProblemResponse('bad-request', `querystring: "${shortName(name)}": this name is not expected here`, { errors });
 }
 
 /** Throws an Error if a route below a guarded prefix has no guard, which is a bug. */
@@ -193,14 +199,14 @@ function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const [asked = ''] = url.split('?');
   const path = rest === '' && server.prefix !== '' && !asked.endsWith('/') ? server.prefix : `${server.prefix}/${rest}`;
   const allow = server.servedPaths.find(({ pattern }) => pattern.test(path))?.allow;
-  if (allow === undefined) throw new Problem('not-found', `there is nothing at ${asked}`);
-  throw new Problem('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
+  if (allow === undefined) throw new ProblemResponse('not-found', `there is nothing at ${asked}`);
+  throw new ProblemResponse('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 
 /** The handlers of a path, keyed by HTTP method. */
-type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
+type Handlers = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
 
-type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
+type HandlerOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
 /**
  * Adds the routes of a path. HEAD is added if there is GET, unless GET returns a stream. `url` is the path including the prefix of `app`.
@@ -208,7 +214,7 @@ type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'ur
 export function addRoutes(
   app: FastifyInstance,
   url: string,
-  routes: { readonly [Method in keyof Routes]?: RouteOptions },
+  routes: { readonly [Method in keyof Handlers]?: HandlerOptions },
   { withHead = true }: { readonly withHead?: boolean } = {},
 ): void {
   if (!url.startsWith(app.prefix)) throw new Error(`${url} is not below ${app.prefix}`);

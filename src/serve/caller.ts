@@ -1,5 +1,4 @@
-import { seesFlow, seesRun } from './keys/access.ts';
-import { Problem } from './problem.ts';
+import { ProblemResponse } from './problem.ts';
 import type { ApiKey, Scope } from './store/api-key.ts';
 
 /** The parts of an accepted API key that decide what its requests may do. */
@@ -14,7 +13,7 @@ export class Caller {
   need(...wanted: readonly Scope[]): void {
     if (!this.key || wanted.length === 0 || wanted.some((scope) => this.key?.scopes.includes(scope))) return;
     const scope = wanted[0] as Scope;
-    throw new Problem('scope-missing', `expected a key with the scope "${wanted.join('" or "')}"`, { scope });
+    throw new ProblemResponse('scope-missing', `expected a key with the scope "${wanted.join('" or "')}"`, { scope });
   }
 
   /** True if the sender may see the flow. */
@@ -32,7 +31,7 @@ export class Caller {
     if (this.owns(run)) return;
     const detail =
       'this run was started by a different key, or on the page: only that key and the page can stop, resume, retry or delete it';
-    throw new Problem('scope-missing', detail, { scope: 'run' });
+    throw new ProblemResponse('scope-missing', detail, { scope: 'run' });
   }
 
   /**
@@ -42,4 +41,25 @@ export class Caller {
   seesRun({ flow, key }: { readonly flow: string; readonly key: { readonly id: string } | null }): boolean {
     return !this.key || seesRun(this.key, { flow, key: key?.id });
   }
+}
+
+type KeyRights = Pick<ApiKey, 'scopes' | 'flows'>;
+
+/** True if an API key has at least one of these scopes. */
+export function hasScope({ scopes }: KeyRights, ...wanted: readonly Scope[]): boolean {
+  return wanted.some((scope) => scopes.includes(scope));
+}
+
+/** True if an API key may see a flow. */
+export function seesFlow({ flows }: KeyRights, flow: string): boolean {
+  return flows === undefined || flows.includes(flow);
+}
+
+/**
+ * True if an API key may see a run. With the scope `read` it sees every run of its flows, otherwise only the runs that it started.
+ * `run.key` is the id of the key that started the run.
+ */
+export function seesRun(key: KeyRights & Pick<ApiKey, 'id'>, run: { readonly flow: string; readonly key: string | undefined }): boolean {
+  if (hasScope(key, 'read')) return seesFlow(key, run.flow);
+  return hasScope(key, 'run') && run.key === key.id;
 }

@@ -1,23 +1,23 @@
 import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import { AutomateError, type Failure, FlowError } from '../core/failure.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
-import { type CallFailure, type CallListener, type CallResult, type FlowCall, FlowCalls } from '../run/calls/flow-calls.ts';
+import type { Redactor } from '../credentials/redact.ts';
+import { type CallFailure, type CallListener, type CallResult, type FlowCall, FlowCalls } from '../run/flow-calls.ts';
 import type { ServedFlow } from '../run/flow-folder.ts';
 import type { SharedParts } from '../run/flow-runtime.ts';
 import type { LetInKey } from './caller.ts';
-import { problemJson } from './flows/flow-json.ts';
-import { Places } from './keys/places.ts';
-import { Problem } from './problem.ts';
+import { problemJson } from './flow-json.ts';
+import { RequestSlots } from './keys/places.ts';
+import { ProblemResponse } from './problem.ts';
 
 /** The successful result of a call, as it is sent in the response. */
-export interface CallAnswer {
+interface CallAnswer {
   /** The body of the response, as JSON. */
   readonly text: string;
   readonly credits: number;
 }
 
 /** A request of a client to run one record through a flow. */
-export type CallRequest = FlowCall<LetInKey> & {
+type CallRequest = FlowCall<LetInKey> & {
   /** Maximum time in ms that the client waits for the result. */
   readonly waitMs: number;
 };
@@ -26,11 +26,11 @@ export type CallRequest = FlowCall<LetInKey> & {
 const maxCalls = 256;
 
 /** Runs the calls of clients to all flows, and limits how many are processed at the same time. */
-export class Calls {
+export class ServedCalls {
   readonly #calls: FlowCalls<LetInKey>;
-  readonly #places = new Places({
+  readonly #places = new RequestSlots({
     ...{ max: maxCalls, maxWaiting: maxCalls / 4, refusesLargest: true },
-    full: () => new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' }),
+    full: () => new ProblemResponse('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' }),
   });
 
   /** `paid` receives the records and credits of each call when the call ends, even if it failed or was aborted. */
@@ -73,11 +73,15 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
     case 'unpaid':
       throw creditsProblem(result.reason);
     case 'late':
-      throw new Problem('call-timeout', `${id} took more than ${result.waitMs / 1000} s; the requests already sent still cost credits`);
+      throw new ProblemResponse(
+        'call-timeout',
+        `${id} took more than ${result.waitMs / 1000} s; the requests already sent still cost credits`,
+      );
     case 'stopped': {
       const { why, credits } = result;
-      if (credits > 0) throw new Problem('call-timeout', `${id} did not finish: ${why}; the requests already sent still cost credits`);
-      throw new Problem('stopping', `${id} did not finish: ${why ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
+      if (credits > 0)
+        throw new ProblemResponse('call-timeout', `${id} did not finish: ${why}; the requests already sent still cost credits`);
+      throw new ProblemResponse('stopping', `${id} did not finish: ${why ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
     }
   }
 }
@@ -85,14 +89,14 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
 /** Returns the plan of a flow. Throws a Problem (`flow-invalid`) if the flow is not valid. */
 export function validPlan({ id, plan, problems, path }: ServedFlow) {
   if (plan) return plan;
-  throw new Problem('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });
+  throw new ProblemResponse('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });
 }
 
 /** Returns the Problem for a call or run for which no credits are left. */
-export function creditsProblem({ message, code }: CodedMessage): Problem {
+export function creditsProblem({ message, code }: CodedMessage): ProblemResponse {
   const now = new Date();
   const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
-  return new Problem('credits-used-up', message, { of: code === 'quota' ? 'key' : 'allowance', resets_at: resetsAt });
+  return new ProblemResponse('credits-used-up', message, { of: code === 'quota' ? 'key' : 'allowance', resets_at: resetsAt });
 }
 
 /** Returns a function that throws the Problem for an error that would affect other records, too. */
@@ -100,29 +104,31 @@ export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknow
   return (error) => {
     if (error instanceof FlowError && error.kind === 'credential') throw credentialProblem(error, flow);
     if (error instanceof FlowError)
-      throw new Problem('flow-invalid', `${flow.id} is not valid`, { errors: error.problems.map((one) => problemJson(one, flow.path)) });
+      throw new ProblemResponse('flow-invalid', `${flow.id} is not valid`, {
+        errors: error.problems.map((one) => problemJson(one, flow.path)),
+      });
     if (!(error instanceof AutomateError)) throw error;
     if (error.kind === 'credential') throw credentialProblem(error, flow);
     if (error.kind === 'credits') throw creditsProblem(error);
-    if (error.kind === 'output') throw new Problem('disk-full', 'the server cannot write its files');
+    if (error.kind === 'output') throw new ProblemResponse('disk-full', 'the server cannot write its files');
     throw error;
   };
 }
 
-function credentialProblem(error: CodedMessage, { id }: Pick<ServedFlow, 'id'>): Problem {
+function credentialProblem(error: CodedMessage, { id }: Pick<ServedFlow, 'id'>): ProblemResponse {
   const problems = error instanceof FlowError ? error.problems : [error];
   const [first] = problems.flatMap((problem) => detailsOf(problem, 'credential') ?? []);
   const credential = first?.credential ?? null;
   const detail = `${id} needs a credential that is missing or refused`;
-  return new Problem('credential-missing', detail, { credential }, { 'retry-after': '60' });
+  return new ProblemResponse('credential-missing', detail, { credential }, { 'retry-after': '60' });
 }
 
 /** Returns the Problem for a record that failed. */
-export function failureProblem({ node, kind, status, message, attempts }: Failure, redactor: Redactor, credits: number): Problem {
+export function failureProblem({ node, kind, status, message, attempts }: Failure, redactor: Redactor, credits: number): ProblemResponse {
   return failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits);
 }
 
-function failedProblem(failure: CallFailure, credits: number): Problem {
+function failedProblem(failure: CallFailure, credits: number): ProblemResponse {
   const { node = null, class: kind = null, status = null, message, attempts = null } = failure;
-  return new Problem('record-failed', message, { error: { node, class: kind, status, message, attempts }, credits });
+  return new ProblemResponse('record-failed', message, { error: { node, class: kind, status, message, attempts }, credits });
 }

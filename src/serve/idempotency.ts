@@ -1,5 +1,5 @@
 import { orUndefined } from '../core/value/value.ts';
-import { Problem } from './problem.ts';
+import { ProblemResponse } from './problem.ts';
 import type { ServerDatabase } from './store/database.ts';
 
 /** A request that the client has named with an Idempotency-Key, so that it can be repeated safely. */
@@ -20,7 +20,7 @@ export interface EarlierAnswer {
   readonly body: string;
 }
 
-interface Row {
+interface StoredAnswerRow {
   readonly hash: string;
   readonly kind: string;
   readonly status: number | null;
@@ -42,7 +42,7 @@ const visible = /^[\x21-\x7e]{1,255}$/;
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === 'string' && visible.test(header)) return header;
-  throw new Problem('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');
+  throw new ProblemResponse('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');
 }
 
 /** Stores responses for a day. A repeated request gets the stored response, so it sends nothing to upstream APIs and costs nothing. */
@@ -122,26 +122,26 @@ export class Idempotency {
     });
   }
 
-  #earlier(request: NamedRequest, hash: string): Row | undefined {
+  #earlier(request: NamedRequest, hash: string): StoredAnswerRow | undefined {
     const id = idOf(request);
-    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is in progress');
+    if (this.#underWay.has(id)) throw new ProblemResponse('call-in-progress', 'a request with this Idempotency-Key is in progress');
     const row = this.#forgotten.has(id) ? undefined : this.#row(request);
     if (row && (row.hash !== hash || row.kind !== request.kind))
-      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with a different body');
+      throw new ProblemResponse('idempotency-key-reused', 'this Idempotency-Key belongs to a request with a different body');
     return row;
   }
 
-  #row({ key, name, flow }: NamedRequest): Row | undefined {
+  #row({ key, name, flow }: NamedRequest): StoredAnswerRow | undefined {
     const since = this.#wallNow() - maxAgeMs;
     return this.#database.read(
       (database) =>
         database
           .prepare('select hash, kind, status, type, body from idempotency where key = ? and name = ? and flow = ? and at > ?')
-          .get(key, name, flow, since) as Row | undefined,
+          .get(key, name, flow, since) as StoredAnswerRow | undefined,
     );
   }
 
-  #put(request: NamedRequest, { hash, kind, status, type, body }: Row): void {
+  #put(request: NamedRequest, { hash, kind, status, type, body }: StoredAnswerRow): void {
     const { key, name, flow } = request;
     const now = this.#wallNow();
     this.#answerBytes += this.#database.write((database) => {
@@ -166,7 +166,7 @@ function sumOf(rows: readonly unknown[]): number {
   return (rows as readonly { readonly bytes: number }[]).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-const interruptedProblem = new Problem(
+const interruptedProblem = new ProblemResponse(
   'call-timeout',
   'the server stopped during the first request; the requests already sent still cost credits',
 );

@@ -4,7 +4,7 @@ import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
 import { recordOf } from '../records/json/json-record.ts';
 import { longNameError } from '../records/record-reader.ts';
-import { Problem } from './problem.ts';
+import { ProblemResponse } from './problem.ts';
 
 /** The JSON text of each parsed body, in which the order of the fields can be looked up. */
 const texts = new WeakMap<object, string>();
@@ -15,17 +15,19 @@ const texts = new WeakMap<object, string>();
  */
 export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   if (encoding.toLowerCase() !== 'identity')
-    throw new Problem('media-type', `expected a body without Content-Encoding, found ${encoding}`, { expected: ['application/json'] });
-  if (bytes.length === 0) throw new Problem('bad-request', 'expected a body, found none');
+    throw new ProblemResponse('media-type', `expected a body without Content-Encoding, found ${encoding}`, {
+      expected: ['application/json'],
+    });
+  if (bytes.length === 0) throw new ProblemResponse('bad-request', 'expected a body, found none');
   // Invalid bytes are refused. Otherwise, decoding would replace them with other characters, which would be sent to upstream APIs as if the
   // client had written them.
-  if (!isUtf8(bytes)) throw new Problem('bad-request', 'expected JSON in UTF-8, found bytes that are not UTF-8');
+  if (!isUtf8(bytes)) throw new ProblemResponse('bad-request', 'expected JSON in UTF-8, found bytes that are not UTF-8');
   const text = bytes.toString('utf8');
   let value: Value;
   try {
     value = parseJson(text);
   } catch (error) {
-    throw new Problem('bad-request', `the body is not valid JSON: ${(error as Error).message}`);
+    throw new ProblemResponse('bad-request', `the body is not valid JSON: ${(error as Error).message}`);
   }
   if (typeof value === 'object' && value !== null) texts.set(value, text);
   return value;
@@ -33,9 +35,9 @@ export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
 
 /** Returns the record that a request body contains. Throws a Problem if the body is not a JSON object. */
 export function recordOfBody(body: unknown): Fields {
-  if (!isObject(body as Value)) throw new Problem('bad-request', 'expected one record: a JSON object');
+  if (!isObject(body as Value)) throw new ProblemResponse('bad-request', 'expected one record: a JSON object');
   const long = longNameError(Object.keys(body as JsonObject), 'body');
-  if (long) throw new Problem('input-unreadable', long.message, { line: null });
+  if (long) throw new ProblemResponse('input-unreadable', long.message, { line: null });
   return fieldsOf(body as JsonObject, textOfBody(body));
 }
 

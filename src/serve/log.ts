@@ -3,7 +3,7 @@ import type { AppOptions } from './app.ts';
 import { pathWithoutKeys } from './store/key-value.ts';
 
 /** Logs requests, without API keys, bodies, fields or queries. */
-export interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
+interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
   /** Writes the log lines that have not been written yet. */
   flush(): void;
 }
@@ -36,7 +36,7 @@ export function createLog(form: 'text' | 'json', write: (lines: string) => void)
   };
 }
 
-type Entry = ReturnType<typeof logEntry>;
+type LogEntry = ReturnType<typeof logEntry>;
 
 function logEntry(request: FastifyRequest, reply: FastifyReply) {
   return {
@@ -52,6 +52,6 @@ function logEntry(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /** Formats a request as one line. The path in it is percent-encoded, so it contains no line break. */
-function logLine({ time, method, path, status, ms, bytes, key, request }: Entry): string {
+function logLine({ time, method, path, status, ms, bytes, key, request }: LogEntry): string {
   return `${time} ${method} ${path} ${status} ${ms} ms ${bytes} B ${key ?? '-'} ${request}`;
 }

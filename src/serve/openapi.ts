@@ -4,8 +4,8 @@ import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
 import { version } from '../core/version.ts';
 import type { ServedFlow } from '../run/flow-folder.ts';
 import { addRoutes } from './app.ts';
-import { openVariables } from './flows/flow-json.ts';
-import type { Audience } from './routes/audience.ts';
+import { openVariables } from './flow-json.ts';
+import type { Audience } from './routes/key-door.ts';
 import type { Server } from './server.ts';
 
 declare module 'fastify' {
@@ -87,7 +87,7 @@ export async function addOpenApi(app: FastifyInstance): Promise<void> {
       const described = transform({ schema: schema ?? {}, url, ...rest } as never);
       return { ...described, schema: { ...described.schema, ...requestParts(rest.route.config ?? {}) } as FastifySchema };
     },
-    transformObject: (documents) => withAnswers((documents as { readonly openapiObject: OpenApi }).openapiObject) as never,
+    transformObject: (documents) => withAnswers((documents as { readonly openapiObject: ServerDescription }).openapiObject) as never,
   });
 }
 
@@ -102,17 +102,17 @@ function requestParts({ takes, headers }: FastifyContextConfig) {
   };
 }
 
-interface OpenApi {
-  readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+interface ServerDescription {
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, ServedOperation>>>>;
 }
 
-interface Operation {
+interface ServedOperation {
   readonly responses?: Record<string, object>;
   readonly parameters?: readonly object[];
 }
 
 /** Adds to each route the problem responses, and the headers that every response has. */
-function withAnswers(api: OpenApi): OpenApi {
+function withAnswers(api: ServerDescription): ServerDescription {
   const headers = Object.fromEntries(Object.keys(answerHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   const problem = { $ref: '#/components/responses/Problem' };
   for (const { responses } of Object.values(api.paths ?? {}).flatMap((path) => Object.values(path))) {
@@ -132,7 +132,7 @@ export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, ca
         const { flows } = await server.flows.list();
         const caller = callerOf(request);
         return withVariables(
-          app.swagger() as OpenApi,
+          app.swagger() as ServerDescription,
           flows.filter(({ id }) => caller.sees(id)),
         );
       },
@@ -141,7 +141,7 @@ export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, ca
 }
 
 /** Returns the OpenAPI description with a parameter for each variable that callers may set in these flows. */
-function withVariables(api: OpenApi, flows: readonly ServedFlow[]): OpenApi {
+function withVariables(api: ServerDescription, flows: readonly ServedFlow[]): ServerDescription {
   const parameters = variableParameters(flows);
   if (parameters.length === 0) return api;
   const paths = Object.entries(api.paths ?? {}).map(([path, { post, ...others }]) => {

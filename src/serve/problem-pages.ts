@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { addRoutes } from './app.ts';
-import { Problem, type ProblemName, problemNames, statusOf, titleOf } from './problem.ts';
+import { type ProblemName, ProblemResponse, problemNames, statusOf, titleOf } from './problem.ts';
 
 /** For each problem, advice on how to solve it. */
 const advice: Readonly<Record<ProblemName, string>> = {
@@ -45,7 +45,7 @@ export function addProblemPages(app: FastifyInstance): void {
       handler: async (request, reply) => {
         const { name } = request.params as { readonly name: string };
         const found = problemNames.find((one) => one === name);
-        if (!found) throw new Problem('not-found', `there is no problem "${name}"`);
+        if (!found) throw new ProblemResponse('not-found', `there is no problem "${name}"`);
         return reply
           .type('text/html; charset=utf-8')
           .serializer((body: unknown) => body as string)

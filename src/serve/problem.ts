@@ -38,10 +38,10 @@ export type ProblemName = keyof typeof problems;
 export const problemNames = Object.keys(problems) as ProblemName[];
 
 /** Members that a problem response has in addition to the standard ones. */
-export type ProblemMembers = Readonly<Record<string, unknown>>;
+type ProblemMembers = Readonly<Record<string, unknown>>;
 
 /** The reason why a request cannot be fulfilled, which is sent as a problem response. */
-export class Problem extends Error {
+export class ProblemResponse extends Error {
   readonly status: number;
 
   /** `detail` is an explanation in plain words. It contains no secrets and no paths on the server's machine. */

@@ -3,32 +3,30 @@ import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
-import { shellWord } from '../core/text/shell-word.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { homeFolder } from '../files/home.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { shownPath, statOf } from '../files/stat.ts';
-import { startBrowser } from '../http/auth/start-browser.ts';
-import { refuseNoFolder } from '../records/inputs/files-folder.ts';
-import type { MetricsAddress } from '../report/metrics/metrics-server.ts';
+import { startBrowser } from '../http/auth/browser.ts';
+import { refuseNoFolder } from '../records/inputs.ts';
+import type { MetricsAddress } from '../report/metrics-server.ts';
 import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
 import { limitServerHeap } from '../run/heap-limit.ts';
 import type { Metrics } from '../run/metrics.ts';
 import { openRunWorkers, type RunWorkers } from '../workers/run-workers.ts';
+import { messageForClient } from './advice.ts';
 import { createApp } from './app.ts';
-import { AnswersUnderWay } from './ending/answers-under-way.ts';
-import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
-import { openVariables } from './flows/flow-json.ts';
-import { messageForClient } from './http/advice.ts';
+import { AnswersUnderWay, type EndingServer, endServer, giveUp, watchSignals } from './end-server.ts';
+import { openVariables } from './flow-json.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
-import { ServedTools } from './mcp/served-tools.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { payerOf } from './runs/stored-run.ts';
-import { type ServeLock, takeServeLock } from './serve-lock.ts';
-import type { ServeOptions } from './serve-options.ts';
+import { type ServeLock, type ServeOptions, takeServeLock } from './serve-lock.ts';
+import { ServedTools } from './served-tools.ts';
 import { Server } from './server.ts';
 import { Sessions } from './sessions.ts';
 import { ServerDatabase } from './store/database.ts';
@@ -63,7 +61,7 @@ async function openMetrics(address: MetricsAddress): Promise<Metrics> {
 }
 
 /** Everything that is opened before the server listens: lock, metrics and workers. */
-interface Opened {
+interface OpenedServer {
   readonly home: string;
   readonly lock: ServeLock;
   readonly metrics: Metrics | undefined;
@@ -74,7 +72,7 @@ async function serveFlows(
   dir: string,
   options: ServeOptions,
   messages: Messages,
-  { home, lock, metrics, workers }: Opened,
+  { home, lock, metrics, workers }: OpenedServer,
 ): Promise<number> {
   const database = new ServerDatabase(home);
   const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now }, (error) =>

@@ -11,28 +11,27 @@ import type { Metrics } from '../run/metrics.ts';
 import { reservedFiles, reservedFlows } from '../run/reserved-paths.ts';
 import type { RunWorkers } from '../workers/run-workers.ts';
 import type { Caller } from './caller.ts';
-import { Calls } from './calls.ts';
+import { ServedCalls } from './calls.ts';
 import { Idempotency } from './idempotency.ts';
-import { Places } from './keys/places.ts';
+import { RequestSlots } from './keys/places.ts';
 import type { ServerKeys } from './keys/server-keys.ts';
-import { Problem } from './problem.ts';
+import { ProblemResponse } from './problem.ts';
 import { cutOff } from './runs/run-streams.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
 import { payerOf } from './runs/stored-run.ts';
 import type { ServerDatabase } from './store/database.ts';
+import { type Deliveries, openDeliveries } from './store/deliveries.ts';
 import type { UsageCounts } from './store/usage.ts';
-import type { Deliveries } from './webhooks/deliveries.ts';
-import { openDeliveries } from './webhooks/open-deliveries.ts';
 
 /** Limits on the runs of the server and on request bodies. */
-export interface ServerLimits extends RunLimits {
+interface ServerLimits extends RunLimits {
   /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
 }
 
 /** The settings of the server. */
-export interface ServerOptions {
+interface ServerOptions {
   /** The workers that process the records of runs. If undefined, this process runs the nodes itself. */
   readonly workers?: RunWorkers | undefined;
   /** Path of the folder with the flows. */
@@ -61,15 +60,15 @@ const maxListeners = 32;
 /** Everything that the routes of the server need, such as flows, calls, runs and API keys. */
 export class Server {
   readonly flows: FlowFolder;
-  readonly calls: Calls;
+  readonly calls: ServedCalls;
   readonly runs: Runs;
   readonly shared: SharedParts;
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
   /** Limits how many plans (forecasts of runs) are made at the same time, because each takes much CPU time. */
-  readonly plans = new Places({
+  readonly plans = new RequestSlots({
     ...{ max: 4, maxWaiting: 64, refusesLargest: false },
-    full: () => new Problem('queue-full', 'expected at most 4 plans at once, and 64 waiting', {}, { 'retry-after': '10' }),
+    full: () => new ProblemResponse('queue-full', 'expected at most 4 plans at once, and 64 waiting', {}, { 'retry-after': '10' }),
   });
   readonly keys: ServerKeys;
   readonly deliveries: Deliveries;
@@ -89,7 +88,7 @@ export class Server {
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles, caller: 'later' });
-    this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
+    this.calls = new ServedCalls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);
     this.keys = keys;
@@ -151,11 +150,11 @@ export class Server {
    * if the API key has too many listeners.
    */
   listen({ key }: Caller, response: ServerResponse): void {
-    if (this.#isEnding) throw new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+    if (this.#isEnding) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
     const id = key?.id ?? '';
     const listeners = this.#listeners.get(id) ?? new Set();
     if (listeners.size >= maxListeners)
-      throw new Problem('rate-limited', `expected at most ${maxListeners} listeners at once`, {}, { 'retry-after': '5' });
+      throw new ProblemResponse('rate-limited', `expected at most ${maxListeners} listeners at once`, {}, { 'retry-after': '5' });
     this.#listeners.set(id, listeners.add(response));
     response.once('close', () => listeners.delete(response));
   }

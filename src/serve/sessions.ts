@@ -7,14 +7,14 @@ const maxMs = 7 * 24 * 3_600_000;
 /** Maximum number of sessions that are open at the same time. */
 const maxSessions = 1000;
 
-interface Session {
+interface PageSession {
   readonly pageToken: string;
   readonly endsMs: number;
   idleUntilMs: number;
 }
 
 /** The two values with which a request proves that it belongs to a session of the web page. */
-export interface SessionProofs {
+interface SessionProofs {
   /** The value of the session cookie. */
   readonly cookie: string;
   /** The token that the web page sends in a header of each request. */
@@ -28,7 +28,7 @@ export interface SessionProofs {
 export class Sessions {
   readonly #now: () => number;
   /** The open sessions, keyed by the hash of the session cookie. */
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, PageSession>();
 
   constructor(now: () => number) {
     this.#now = now;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 const range = z.object({ least: z.number(), most: z.number().nullable() });
 
 /** A lower and an upper bound. `most` is null if there is no upper bound. */
-export type Range = z.output<typeof range>;
+export type ForecastRange = z.output<typeof range>;
 
 /** Schema of a problem of a flow file. */
 const flowProblem = z.object({ line: z.int().nullable(), column: z.int().nullable(), message: z.string() });
@@ -32,7 +32,7 @@ export type FlowShape = z.output<typeof flowShape>;
 export const runStates = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'] as const;
 
 /** The state of a run. */
-export type RunState = (typeof runStates)[number];
+export type ServedRunState = (typeof runStates)[number];
 
 const failureGroup = z.object({
   node: z.string().nullable(),
@@ -86,7 +86,7 @@ export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.s
 export type RunListShape = z.output<typeof runListShape>;
 
 /** The data of a `progress` event, which tells listeners how far a run is. */
-export interface RunProgress {
+export interface ProgressData {
   readonly read: number;
   readonly written: number;
   readonly failed: number;

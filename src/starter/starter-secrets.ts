@@ -1,22 +1,21 @@
 import { parseDocument } from 'yaml';
-import { percentDecoded } from '../core/template/query.ts';
-import { credentialNames } from '../flow/secrets/credential-names.ts';
-import { fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
+import { percentDecoded } from '../core/template/url.ts';
+import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
 import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
-import { type Carrier, type LiteralSecret, literalSecrets } from '../flow/secrets/secrets.ts';
+import { type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 /** A node from which literal secrets have been removed. */
 export interface Cleaned {
   readonly node: WrittenNode;
   /** The credentials that the flow refers to in place of the secrets. */
-  readonly credentials: readonly NeededCredential[];
+  readonly credentials: readonly CredentialToStore[];
   /** Notes about the changes to the request. */
   readonly notes: readonly string[];
 }
 
 /** A credential that a flow needs. The note says where the secret was found and what to store. */
-export interface NeededCredential {
+export interface CredentialToStore {
   readonly name: string;
   readonly note: string;
 }
@@ -107,7 +106,7 @@ class Cleaning {
   }
 }
 
-function neededCredential(found: string, what: string, name: string): NeededCredential {
+function neededCredential(found: string, what: string, name: string): CredentialToStore {
   return { name, note: `not written: ${found}; store ${what.replace(/^it as /, '')} as the credential ${name}` };
 }
 
@@ -158,18 +157,18 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
 }
 
 /** Returns the value with each string that contains the secret replaced by `substitute`. */
-function replaced(value: unknown, carrier: Carrier, substitute: object, name = 'body'): unknown {
+function replaced(value: unknown, carrier: SecretCarrier, substitute: object, name = 'body'): unknown {
   if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([own, member]) => [own, replaced(member, carrier, substitute, own)]));
   return isIt(String(value), name, carrier) ? substitute : value;
 }
 
-function inText(json: string, carrier: Carrier, reference: string): string {
+function inText(json: string, carrier: SecretCarrier, reference: string): string {
   return withLiterals(json, (literal, name) => (isIt(literal, name, carrier) ? `"${reference}"` : undefined));
 }
 
-function isIt(text: string, name: string, carrier: Carrier): boolean {
+function isIt(text: string, name: string, carrier: SecretCarrier): boolean {
   return text.includes(carrier.value) && (name === carrier.name || isDistinct(carrier.value));
 }
 
@@ -178,6 +177,6 @@ function isDistinct(secret: string): boolean {
   return secret.length >= 8 && /\d/.test(secret);
 }
 
-function secretOf({ value }: Carrier): string {
+function secretOf({ value }: SecretCarrier): string {
   return value.replace(/^\s*(?:bearer|basic|token)\s+/i, '');
 }

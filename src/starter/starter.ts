@@ -1,11 +1,11 @@
 import { isLoopback } from '../core/template/target.ts';
 import { isReferable } from '../core/template/template.ts';
+import { looksRandom } from '../core/template/token-text.ts';
+import { percentDecoded } from '../core/template/url.ts';
 import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
-import { plainName } from './plain-name.ts';
-import { randomValues } from './random-values.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
-import { nodeOf, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
+import { nodeOf, plainName, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 
 /** A generated flow that a user can start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
@@ -19,7 +19,7 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
 }
 
 /** A flow's name, description and comments, and the records for which it is generated. */
-export interface About extends WrittenHead {
+interface About extends WrittenHead {
   readonly example?: Example | undefined;
   /** Comment lines to write above the node. */
   readonly comments?: readonly string[] | undefined;
@@ -70,4 +70,39 @@ function isPlainHttp(url: string): boolean {
   if (!/^http:/i.test(url)) return false;
   const host = /^http:\/\/(\[[^\]]*\]|[^/?#:]*)/i.exec(url)?.[1] ?? '';
   return !isLoopback(host.toLowerCase());
+}
+
+/**
+ * Returns a note for each value in a request that looks random, because it might be a secret with a harmless name. The notes do not contain
+ * the values.
+ */
+function randomValues({ url, headers = {}, body, form, text }: WrittenNode): string[] {
+  const [address = '', query = ''] = url.split(/\?(.*)/s);
+  const segments = address.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '').split('/');
+  const found = [
+    ...(segments.some((segment) => holdsRandom(percentDecoded(segment))) ? ["a part of the URL's path"] : []),
+    ...query.split('&').flatMap((parameter) => {
+      const [name = '', value = ''] = parameter.split(/=(.*)/s);
+      return holdsRandom(percentDecoded(value)) ? [`the query parameter "${percentDecoded(name)}"`] : [];
+    }),
+    ...Object.entries(headers).flatMap(([name, value]) => (holdsRandom(value) ? [`the header "${name}"`] : [])),
+    ...[body, form, text].flatMap((part) => randomIn(part, 'body')),
+  ];
+  return [...new Set(found)].map(
+    (place) => `${place} looks random: if it is a secret, store it as a credential, and refer to the credential in the flow`,
+  );
+}
+
+function randomIn(value: unknown, name: string): string[] {
+  if (typeof value === 'string') return holdsRandom(value) ? [name === 'body' ? 'a value of the body' : `"${name}" in the body`] : [];
+  if (Array.isArray(value)) return value.flatMap((member) => randomIn(member, name));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([own, member]) => (own === 'credential' ? [] : randomIn(member, own)));
+}
+
+function holdsRandom(text: string): boolean {
+  return text
+    .replace(/\{\{[^{}]*\}\}/g, ' ')
+    .split(/[\s;,:="'&{}<>[\]()]+/)
+    .some(looksRandom);
 }

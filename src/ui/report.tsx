@@ -1,9 +1,8 @@
 import { render } from 'preact-render-to-string';
 import type { RunView } from '../report/run-view.ts';
 import { duration, utcTime } from './figures.ts';
-import { Panel } from './parts/panel.tsx';
+import { Panel, StateLabel } from './parts/tiles.tsx';
 import { RunPanels } from './run/run-panels.tsx';
-import { StateLabel } from './run/state-label.tsx';
 import theme from './theme.css';
 
 /**

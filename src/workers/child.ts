@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Gates } from '../engine/gates.ts';
-import type { StopReason } from '../engine/passage/closing.ts';
+import type { StopReason } from '../engine/phase.ts';
 import { createClock } from '../files/clock.ts';
 import { limitYoungGeneration } from '../run/heap-limit.ts';
 import type { Manifest } from './manifest.ts';

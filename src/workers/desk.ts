@@ -4,16 +4,16 @@ import { Failure, type FailureClass } from '../core/failure.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { RunLedger } from '../credits/run-ledger.ts';
 import type { RunSpending } from '../credits/spending.ts';
-import type { HeldMoney, PaidCalls } from '../engine/passage/workers.ts';
+import type { HeldMoney, PaidCalls } from '../engine/workers.ts';
 import type { WorkerFigures } from '../report/run-progress.ts';
 import type { WorkerDesk } from './processes/pool.ts';
-import type { Question, Report, SaveQuestion } from './processes/wire-form.ts';
+import type { SaveQuestion, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
 
 /**
  * The parts of a run that its workers use through the desk. The desk (`RunDesk`) answers the workers' questions, such as whether credits
  * are left.
  */
-export interface DeskParts {
+interface DeskParts {
   readonly ledger: RunLedger;
   readonly spending: RunSpending;
   readonly saveNames: SaveNames;
@@ -29,7 +29,7 @@ export interface DeskParts {
  * Counts a run's workers: how many are alive now, the most that were alive at once, and how many were lost. Also counts unfinished units
  * (groups of records).
  */
-export interface LivingWorkers {
+interface LivingWorkers {
   readonly alive: number;
   readonly most: number;
   readonly lost: number;
@@ -81,7 +81,7 @@ export class RunDesk implements WorkerDesk {
     };
   }
 
-  answer(worker: number, question: Question): Promise<unknown> {
+  answer(worker: number, question: WorkerQuestion): Promise<unknown> {
     if (question.kind === 'take-calls') return this.#takeCalls(worker, question.node, question.calls);
     if (question.kind === 'hold-money') return this.#holdMoney(worker, question);
     return this.#save(worker, question);
@@ -155,14 +155,14 @@ export class RunDesk implements WorkerDesk {
     this.#wake();
   }
 
-  async #holdMoney(worker: number, { node, max, most }: Extract<Question, { kind: 'hold-money' }>): Promise<HeldMoney> {
+  async #holdMoney(worker: number, { node, max, most }: Extract<WorkerQuestion, { kind: 'hold-money' }>): Promise<HeldMoney> {
     const spending = this.#parts.spending.of(node);
     const held = await spending.begin(max, () => most);
     if (typeof held === 'number') this.#moneyOf(worker, node).push(held);
     return { held, total: spending.total };
   }
 
-  #endMoney(worker: number, { node, held, cost }: Extract<Report, { kind: 'end-money' }>): void {
+  #endMoney(worker: number, { node, held, cost }: Extract<WorkerReport, { kind: 'end-money' }>): void {
     const spending = this.#parts.spending.of(node);
     if (held === undefined) spending.add(cost ?? 0);
     const all = this.#moneyOf(worker, node);

@@ -3,7 +3,7 @@ import { AutomateError, FlowError } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
 import { version } from '../core/version.ts';
 import type { Gates } from '../engine/gates.ts';
-import type { Closing, StopReason } from '../engine/passage/closing.ts';
+import type { Closing, StopReason } from '../engine/phase.ts';
 import type { FollowedFlow, Metrics } from '../run/metrics.ts';
 import { checkedManifest } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
@@ -47,7 +47,7 @@ interface HeldUnit {
 }
 
 /** Everything that a worker's runs share, and facts about one run. */
-export interface JoinedRunOptions {
+interface JoinedRunOptions {
   readonly id: string;
   readonly gen: string;
   readonly flow: string;
@@ -254,7 +254,10 @@ export class JoinedRun {
     if (!this.#isWelcome && !this.#problem) await Promise.race([this.#welcomed, new Promise((resolve) => setTimeout(resolve, answerMs))]);
     const isOld = this.#isWelcome && !place.unit.startsWith(`${this.gen}-`);
     if (this.#hasEnded || isOld) return 'done';
-    if (!this.#canBegin()) return 'later';
+    return this.#canBegin() ? this.#begin(place) : 'later';
+  }
+
+  async #begin(place: UnitPlace): Promise<UnitEnd> {
     const { redis, seal } = this.#queue;
     const number = Number(place.unit.slice(this.gen.length + 1));
     // Anybody who can write to Redis can put a unit back into the queue, so the worker asks the coordinator, which knows the open records and

@@ -7,7 +7,7 @@ import { version } from '../core/version.ts';
 import { withSetFields } from '../flow/set-fields.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
-import { isTable } from '../records/inputs/input.ts';
+import { isTable } from '../records/inputs.ts';
 import { compileFlow, type FlowFileOptions } from '../run/flow-file.ts';
 import type { OpenRun } from '../run/run-request.ts';
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../core/ports.ts';
 import { pricesOf } from '../credits/prices.ts';
-import { SharedStarts } from '../engine/passage/shared-starts.ts';
-import { UnitPassage } from '../engine/passage/unit-passage.ts';
-import { isTable } from '../records/inputs/input.ts';
+import { SharedStarts } from '../engine/shared-starts.ts';
+import { UnitPassage } from '../engine/unit-passage.ts';
+import { isTable } from '../records/inputs.ts';
 import { filesOf } from '../run/open-run.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { childArgument } from './child-argument.ts';

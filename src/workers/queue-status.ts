@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { QueuedRun, QueuedWorker, QueueStatus } from '../report/metrics/queued-run.ts';
+import type { QueuedRun, QueuedWorker, QueueStatus } from '../report/queued-run.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { ifForeign } from './queue/connection.ts';
 import { isRunId } from './queue/queue-keys.ts';

@@ -1,13 +1,13 @@
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
-import type { Redactor } from '../credentials/masking/redact.ts';
+import type { Redactor } from '../credentials/redact.ts';
 import { SameFailureWatch } from '../engine/failure-limits.ts';
-import type { StopReason } from '../engine/passage/closing.ts';
+import type { StopReason } from '../engine/phase.ts';
 import type { ParkedRows } from '../output/journal/parked-records.ts';
 import { RecordText } from '../output/record-text.ts';
 import { checkRows } from '../output/renderer.ts';
 import type { SpillFiles } from '../output/spill.ts';
-import type { RecordWriter } from '../records/record-writer.ts';
+import type { RecordWriter } from '../records/format.ts';
 import type { RunReports } from './processes/run-reports.ts';
 import { failureForm, type ResultForm, type UnitItem } from './processes/wire-form.ts';
 
@@ -18,7 +18,7 @@ const maxPiece = 256 * 1024;
 const fewRows = 100;
 
 /** Options for the output that a worker sends to its run. */
-export interface WorkerOutputOptions {
+interface WorkerOutputOptions {
   readonly spillFiles: SpillFiles;
   added(): number;
   /**

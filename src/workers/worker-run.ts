@@ -7,11 +7,11 @@ import { AutomateError, Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import { type FlowSecrets, loadSecrets } from '../credentials/flow-secrets.ts';
-import { createRedactor } from '../credentials/masking/redact.ts';
 import type { Messages } from '../credentials/messages.ts';
+import { createRedactor } from '../credentials/redact.ts';
 import { pricesOf } from '../credits/prices.ts';
 import type { Gates } from '../engine/gates.ts';
-import type { Closing, StopReason } from '../engine/passage/closing.ts';
+import type { Closing, StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { Routes } from '../http/routes.ts';
 import { maxHeld, SpillFiles } from '../output/spill.ts';
@@ -53,7 +53,7 @@ export interface PreparedRun {
 }
 
 /** The parts of a worker that a run's preparation needs. */
-export interface Preparing {
+interface Preparing {
   warn(message: string): void;
   /** Returns the reason why this worker does not run a flow; undefined if it does. Undefined for a worker that runs every flow. */
   readonly needOf?: (plan: Plan) => string | undefined;

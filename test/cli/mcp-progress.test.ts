@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRedactor } from '../../src/credentials/masking/redact.ts';
-import { CallProgress } from '../../src/flow-tools/call-progress.ts';
+import { createRedactor } from '../../src/credentials/redact.ts';
+import { CallProgress } from '../../src/flow-tools/flow-tools.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { nodeText } from '../../src/connections/tool-node.ts';
+import { nodeText } from '../../src/connections/tool-server.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
 import { Pauses } from '../../src/report/pauses.ts';
-import { RecordRates } from '../../src/report/record-rates.ts';
 import { ResponseTimes } from '../../src/report/response-times.ts';
-import { Statuses } from '../../src/report/statuses.ts';
+import { RecordRates, Statuses } from '../../src/report/run-progress.ts';
 
 /** Creates record rates with a clock that the test controls. */
 function ratesAt() {

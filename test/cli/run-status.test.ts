@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { openCount } from '../../src/report/metrics/run-status.ts';
 import { addToTally, createTally } from '../../src/report/tally.ts';
+import { openCount } from '../../src/run/metrics.ts';
 import type { OpenRun } from '../../src/run/run-request.ts';
 
 test('records that a filter has dropped are not reported as unfinished', () => {

@@ -3,12 +3,12 @@ import type { Item } from '../../src/core/item.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { untouched } from '../../src/output/output.ts';
 import { selectRecords } from '../../src/output/selected-records.ts';
-import type { Source } from '../../src/records/source.ts';
+import type { RecordSource } from '../../src/records/source.ts';
 
 const csv = { kind: 'csv', gzip: false } as const;
 
 /** Creates a source of `count` numbered records, in chunks. */
-function sourceOf(count: number): Source {
+function sourceOf(count: number): RecordSource {
   const itemsFrom = (first: number) =>
     Array.from(
       { length: Math.min(500, count + 1 - first) },
@@ -17,7 +17,7 @@ function sourceOf(count: number): Source {
   async function* read() {
     for (let first = 1; first <= count; first += 500) yield itemsFrom(first);
   }
-  return { format: csv, columns: [], read } as unknown as Source;
+  return { format: csv, columns: [], read } as unknown as RecordSource;
 }
 
 test('the selected records of a resumed run exclude any number of ranges of finished records', async () => {

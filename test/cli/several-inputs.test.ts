@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { Item } from '../../src/core/item.ts';
-import { openInput } from '../../src/records/inputs/input.ts';
-import type { Source } from '../../src/records/source.ts';
+import { openInput } from '../../src/records/inputs.ts';
+import type { RecordSource } from '../../src/records/source.ts';
 import { workplace } from '../helpers/cli.ts';
 
 const flow = 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n';
@@ -14,7 +14,7 @@ const run = ['run', 'flow.yaml', '--in', '1.csv', '--in', '2.csv'];
 
 const numbersOf = (items: readonly Item[]) => items.map(({ number }) => number);
 
-async function itemsOf(source: Source): Promise<Item[]> {
+async function itemsOf(source: RecordSource): Promise<Item[]> {
   const items: Item[] = [];
   for await (const some of source.read()) items.push(...some);
   await source.close();

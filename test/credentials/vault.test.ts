@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createPassphrase } from '../../src/credentials/passphrase.ts';
+import { createPassphrase } from '../../src/credentials/credential-store.ts';
 import { Vault } from '../../src/credentials/vault.ts';
 import { lightVault, passphrase, type VaultFile } from '../helpers/light-vault.ts';
 

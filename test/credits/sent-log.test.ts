@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { SentLog, sentSince } from '../../src/credits/sent-log.ts';
+import { SentLog, sentSince } from '../../src/credits/holds.ts';
 
 /** Simulates a disk that stores only `bytes` bytes of the next write, and later writes completely. */
 function nearlyFull(bytes: number): void {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/core/condition/condition.ts';
 import { setEvaluationClock } from '../../src/core/condition/evaluation-time.ts';
-import { knownFunctions } from '../../src/core/condition/overload-error.ts';
+import { knownFunctions } from '../../src/core/condition/expression-error.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import { jsonOf, type Value } from '../../src/core/value/value.ts';

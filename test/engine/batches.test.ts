@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Batch, BatchEntry, Question } from '../../src/core/batch.ts';
-import type { Call } from '../../src/core/call.ts';
+import type { Batch, BatchEntry, BatchQuestion, Call } from '../../src/core/call.ts';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Step } from '../../src/core/node.ts';
-import { Batches, type InputState } from '../../src/engine/batches/batches.ts';
-import type { Caller, Calls } from '../../src/engine/call.ts';
+import { Batches, type InputState } from '../../src/engine/batches.ts';
+import type { CallOwner, Calls } from '../../src/engine/call.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 interface Entry extends BatchEntry<string> {
@@ -30,7 +29,7 @@ function open({ input = 'ended' as InputState, refuses = (_names: readonly strin
   const sent: (readonly string[])[] = [];
   const begun: [record: number, isShare: boolean][] = [];
   const clock = createFakeClock();
-  const make = (async (spec: Call<unknown>, caller: Caller) => {
+  const make = (async (spec: Call<unknown>, caller: CallOwner) => {
     const names = (await spec.attempt(caller)) as string[];
     sent.push(names);
     caller.progress.begin(caller.node);
@@ -48,7 +47,7 @@ function open({ input = 'ended' as InputState, refuses = (_names: readonly strin
     const caller = {
       ...{ record: own, node, isAbandoned: () => isAbandoned },
       progress: { hasBegun: false, begin: (_node: string, isShare = false) => void begun.push([own, isShare]) },
-    } as unknown as Caller;
+    } as unknown as CallOwner;
     return batches.join({ batch, bytes, question, name } as Entry, { caller, step: node === 'a' ? 0 : 1, isInner: false });
   };
   return { batches, join, sent, begun, state };
@@ -57,7 +56,7 @@ function open({ input = 'ended' as InputState, refuses = (_names: readonly strin
 interface Joining {
   readonly node?: string;
   readonly bytes?: number;
-  readonly question?: Question;
+  readonly question?: BatchQuestion;
   readonly record?: number;
   readonly isAbandoned?: boolean;
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Phase, StopReason } from '../../src/engine/passage/closing.ts';
-import { type CallStage, RunPhase, Wakeup } from '../../src/engine/phase.ts';
+import { type CallStage, type Phase, RunPhase, type StopReason, Wakeup } from '../../src/engine/phase.ts';
 
 const reason = (more: Partial<StopReason> = {}): StopReason => ({ ending: 'interrupted', message: 'received SIGINT', ...more });
 const stages: readonly CallStage[] = ['new', 'begun', 'paid'];

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
-import type { StopReason } from '../../src/engine/passage/closing.ts';
-import { UnitPassage } from '../../src/engine/passage/unit-passage.ts';
-import type { Unit, UnitListener, Units } from '../../src/engine/passage/workers.ts';
-import { RunPhase } from '../../src/engine/phase.ts';
+import { RunPhase, type StopReason } from '../../src/engine/phase.ts';
+import { UnitPassage } from '../../src/engine/unit-passage.ts';
+import type { Unit, UnitListener, Units } from '../../src/engine/workers.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map([['id', String(number)]]), end: { offset: number * 10, line: number } });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LookupRequest, Lookups } from '../../src/core/lookup.ts';
-import { categoryLanguages } from '../../src/places/category.ts';
 import { readData } from '../../src/places/data/data.ts';
-import type { LookupDocument } from '../../src/places/lookup.ts';
+import { categoryLanguages, type LookupDocument } from '../../src/places/lookup.ts';
 import { dataFolder } from '../helpers/data-folder.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';

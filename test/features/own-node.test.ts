@@ -10,7 +10,7 @@ import { textTemplate } from '../../src/core/template/template.ts';
 import { callPolicy, connectionOf, mappedColumns } from '../../src/nodes/call-policy.ts';
 import { callEach, readMapped } from '../../src/nodes/calling.ts';
 import { usesWithin } from '../../src/nodes/http/request-template.ts';
-import { lookupOptions } from '../../src/places/lookup/lookup-options.ts';
+import { lookupOptions } from '../../src/places/lookup/lookup.ts';
 import { refuseUnsuccessful, serverRequests } from '../../src/places/lookup/server-requests.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 

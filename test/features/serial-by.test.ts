@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SerialKeys } from '../../src/engine/passage/serial.ts';
+import { SerialKeys } from '../../src/engine/serial.ts';
 import { type FlowOptions, type GivenRecord, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const find = '  - { type: http, id: find, url: "https://api.example.com/find/{{n}}", map: { found: n } }\n';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { OutputTail } from '../../src/files/output-tail.ts';
+import { OutputTail } from '../../src/files/process-group.ts';
 
 function linesOf(...chunks: (string | Buffer)[]): string {
   const tail = new OutputTail();

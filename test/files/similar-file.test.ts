@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { similarFile } from '../../src/files/similar-file.ts';
+import { similarFile } from '../../src/files/folder.ts';
 import { workplace } from '../helpers/cli.ts';
 
 test.each([

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createClock } from '../../src/files/clock.ts';
-import { createYieldIfLong, inTurns } from '../../src/files/turns.ts';
+import { createClock, createYieldIfLong, inTurns } from '../../src/files/clock.ts';
 
 describe('inTurns', () => {
   test('lets eight callers continue in each turn of the event loop, in the order of their calls', async () => {

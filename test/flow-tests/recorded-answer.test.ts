@@ -3,7 +3,7 @@ import { Failure } from '../../src/core/failure.ts';
 import type { HttpRequest } from '../../src/core/ports.ts';
 import type { ToolCall } from '../../src/core/tools.ts';
 import type { AskedRequest } from '../../src/flow-tests/given-answers.ts';
-import { recordedAnswer } from '../../src/flow-tests/recorded-answer.ts';
+import { recordedAnswer } from '../../src/flow-tests/recorder.ts';
 import { type FakeAnswer, toResponse } from '../helpers/fake-answer.ts';
 
 const http: AskedRequest = { names: [], headers: {}, unsigned: {} as HttpRequest };

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { FlowError } from '../../src/core/failure.ts';
-import { isAsExpected } from '../../src/flow-tests/expectation.ts';
+import { isAsExpected } from '../../src/flow-tests/given-answers.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import { testJsonSchema } from '../../src/flow-tests/test-json-schema.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';

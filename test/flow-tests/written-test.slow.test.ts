@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Value } from '../../src/core/value/value.ts';
-import { isAsExpected } from '../../src/flow-tests/expectation.ts';
+import { isAsExpected } from '../../src/flow-tests/given-answers.ts';
+import { withTest } from '../../src/flow-tests/recorder.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import type { FlowTest } from '../../src/flow-tests/test-schema.ts';
-import { withTest } from '../../src/flow-tests/written-test.ts';
 
 test('a test that is written into a file is read with the same values, and expects exactly these', () => {
   const text = fc.oneof(

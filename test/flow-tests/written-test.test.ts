@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Value } from '../../src/core/value/value.ts';
-import { isAsExpected } from '../../src/flow-tests/expectation.ts';
+import { isAsExpected } from '../../src/flow-tests/given-answers.ts';
+import { withTest } from '../../src/flow-tests/recorder.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import type { FlowTest, TestAnswer } from '../../src/flow-tests/test-schema.ts';
-import { withTest } from '../../src/flow-tests/written-test.ts';
 
 const added = { name: 'added', record: { id: '17', text: 'one\n  two\n' }, answers: [], rows: [{ a: 1 }] };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
-import { placeOfVariable } from '../../src/flow/variables/variable-places.ts';
-import type { VariableChoice } from '../../src/flow/variables/variables.ts';
+import { placeOfVariable } from '../../src/flow/variable-places.ts';
+import type { VariableChoice } from '../../src/flow/variables.ts';
 import { nodeTypes } from '../../src/run/node-types.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 

@@ -1,7 +1,7 @@
 import { FlowError, type Problem } from '../../src/core/failure.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { compile } from '../../src/flow/compile.ts';
-import type { VariableChoice } from '../../src/flow/variables/variables.ts';
+import type { VariableChoice } from '../../src/flow/variables.ts';
 import { nodeTypes } from '../../src/run/node-types.ts';
 
 /** The options with which a test checks a flow. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { type Book, openBook } from '../../src/credits/book.ts';
 import type { Price } from '../../src/credits/run-ledger.ts';
-import { RunLedger, type RunLedgerOptions } from '../../src/credits/run-ledger.ts';
+import { RunLedger, type RunPrices } from '../../src/credits/run-ledger.ts';
 
 /** A time in the last minute of a month, and the start of the next month. */
 export const november = Date.UTC(2026, 10, 30, 23, 59);
@@ -29,7 +29,7 @@ export function pricesOf(credits: Readonly<Record<string, number>>): Map<string,
 }
 
 /** Creates a ledger for the nodes `a` and `b` in November, which reserves 256 credits at a time. */
-export function ledgerIn(home: string, more: Partial<RunLedgerOptions> = {}, book: Book | undefined = bookIn(home)): RunLedger {
+export function ledgerIn(home: string, more: Partial<RunPrices> = {}, book: Book | undefined = bookIn(home)): RunLedger {
   const prices = pricesOf({ a: 1, b: 1 });
   return new RunLedger({ run: 'r', home, prices, max: undefined, before: 0, block: 256, wallNow: () => november, ...more }, book);
 }

@@ -16,7 +16,7 @@ import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import type { CompileOptions } from '../../src/flow/compilation.ts';
 import { compile, withData } from '../../src/flow/compile.ts';
-import type { VariableChoice } from '../../src/flow/variables/variables.ts';
+import type { VariableChoice } from '../../src/flow/variables.ts';
 import { createDocuments } from '../../src/http/documents/documents.ts';
 import { createLookups } from '../../src/places/data/lookups.ts';
 import { nodeTypes } from '../../src/run/node-types.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SecretCommands } from '../../src/credentials/command-secrets.ts';
-import { LocalTransport } from '../../src/mcp/local/local-transport.ts';
+import { LocalTransport } from '../../src/mcp/local-transport.ts';
 import { oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../helpers/mcp/tools.ts';
 import { isAlive } from '../helpers/processes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import type { Session } from '../../src/mcp/session.ts';
-import { SessionSlot } from '../../src/mcp/session-slot.ts';
+import type { McpSession } from '../../src/mcp/session.ts';
+import { SessionSlot } from '../../src/mcp/tools.ts';
 
 /** Creates a slot, which holds the current session of a connection. `opened` lists all sessions so far; `lose` loses the last. */
 function slotOf({ isLocal = true, open = async () => {} }: { isLocal?: boolean; open?: () => Promise<void> } = {}) {
@@ -13,7 +13,7 @@ function slotOf({ isLocal = true, open = async () => {} }: { isLocal?: boolean; 
     };
     const fake = { lost: undefined, isClosed: false, close };
     opened.push(fake);
-    return fake as unknown as Session;
+    return fake as unknown as McpSession;
   });
   return { slot, opened, lose: () => Object.assign(opened.at(-1) as object, { lost: new Failure('network', 'it ended') }) };
 }

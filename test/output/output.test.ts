@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Item } from '../../src/core/item.ts';
 import type { Fields } from '../../src/core/record.ts';
-import { createRedactor } from '../../src/credentials/masking/redact.ts';
+import { createRedactor } from '../../src/credentials/redact.ts';
 import type { Checkpoint, Journal } from '../../src/output/journal/journal.ts';
 import { FileOutput, type FileOutputParts, untouched } from '../../src/output/output.ts';
 import type { Sink } from '../../src/output/sink.ts';

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import type { Fields } from '../../src/core/record.ts';
-import { createRedactor } from '../../src/credentials/masking/redact.ts';
+import { createRedactor } from '../../src/credentials/redact.ts';
 import { RecordText, writeAll } from '../../src/output/record-text.ts';
 import type { Sink } from '../../src/output/sink.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
-import type { RecordWriter } from '../../src/records/record-writer.ts';
+import type { RecordWriter } from '../../src/records/format.ts';
 import { createWriter } from '../../src/records/writer.ts';
 
 /** The maximum length of a string that the writer below can create. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readCoordinates } from '../../src/places/coordinates.ts';
-import { distanceMetres } from '../../src/places/distance.ts';
+import { distanceMetres, readCoordinates } from '../../src/places/coordinates.ts';
 import { placeKey } from '../../src/places/place-key.ts';
 
 describe('a pair of coordinates', () => {

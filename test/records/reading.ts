@@ -8,7 +8,7 @@ import type { Item } from '../../src/core/item.ts';
 import { textOf, type Value } from '../../src/core/value/value.ts';
 import { errorFields } from '../../src/records/errors.ts';
 import { formatOfName } from '../../src/records/format.ts';
-import { openSource, type Source, type SourceOptions } from '../../src/records/source.ts';
+import { openSource, type RecordSource, type SourceOptions } from '../../src/records/source.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'records-'));
 process.once('exit', () => rmSync(folder, { recursive: true }));
@@ -31,7 +31,7 @@ function stream(content: string | Buffer, chunkSize = 65_536): Readable {
 }
 
 /** Opens a file as an input. */
-export function openFile(path: string, options: Partial<SourceOptions> = {}): Promise<Source> {
+export function openFile(path: string, options: Partial<SourceOptions> = {}): Promise<RecordSource> {
   return openSource({ path, stdin: stream(''), ...options });
 }
 
@@ -40,26 +40,26 @@ export function openText(
   format: string,
   content: string | Buffer,
   options: Partial<SourceOptions> & { chunkSize?: number } = {},
-): Promise<Source> {
+): Promise<RecordSource> {
   return openSource({ path: '-', stdin: stream(content, options.chunkSize), format: formatOfName(format), ...options });
 }
 
 /** Returns all records of an input. */
-export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
+export async function itemsOf(source: Promise<RecordSource>): Promise<Item[]> {
   const items: Item[] = [];
   for await (const chunk of (await source).read()) items.push(...chunk);
   return items;
 }
 
 /** Returns the fields of all records as strings, and the messages of failed records. */
-export async function shown(source: Promise<Source>): Promise<(string | Record<string, string>)[]> {
+export async function shown(source: Promise<RecordSource>): Promise<(string | Record<string, string>)[]> {
   return (await itemsOf(source)).map(
     (item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])),
   );
 }
 
 /** Returns the message of the error that ends the reading. */
-export async function problem(source: Promise<Source>): Promise<string> {
+export async function problem(source: Promise<RecordSource>): Promise<string> {
   try {
     await itemsOf(source);
   } catch (error) {

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { Item } from '../../src/core/item.ts';
 import type { Position } from '../../src/records/record-reader.ts';
-import type { Source, SourceOptions } from '../../src/records/source.ts';
+import type { RecordSource, SourceOptions } from '../../src/records/source.ts';
 import { file, itemsOf, openFile, openText, problem } from './reading.ts';
 
 const csv = '\ufeffid,name,note\r\n1,Ada,"a\r\nb"\r\n\r\n2,é 😀\r\n3,"x ""y""",\r\n\r\n4,漢,5" pipe\n5,e,f';
@@ -44,7 +44,7 @@ test.each(inputs)('reading %s can be resumed after any record', async (name, con
   }
 });
 
-async function isRest(opening: Promise<Source>, rest: Item[], columns: Source['columns']): Promise<void> {
+async function isRest(opening: Promise<RecordSource>, rest: Item[], columns: RecordSource['columns']): Promise<void> {
   expect((await opening).columns).toEqual(columns);
   expect(await itemsOf(opening)).toEqual(rest);
 }

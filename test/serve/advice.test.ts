@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetails } from '../../src/core/error-code.ts';
 import { AutomateError } from '../../src/core/failure.ts';
-import { messageForClient } from '../../src/serve/http/advice.ts';
+import { messageForClient } from '../../src/serve/advice.ts';
 
 describe('an error message that the server sends to a client', () => {
   const credential = (details: Omit<ErrorDetails['credential'], 'credential'>) =>

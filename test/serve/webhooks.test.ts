@@ -5,9 +5,9 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ServedRun } from '../../src/serve/runs/served-run.ts';
 import { ServerDatabase } from '../../src/serve/store/database.ts';
+import { Deliveries } from '../../src/serve/store/deliveries.ts';
 import { newSecret, type Receipt, signatureOf } from '../../src/serve/store/webhook-sender.ts';
 import { WebhookStore } from '../../src/serve/store/webhooks.ts';
-import { Deliveries } from '../../src/serve/webhooks/deliveries.ts';
 
 describe('the deliveries of a webhook', () => {
   /** Creates a store with one webhook, and deliveries whose clock the test sets. */

@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { bytesText, counted, countText, duration, percent, rate } from '../../src/ui/figures.ts';
 import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
-import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
-import { timeText } from '../../src/ui/page/frame/times.tsx';
-import { EventParser } from '../../src/ui/page/runs/run-events.ts';
-import { withTotals } from '../../src/ui/page/runs/view-of-run.ts';
+import { inputHeaders } from '../../src/ui/page/flows/run-dialog.tsx';
+import { timeText } from '../../src/ui/page/frame/feedback.tsx';
+import { EventParser, withTotals } from '../../src/ui/page/runs/run-events.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
 import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
-import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
+import { ticksUpTo, timeTicks } from '../../src/ui/parts/chart.tsx';
 import { runs } from './page-data.ts';
 import { fullView } from './run-views.ts';
 

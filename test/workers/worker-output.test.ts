@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Fields } from '../../src/core/record.ts';
-import { createRedactor } from '../../src/credentials/masking/redact.ts';
+import { createRedactor } from '../../src/credentials/redact.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
-import type { RecordWriter } from '../../src/records/record-writer.ts';
+import type { RecordWriter } from '../../src/records/format.ts';
 import { createWriter } from '../../src/records/writer.ts';
 import { type Results, RunReports } from '../../src/workers/processes/run-reports.ts';
 import type { UnitItem } from '../../src/workers/processes/wire-form.ts';

@@ -3,14 +3,14 @@ import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
-import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
+import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
-import { saveConnection } from '../../run/saved-connections.ts';
+import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
-import { authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
+import { authOf, exampleOf, type GivenAuth } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
 /** Saves a connection. Asks the person at the terminal for settings that the options do not contain. Returns the exit code. */
@@ -80,7 +80,7 @@ function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphra
  * Returns auth settings that name the credential of the OAuth client secret, which must be stored before the login. Returns undefined for a
  * public client, which has no secret.
  */
-function clientSecretOf({ client_credential: credential }: WrittenAuth): WrittenAuth | undefined {
+function clientSecretOf({ client_credential: credential }: GivenAuth): GivenAuth | undefined {
   return typeof credential === 'string' ? { type: 'bearer', credential } : undefined;
 }
 

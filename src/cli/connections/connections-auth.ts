@@ -5,7 +5,7 @@ import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
-import { connectionProblem } from '../../flow/saved-connection.ts';
+import { connectionProblem } from '../../flow/connections.ts';
 import type { AddOptions } from './connection-options.ts';
 
 type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
@@ -16,7 +16,7 @@ type PartKey = KeysOf<(typeof authTypes | typeof loginTypes)[number]['parts']>;
 export type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
 
 /** Authentication settings in the form in which a flow file contains them. */
-export type WrittenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
+export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
 
 /** The type of the connection to add. */
 export type ConnectionType = 'http' | 'mcp';
@@ -44,7 +44,7 @@ export async function authOf(
   options: AuthOptions,
   questions: AuthQuestions,
   connection: ConnectionType = 'http',
-): Promise<WrittenAuth | undefined> {
+): Promise<GivenAuth | undefined> {
   const type =
     options.auth === undefined ? await chosenType(options, questions, connection) : typeNamed(options.auth, typesFor(connection));
   refuseForeignFlags(type, options, connection);
@@ -59,25 +59,25 @@ export async function authOf(
     const value = given(options, key) ?? (await answerFor(key, part, type, { name, check, connection, ...questions }));
     if (value !== undefined) auth[key] = value;
   }
-  return auth as WrittenAuth;
+  return auth as GivenAuth;
 }
 
 /** True if the credential's secret must have the form `username:password`. */
-export function needsPair(written: WrittenAuth): boolean {
+export function needsPair(written: GivenAuth): boolean {
   const { data: auth = null } = connectionAuth.safeParse(written);
   return placedAuths(auth)
     .flatMap((placed) => neededCredentials(placed.auth, undefined))
     .some(({ name, isPair }) => isPair && name === written.credential);
 }
 
-interface Question extends AuthQuestions {
+interface AuthQuestion extends AuthQuestions {
   readonly name: string;
   readonly connection: ConnectionType;
   check(answer: string): string | undefined;
 }
 
 /** Asks for one of the authentication settings. Returns undefined for a setting that the person is not asked for. */
-async function answerFor(key: string, part: AuthPart, type: Type, question: Question): Promise<string | undefined> {
+async function answerFor(key: string, part: AuthPart, type: Type, question: AuthQuestion): Promise<string | undefined> {
   const { asker, isWalk, name, connection, check } = question;
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
   if (!asker)

@@ -3,17 +3,17 @@ import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type McpConnection } from '../../core/tools.ts';
 import { openBrowser } from '../../http/auth/browser.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { loadFlow } from '../../run/flow-file.ts';
-import { findSaved, loadConnection } from '../../run/saved-connections.ts';
+import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of `automate connections login`. */
-export interface LoginOptions {
+export interface LoginCommandOptions {
   readonly flow?: string;
   readonly var?: GivenVariables;
   readonly browser: boolean;
@@ -23,7 +23,7 @@ export interface LoginOptions {
 }
 
 /** Logs a person in to the server of a connection and stores the tokens. Returns the exit code. */
-export async function loginCommand(name: string, options: LoginOptions, terminal: Terminal): Promise<number> {
+export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<number> {
   const connection = await namedConnection(name, options);
   const login = 'server' in connection ? undefined : loginAuthOf(connection);
   if ('server' in connection ? !logsIn(connection) : !login) throw noLogin(name);
@@ -46,7 +46,7 @@ export async function loginCommand(name: string, options: LoginOptions, terminal
 }
 
 /** Returns the connection with this name. With `--flow`, it is a connection in that flow, otherwise a saved one. */
-async function namedConnection(name: string, { flow, ...options }: LoginOptions): Promise<HttpConnection | McpConnection> {
+async function namedConnection(name: string, { flow, ...options }: LoginCommandOptions): Promise<HttpConnection | McpConnection> {
   const allowHttp = options.allowHttp ?? false;
   if (flow === undefined) return loadConnection(name, allowHttp);
   const plan = await loadFlow(flow, { ...options, allowHttp, textCells: false });

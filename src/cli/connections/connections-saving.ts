@@ -4,18 +4,18 @@ import { readConnections } from '../../credentials/connections-file.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import type { Asker } from '../../credentials/messages.ts';
-import { connectionExists } from '../../run/saved-connections.ts';
+import { connectionExists } from '../../run/flow-folder.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
-import { type ConnectionType, exampleOf, needsPair, type WrittenAuth } from './connections-auth.ts';
+import { type ConnectionType, exampleOf, type GivenAuth, needsPair } from './connections-auth.ts';
 
 /** A connection in the form in which a flow file contains it. */
 export interface WrittenConnection {
   readonly written: Readonly<Record<string, unknown>>;
   /** The authentication settings; undefined if the connection has none. */
-  readonly auth: WrittenAuth | undefined;
+  readonly auth: GivenAuth | undefined;
 }
 
 /** Returns the settings without the undefined ones. */
@@ -62,7 +62,7 @@ function nameProblem(name: string, { force }: AddOptions): string | undefined {
 }
 
 /** Asks for the secret of a new connection and stores it. If there is no terminal, prints how to store it. */
-export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
+export async function offerSecret(auth: GivenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
   const { credential } = auth;
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);

@@ -6,23 +6,23 @@ import { Failure } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
 import type { McpConnection } from '../../core/tools.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
-import { findSaved, loadConnection } from '../../run/saved-connections.ts';
+import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of `automate connections test`. */
-export interface TestOptions extends AskingOptions {
+export interface ConnectionTestOptions extends AskingOptions {
   readonly path?: string;
   readonly allowHttp?: boolean;
 }
 
 /** Tests a saved connection with one GET request, or by listing the tools of its MCP server. Returns the exit code. */
-export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
+export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
 }
 
-async function testMcp(connection: McpConnection, options: TestOptions, terminal: Terminal): Promise<number> {
+async function testMcp(connection: McpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
   const { name } = connection;
   const server = await askServer(connection, options, terminal);
   await cacheToolServer(name, findSaved(name), server, terminal);
@@ -31,7 +31,7 @@ async function testMcp(connection: McpConnection, options: TestOptions, terminal
   return exitCodes.success;
 }
 
-async function testHttp(connection: HttpConnection, options: TestOptions, terminal: Terminal): Promise<number> {
+async function testHttp(connection: HttpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
   const { name } = connection;
   const { request, response, ms, spent, problem } = await testConnection(connection, options, terminal);
   const outcome = response instanceof Failure ? response.kind : response.status;

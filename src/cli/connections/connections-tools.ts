@@ -1,23 +1,27 @@
-import { nodeText } from '../../connections/tool-node.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
+import { type AskingOptions, askServer, cacheToolServer, nodeText } from '../../connections/tool-server.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { escapedControls } from '../../core/text/shell-word.ts';
+import { escapedControls } from '../../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../../core/text/suggest.ts';
 import type { Tool } from '../../core/tools.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
-import { findSaved, loadConnection } from '../../run/saved-connections.ts';
+import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of `automate connections tools`. */
-export interface ToolsOptions extends AskingOptions {
+export interface ToolsCommandOptions extends AskingOptions {
   readonly json?: boolean;
   readonly allowHttp?: boolean;
 }
 
 /** Prints the tools of a connection's MCP server, or one tool in detail. Returns the exit code. */
-export async function toolsCommand(name: string, wanted: string | undefined, options: ToolsOptions, terminal: Terminal): Promise<number> {
+export async function toolsCommand(
+  name: string,
+  wanted: string | undefined,
+  options: ToolsCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
     throw new AutomateError(

@@ -1,8 +1,8 @@
-import { removeConnection } from '../../connections/remove-connection.ts';
+import { removeConnection } from '../../connections/connection-test.ts';
 import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
-import { connectionText } from '../../flow/saved-connection.ts';
+import { connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
-import { findSaved } from '../../run/saved-connections.ts';
+import { findSaved } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

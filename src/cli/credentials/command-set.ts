@@ -7,13 +7,13 @@ import { isSecretVariable } from '../../flow/secrets/secrets.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { envWords } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
-import type { SetOptions } from './credential-options.ts';
+import type { CredentialsSetOptions } from './credential-options.ts';
 import { checkedLimits, saySet } from './credentials-set.ts';
 
 /** Stores a command line. The command is run whenever the secret is needed, and prints the secret. Returns the exit code. */
 export async function setSecretCommand(
   name: string,
-  options: SetOptions & { readonly command: string },
+  options: CredentialsSetOptions & { readonly command: string },
   terminal: Terminal,
 ): Promise<number> {
   const limits = checkedLimits(name, options);

@@ -48,4 +48,4 @@ export const setOptions = {
 };
 
 /** The values of the options of `automate credentials set`. */
-export type SetOptions = ValuesOf<typeof setOptions>;
+export type CredentialsSetOptions = ValuesOf<typeof setOptions>;

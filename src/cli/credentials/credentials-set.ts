@@ -1,7 +1,7 @@
+import { futureTime } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
 import { defaultEnv } from '../../core/run-options.ts';
-import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../credentials/backend.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { oneLine, utf8Of, variableWith } from '../../credentials/environment.ts';
@@ -12,10 +12,10 @@ import { exitCodes } from '../../run/exit-codes.ts';
 import { envWords } from '../advice.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
-import type { SetOptions } from './credential-options.ts';
+import type { CredentialsSetOptions } from './credential-options.ts';
 
 /** Stores a secret that is read from a prompt or from stdin. Returns the exit code. */
-export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
+export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<number> {
   const limits = checkedLimits(name, options);
   if (options.for !== undefined)
     throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
@@ -48,7 +48,7 @@ export function saySet(stored: StoredCredential, isStored: string, { say, warn }
 }
 
 /** Returns the expiry time and the hosts that the options set. Throws an AutomateError (`usage`) if they or the name are not valid. */
-export function checkedLimits(name: string, { expires, hosts }: SetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
+export function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };

@@ -8,7 +8,7 @@ export interface DemoAnswer {
 }
 
 /** An endpoint of the demo API. */
-export interface Route {
+export interface DemoRoute {
   readonly method: 'GET' | 'POST';
   readonly path: RegExp;
   /**

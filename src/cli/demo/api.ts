@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type DemoAnswer, type Route, refuse } from './answer.ts';
+import { type DemoAnswer, type DemoRoute, refuse } from './answer.ts';
 import { createRoutes } from './routes.ts';
 
 /** The demo API, which is a small local server with data about real airports. The demo, the examples and their tests use it. */
@@ -31,7 +31,7 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-async function reply(routes: readonly Route[], request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function reply(routes: readonly DemoRoute[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const { status, headers, body } = await demoAnswer(routes, request);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
@@ -41,7 +41,7 @@ async function reply(routes: readonly Route[], request: IncomingMessage, respons
   }
 }
 
-function demoAnswer(routes: readonly Route[], request: IncomingMessage): DemoAnswer | Promise<DemoAnswer> {
+function demoAnswer(routes: readonly DemoRoute[], request: IncomingMessage): DemoAnswer | Promise<DemoAnswer> {
   const [path = ''] = (request.url ?? '').split('?');
   const candidates = routes.filter((route) => route.path.test(path));
   const route = candidates.find(({ method }) => method === request.method);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AutomateError } from '../../core/failure.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { runCommand } from '../run/run.ts';

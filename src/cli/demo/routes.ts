@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
-import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
+import { answerWith, type DemoAnswer, type DemoRoute, refuse } from './answer.ts';
 
 /** Creates all endpoints of the demo API. Responses about airports are created in advance, because they are then sent without delay. */
-export function createRoutes(): Route[] {
+export function createRoutes(): DemoRoute[] {
   const airports = new Map(data.airports.map((airport) => [airport.iata, answerWith(airportBody(airport))]));
   const countries = new Map(Object.keys(data.countries).map((code) => [code, answerWith({ results: airportsOf(code) })]));
   const codes = [...airports.keys()].sort();
@@ -82,7 +82,7 @@ const outages = new Map([['BOG', 4]]);
  * Creates the endpoint that shows how failed requests are retried. The first requests for some airports fail by fixed rules, so that every
  * run has the same result. `codes` are sorted.
  */
-function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): Route {
+function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): DemoRoute {
   const places = new Map(codes.map((iata, index) => [iata, index + 1]));
   const requests = new Map<string, number>();
   return { method: 'GET', path: /^\/v1\/flaky\/([^/]+)$/, answer: (iata) => refusal(iata) ?? findAirport(iata) };
@@ -109,7 +109,7 @@ interface Job {
  * Creates the endpoints that export airports as a slow job. The job is running until its status is requested for the third time, then its
  * file can be downloaded. `fileOf` returns undefined for an unknown country.
  */
-function exportRoutes(fileOf: (country: string) => object | undefined): Route[] {
+function exportRoutes(fileOf: (country: string) => object | undefined): DemoRoute[] {
   const jobs = new Map<string, Job>();
   return [
     { method: 'POST', path: /^\/v1\/exports$/, answer: (_, request) => createJob(request) },
@@ -153,7 +153,7 @@ const maxLookup = 100;
  * Creates the endpoints for invented flights. One returns a single flight, and the other looks up several and returns them in reverse
  * order.
  */
-function flightRoutes(codes: readonly string[]): Route[] {
+function flightRoutes(codes: readonly string[]): DemoRoute[] {
   const flights = new Map(Array.from({ length: flightCount }, (_, index) => flightOf(index + 1)).map((flight) => [flight.id, flight]));
   return [
     { method: 'GET', path: /^\/v1\/flights\/([^/]+)$/, answer: showFlight },

@@ -2,7 +2,7 @@ import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import type { Finding } from './finding.ts';
+import type { DoctorFinding } from './finding.ts';
 import { flowFindings, isFailedCommand } from './flow-findings.ts';
 import { clockFinding, diskFindings, homeFindings, nodeFinding } from './machine-findings.ts';
 import { authorityFinding, proxyFindings } from './network-findings.ts';
@@ -35,7 +35,7 @@ export async function doctorCommand(flow: string | undefined, options: DoctorOpt
 
 const indent = ' '.repeat('problem  '.length);
 
-function findingText({ check, state, message, advice }: Finding): string {
+function findingText({ check, state, message, advice }: DoctorFinding): string {
   const lines = [`${check}: ${message}`, ...(advice === null ? [] : [`  ${advice.replaceAll('\n', '\n  ')}`])].join('\n');
   return state.padEnd(indent.length) + lines.replaceAll('\n', `\n${indent}`);
 }

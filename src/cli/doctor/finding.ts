@@ -2,7 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { messageWithAdvice } from '../advice.ts';
 
 /** The result of one check of the `doctor` command. */
-export interface Finding {
+export interface DoctorFinding {
   /** The name of the thing that was checked. */
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'problem';
@@ -13,28 +13,28 @@ export interface Finding {
 }
 
 /** Returns the finding for a check without problems. */
-export function okFinding(check: string, message: string): Finding {
+export function okFinding(check: string, message: string): DoctorFinding {
   return { check, state: 'ok', message, advice: null };
 }
 
 /** Returns the finding for something that might cause problems. */
-export function warningFinding(check: string, message: string, advice: string): Finding {
+export function warningFinding(check: string, message: string, advice: string): DoctorFinding {
   return { check, state: 'warning', message, advice };
 }
 
 /** Returns the finding for something that will make runs fail. */
-export function problemFinding(check: string, message: string, advice: string | null): Finding {
+export function problemFinding(check: string, message: string, advice: string | null): DoctorFinding {
   return { check, state: 'problem', message, advice };
 }
 
 /** Returns a problem made from a message whose second and further lines are the advice. */
-export function problemIn(check: string, message: string, advice: string | null = null): Finding {
+export function problemIn(check: string, message: string, advice: string | null = null): DoctorFinding {
   const [first = '', ...others] = message.split('\n');
   return problemFinding(check, first, others.length > 0 ? others.join('\n') : advice);
 }
 
 /** Runs a check and returns its finding. If the check throws an AutomateError, returns a problem with the error's message. */
-export async function orProblem(check: string, find: () => Finding | Promise<Finding>): Promise<Finding> {
+export async function orProblem(check: string, find: () => DoctorFinding | Promise<DoctorFinding>): Promise<DoctorFinding> {
   try {
     return await find();
   } catch (error) {

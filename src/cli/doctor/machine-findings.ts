@@ -1,12 +1,12 @@
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { homeFolder } from '../../files/home.ts';
-import { type Finding, okFinding, problemFinding, warningFinding } from './finding.ts';
+import { type DoctorFinding, okFinding, problemFinding, warningFinding } from './finding.ts';
 import { freeBytes, placeAt } from './places.ts';
 
 const leastNode = [20, 18] as const;
 
 /** Checks the version of Node.js. */
-export function nodeFinding(version: string): Finding {
+export function nodeFinding(version: string): DoctorFinding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNew = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
   const least = leastNode.join('.');
@@ -16,7 +16,7 @@ export function nodeFinding(version: string): Finding {
 }
 
 /** Checks the folder that contains credentials, connections and credits. */
-export function homeFindings(): Finding[] {
+export function homeFindings(): DoctorFinding[] {
   const home = homeFolder(process.env);
   const place = placeAt(home);
   const word = shellWord(home);
@@ -41,7 +41,7 @@ const lastTime = Date.UTC(2100, 0, 1);
 const toleranceMs = 3_600_000;
 
 /** Checks the clock, because expiry dates, certificates and monthly credits depend on it. */
-export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(process.env)).newestMs): Finding {
+export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(process.env)).newestMs): DoctorFinding {
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   const advice = 'set the clock: certificates, expiries and credits depend on it';
   if (nowMs < leastTime || nowMs > lastTime) return problemFinding('clock', `the clock says ${time}`, advice);
@@ -54,7 +54,7 @@ export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(proces
 const leastBytes = { problem: 10e6, warning: 200e6 };
 
 /** Checks the free disk space of the home folder and the current folder. */
-export function diskFindings(): Finding[] {
+export function diskFindings(): DoctorFinding[] {
   const places = [
     ['disk of the home folder', homeFolder(process.env)],
     ['disk of this folder', process.cwd()],
@@ -63,7 +63,7 @@ export function diskFindings(): Finding[] {
 }
 
 /** Returns the finding for the free disk space of one folder. `free` is in bytes; undefined if it is not known. */
-export function diskFinding(check: string, free: number | undefined): Finding {
+export function diskFinding(check: string, free: number | undefined): DoctorFinding {
   if (free === undefined) return okFinding(check, 'the amount of free space is not known');
   const message = `${free >= 1e9 ? `${Math.floor(free / 1e9)} GB` : `${Math.floor(free / 1e6)} MB`} free`;
   const advice = 'free some space: outputs and checkpoints are written there';

@@ -4,11 +4,11 @@ import { authorities } from '../../http/authorities.ts';
 import { proxyFinder } from '../../http/proxy.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
+import { type DoctorFinding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 import { type Reached, reach } from './reach.ts';
 
 /** Checks the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to them. */
-export async function proxyFindings(): Promise<Finding[]> {
+export async function proxyFindings(): Promise<DoctorFinding[]> {
   let proxyOf: ReturnType<typeof proxyFinder>;
   try {
     proxyOf = proxyFinder(process.env);
@@ -24,7 +24,7 @@ export async function proxyFindings(): Promise<Finding[]> {
 }
 
 /** Checks a proxy. The finding does not show the whole URL of the proxy, because it might contain a password. */
-async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
+async function proxyFinding(scheme: string, proxy: URL): Promise<DoctorFinding> {
   const reached = await tryReach(proxy.origin);
   if (!(reached instanceof Failure)) return okFinding('proxy', `${scheme} requests go through ${proxy.host}, which can be reached`);
   const message = `${scheme} requests go through a proxy that cannot be reached: ${reached.message}`;
@@ -32,7 +32,7 @@ async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
 }
 
 /** Checks the certificate authorities that are trusted besides the default ones. */
-export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
+export function authorityFinding({ cacert }: DoctorOptions): Promise<DoctorFinding> {
   const check = 'certificates';
   return orProblem(check, () => {
     const { NODE_EXTRA_CA_CERTS: extra, NODE_TLS_REJECT_UNAUTHORIZED: reject } = process.env;
@@ -58,7 +58,7 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
 }
 
 /** Connects to the hosts of a flow without sending a request. If a proxy is used, the hosts cannot be checked in this way. */
-export function hostFindings(origins: readonly string[], { cacert }: DoctorOptions): Promise<Finding[]> {
+export function hostFindings(origins: readonly string[], { cacert }: DoctorOptions): Promise<DoctorFinding[]> {
   const context = authorities(cacert, process.env);
   const proxyOf = proxyFinder(process.env);
   return Promise.all(
@@ -74,7 +74,7 @@ export function hostFindings(origins: readonly string[], { cacert }: DoctorOptio
 
 const warnedMs = 14 * 86_400_000;
 
-async function hostFinding(check: string, origin: string, context: SecureContext | undefined): Promise<Finding> {
+async function hostFinding(check: string, origin: string, context: SecureContext | undefined): Promise<DoctorFinding> {
   const reached = await tryReach(origin, context);
   if (reached instanceof Failure) return problemIn(check, messageWithAdvice(reached), 'check the URL, the network and the firewall');
   const { address, tls } = reached;

@@ -4,7 +4,7 @@ import { orUndefined } from '../../core/value/value.ts';
 import { statOf } from '../../files/stat.ts';
 
 /** A folder's properties, including how this process and other users can access it. */
-export interface Place {
+interface FolderAccess {
   readonly exists: boolean;
   readonly isFolder: boolean;
   /**
@@ -22,7 +22,7 @@ export interface Place {
 }
 
 /** Reads the properties of a folder, which need not exist. */
-export function placeAt(path: string): Place {
+export function placeAt(path: string): FolderAccess {
   const found = statOf(path);
   const isFolder = found?.isDirectory() ?? false;
   const names = isFolder ? (orUndefined(() => readdirSync(path)) ?? []) : [];

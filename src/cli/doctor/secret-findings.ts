@@ -4,10 +4,10 @@ import { isInBackend } from '../../credentials/secret.ts';
 import { statOf } from '../../files/stat.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { type Finding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';
+import { type DoctorFinding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';
 
 /** Checks the list of credentials, the keychain and the vault. One usable backend (keychain or vault) is enough. */
-export async function backendFindings({ env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
+export async function backendFindings({ env }: DoctorOptions, terminal: Terminal): Promise<DoctorFinding[]> {
   const store = openCredentials(env, terminal);
   const stored = await orProblem('credentials', () => okFinding('credentials', `${counted(store.list().length, 'credential')} stored`));
   const inKeychain = stored.state === 'ok' && store.list().some((one) => one.backend === 'keychain' && isInBackend(one));
@@ -28,7 +28,7 @@ function backendFinding(
   check: string,
   reason: string | undefined,
   { isNeeded, isReplaced }: { readonly isNeeded: boolean; readonly isReplaced: boolean },
-): Finding {
+): DoctorFinding {
   if (reason === undefined) return okFinding(check, isNeeded ? 'it contains secrets, and can be opened' : 'it can be used');
   if (isNeeded)
     return problemIn(

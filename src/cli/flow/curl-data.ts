@@ -1,4 +1,4 @@
-import { percentDecoded } from '../../core/template/query.ts';
+import { percentDecoded } from '../../core/template/url.ts';
 import { unusableRequest, type WrittenRequest } from '../../starter/written-node.ts';
 
 /** An option of a curl command, and its value. */
@@ -44,13 +44,13 @@ function urlEncoded(value: string): string {
 
 const formType = 'application/x-www-form-urlencoded';
 
-type Sent = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
+type CurlBody = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
 
 /**
  * Returns the body in the form in which a flow contains it (JSON, a web form, or plain text), and its headers. Without a Content-Type, curl
  * would send a form, but text that begins like JSON is treated as JSON.
  */
-export function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): Sent {
+export function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): CurlBody {
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1];
   if (isJson || (type === undefined ? /^\s*[[{]/.test(data) : /[/+]json\b/i.test(type))) return { headers, body: data };
   const form = type === undefined || type.toLowerCase().startsWith(formType) ? formIn(data) : undefined;

@@ -1,12 +1,12 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { percentDecoded } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
+import { percentDecoded } from '../../core/template/url.ts';
 import { wordsOf } from '../../core/text/words.ts';
 import { unusableRequest, type WrittenRequest } from '../../starter/written-node.ts';
 import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';
 
 /** The request that a curl command line sends, and notes on options that a flow cannot express. */
-export interface CurlRequest {
+interface CurlRequest {
   readonly request: WrittenRequest;
   readonly notes: readonly string[];
 }
@@ -130,10 +130,10 @@ function withQuery(url: string, added: readonly string[]): string {
   return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
 }
 
-type Header = readonly [name: string, value: string];
+type CurlHeader = readonly [name: string, value: string];
 
-function curlHeaders(written: readonly string[], given: readonly Given[]): Header[] {
-  const byOption = given.flatMap(({ name, value }): Header[] => {
+function curlHeaders(written: readonly string[], given: readonly Given[]): CurlHeader[] {
+  const byOption = given.flatMap(({ name, value }): CurlHeader[] => {
     const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
     return header ? [header] : [];
   });
@@ -142,8 +142,8 @@ function curlHeaders(written: readonly string[], given: readonly Given[]): Heade
 }
 
 /** Combines headers with the same name into one header with a list of their values (RFC 9110, 5.3). */
-function mergedHeaders(headers: readonly Header[]): Header[] {
-  const byName = new Map<string, Header>();
+function mergedHeaders(headers: readonly CurlHeader[]): CurlHeader[] {
+  const byName = new Map<string, CurlHeader>();
   for (const header of headers) {
     const key = header[0].toLowerCase();
     const [name, value] = byName.get(key) ?? header;
@@ -152,7 +152,7 @@ function mergedHeaders(headers: readonly Header[]): Header[] {
   return [...byName.values()];
 }
 
-function headerOfOption(option: string, value: string): Header | undefined {
+function headerOfOption(option: string, value: string): CurlHeader | undefined {
   switch (option) {
     case 'user':
       return ['Authorization', `Basic ${Buffer.from(value.includes(':') ? value : `${value}:`).toString('base64')}`];
@@ -173,7 +173,7 @@ function headerOfOption(option: string, value: string): Header | undefined {
 }
 
 /** Parses `Name: value`. As in curl, `Name;` sends an empty value, and `Name:` removes a header that curl would send. */
-function headerOf(written: string): Header[] {
+function headerOf(written: string): CurlHeader[] {
   const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
   if (name === '') throw unusableRequest("expected headers such as -H 'Accept: application/json'");
   return value === '' && !written.endsWith(';') ? [] : [[name.trim(), value.trim()]];

@@ -2,9 +2,9 @@ import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
 import type { ValuePath } from '../../starter/example-marks.ts';
-import type { AnswerExample } from '../../starter/openapi/answer-example.ts';
+import type { AnswerExample } from '../../starter/openapi/described-answer.ts';
 import type { Example } from '../../starter/starter-references.ts';
-import type { NeededCredential } from '../../starter/starter-secrets.ts';
+import type { CredentialToStore } from '../../starter/starter-secrets.ts';
 import type { WrittenRequest } from '../../starter/written-node.ts';
 import { curlRequest } from './curl.ts';
 import type { InitOptions } from './flow-options.ts';
@@ -24,7 +24,7 @@ interface SourceRequest {
   readonly comments?: readonly string[];
   /** The paths of those values in the request that are only examples. */
   readonly examples?: readonly ValuePath[];
-  readonly credentials?: readonly NeededCredential[];
+  readonly credentials?: readonly CredentialToStore[];
   /** True if the request needs a field that is not a column of the input. A note then says so. */
   readonly lacksColumns?: boolean;
   /** An example of the server's response. */

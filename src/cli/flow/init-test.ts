@@ -3,14 +3,13 @@ import { basename } from 'node:path';
 import type { Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { referable } from '../../core/template/template.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import type { Value } from '../../core/value/value.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { statOf } from '../../files/stat.ts';
-import { recordTest } from '../../flow-tests/record-test.ts';
-import { withTest } from '../../flow-tests/written-test.ts';
-import { testFileOf } from '../../run/test-file-of.ts';
-import type { AnswerExample } from '../../starter/openapi/answer-example.ts';
+import { recordTest, withTest } from '../../flow-tests/recorder.ts';
+import { testFileOf } from '../../run/reserved-paths.ts';
+import type { AnswerExample } from '../../starter/openapi/described-answer.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** A flow that was just written, and an example of the server's response. */

@@ -1,17 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { otherDelimiter } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
+import { otherDelimiter, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { InputOptions } from '../../core/run-options.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { statOf } from '../../files/stat.ts';
 import { isRegularFile } from '../../output/sink.ts';
-import { hasTextCells, inputFormat, isTable, openInput, withToldFormat } from '../../records/inputs/input.ts';
-import type { Source } from '../../records/source.ts';
+import { hasTextCells, inputFormat, isTable, openInput, withToldFormat } from '../../records/inputs.ts';
+import type { RecordSource } from '../../records/source.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, loadFlow } from '../../run/flow-file.ts';
 import { type Starter, starterFlow } from '../../starter/starter.ts';
@@ -98,7 +97,7 @@ async function exampleFor(options: InputOptions): Promise<Example> {
   }
 }
 
-async function readExample(source: Source): Promise<Omit<Example, 'name'>> {
+async function readExample(source: RecordSource): Promise<Omit<Example, 'name'>> {
   try {
     const fields = await firstRecord(source);
     return { columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
@@ -112,14 +111,14 @@ async function readExample(source: Source): Promise<Omit<Example, 'name'>> {
 /**
  * Throws if one column name contains the names of several columns. The delimiter is then wrong, and the flow would use wrong field names.
  */
-function refuseJoinedNames(name: string, { format, columns = [] }: Source, { delimiter }: InputOptions): void {
+function refuseJoinedNames(name: string, { format, columns = [] }: RecordSource, { delimiter }: InputOptions): void {
   const other = isTable(format) && delimiter === undefined ? otherDelimiter(columns) : undefined;
   if (other === undefined) return;
   const facts = { code: 'other-delimiter', details: { delimiter: other } } as const;
   throw new AutomateError('usage', `${name} has one column, "${columns[0]}"`, facts);
 }
 
-async function firstRecord(source: Source): Promise<Fields | undefined> {
+async function firstRecord(source: RecordSource): Promise<Fields | undefined> {
   for await (const items of source.read()) {
     const whole = items.find(({ failure }) => !failure);
     if (whole) return whole.fields;

@@ -1,11 +1,10 @@
-import { summaryOf } from '../../connections/tool-node.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
+import { type AskingOptions, askServer, cacheToolServer, summaryOf } from '../../connections/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import { type CachedServer, cachedServer } from '../../mcp/tool-cache.ts';
-import { loadConnection } from '../../run/saved-connections.ts';
+import { loadConnection } from '../../run/flow-folder.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

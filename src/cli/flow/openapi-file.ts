@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { systemReason } from '../../files/naming-errors.ts';
-import { readOpenApi } from '../../starter/openapi/document.ts';
+import { operationNamed, readOpenApi } from '../../starter/openapi/document.ts';
 import { operationRequest } from '../../starter/openapi/operation-request.ts';
-import { operationNamed } from '../../starter/openapi/operations.ts';
 import type { Example } from '../../starter/starter-references.ts';
 
 /**

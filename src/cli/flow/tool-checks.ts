@@ -1,4 +1,4 @@
-import { queryServer, type ServerOptions } from '../../connections/tool-server.ts';
+import { queryServer, type ServerOfConnection } from '../../connections/tool-server.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal.ts';
 export async function checkTools(
   plan: Plan,
   flow: string,
-  options: ServerOptions & { readonly isTable: boolean },
+  options: ServerOfConnection & { readonly isTable: boolean },
   terminal: Terminal,
 ): Promise<void> {
   const problems: Problem[] = [];

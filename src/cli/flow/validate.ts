@@ -5,7 +5,7 @@ import { counted } from '../../core/text/number.ts';
 import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../../credentials/flow-secrets.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../records/input.ts';
-import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../../records/inputs/input.ts';
+import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../../records/inputs.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, type FlowFileOptions, loadFlow } from '../../run/flow-file.ts';
 import { type WithInputs, withInputs } from '../shared-options.ts';

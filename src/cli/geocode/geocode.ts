@@ -1,8 +1,7 @@
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { readCoordinates } from '../../places/coordinates.ts';
-import { noCountry } from '../../places/country.ts';
-import { countryNamed } from '../../places/country-names.ts';
+import { countryNamed, noCountry } from '../../places/country-names.ts';
 import type { LookupDocument } from '../../places/lookup.ts';
 import { lookUpOne, type OneLookup } from '../../preview/look-up.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
@@ -12,12 +11,12 @@ import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { geocodeOptions } from './geocode-options.ts';
 
-type GeocodeOptions = ValuesOf<typeof geocodeOptions>;
+type GivenGeocodeOptions = ValuesOf<typeof geocodeOptions>;
 
 /**
  * Prints the place that matches a postal address, or the place nearest to a point. Returns the exit code, which is 4 if nothing was found.
  */
-export async function geocodeCommand(address: string | undefined, options: GeocodeOptions, terminal: Terminal): Promise<number> {
+export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);
   if (document instanceof Failure) {
@@ -39,7 +38,7 @@ function noPlaceText(address: string, document: LookupDocument | null): string {
 }
 
 /** Returns the lookup for a postal address or a point. Throws an AutomateError (`usage`) unless exactly one of them is specified. */
-function lookupOf(address: string | undefined, options: GeocodeOptions): OneLookup {
+function lookupOf(address: string | undefined, options: GivenGeocodeOptions): OneLookup {
   const { point, country, provider, connection } = options;
   if ((address === undefined) === (point === undefined)) {
     const found = point === undefined ? '' : ', found both';

@@ -5,7 +5,7 @@ import { exitCodes } from '../../run/exit-codes.ts';
 import { keyChanges, keySettings, overlapOf } from '../../serve/keys/key-settings.ts';
 import { apiKeyJson } from '../../serve/store/api-key.ts';
 import type { MadeKey } from '../../serve/store/keys.ts';
-import { lastServer } from '../../serve/store/running-server.ts';
+import { lastServer } from '../../serve/store/links.ts';
 import { momentText, rightsText } from '../show/keys.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ChangeOptions, CreateOptions, RotateOptions } from './key-options.ts';

@@ -1,12 +1,12 @@
 import { basename, resolve } from 'node:path';
 import type { JsonObject } from '../../core/value/value.ts';
-import type { McpOptions } from './mcp-options.ts';
+import type { McpCommandOptions } from './mcp-options.ts';
 
 /**
  * Returns the settings with which a desktop client starts this MCP server. All paths are absolute, because clients start the server in
  * another folder and without a shell's PATH. `dir` is the absolute path of the folder with the flows.
  */
-export function clientConfig(dir: string, options: McpOptions): JsonObject {
+export function clientConfig(dir: string, options: McpCommandOptions): JsonObject {
   const [node, script = ''] = process.argv;
   const { AUTOMATE_HOME: home, AUTOMATE_VAULT_PASSPHRASE_FILE: passphrase, AUTOMATE_ENV: env } = process.env;
   const variables = {
@@ -22,7 +22,7 @@ export function clientConfig(dir: string, options: McpOptions): JsonObject {
   return { mcpServers: { [basename(dir) || 'flows']: server } };
 }
 
-function optionWords({ var: given, env, allowHttp, cacert, files }: McpOptions): string[] {
+function optionWords({ var: given, env, allowHttp, cacert, files }: McpCommandOptions): string[] {
   return [
     ...given.flatMap(([name, value]) => ['--var', `${name}=${value}`]),
     ...(env === undefined ? [] : ['--env', env]),

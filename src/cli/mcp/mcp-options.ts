@@ -11,7 +11,7 @@ export const mcpOptions = {
 };
 
 /** The values of the options of `automate mcp`. */
-export interface McpOptions {
+export interface McpCommandOptions {
   readonly printConfig?: boolean;
   readonly var: GivenVariables;
   readonly env?: string;

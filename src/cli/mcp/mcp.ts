@@ -4,24 +4,24 @@ import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
 import { counted } from '../../core/text/number.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { version } from '../../core/version.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../files/clock.ts';
 import { shownPath, statOf } from '../../files/stat.ts';
 import { FlowTools } from '../../flow-tools/flow-tools.ts';
-import { serveToolsOverStdio } from '../../flow-tools/server/stdio-tools.ts';
+import { serveToolsOverStdio } from '../../flow-tools/stdio-tools.ts';
 import { Routes } from '../../http/routes.ts';
-import { refuseNoFolder } from '../../records/inputs/files-folder.ts';
-import { FlowCalls } from '../../run/calls/flow-calls.ts';
+import { refuseNoFolder } from '../../records/inputs.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
+import { FlowCalls } from '../../run/flow-calls.ts';
 import { FlowFolder, type FlowList, type ServedFlow } from '../../run/flow-folder.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import { reservedFlows } from '../../run/reserved-paths.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientConfig } from './client-config.ts';
-import type { McpOptions } from './mcp-options.ts';
+import type { McpCommandOptions } from './mcp-options.ts';
 
 /** Interval in ms at which the folder of flows is checked for changes. */
 const lookMs = 1000;
@@ -30,7 +30,7 @@ const lookMs = 1000;
  * Provides the flows of a folder as MCP tools over stdin and stdout. With --print-config, only prints the settings with which a client
  * starts this server. Returns the exit code.
  */
-export async function mcpCommand(dir: string, options: McpOptions, terminal: Terminal): Promise<number> {
+export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   const unknown = new Map<string, number>();
@@ -126,7 +126,7 @@ function problemLines({ path, problems }: ServedFlow): string[] {
   });
 }
 
-function sharedParts(dir: string, { cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
+function sharedParts(dir: string, { cacert, env, files, allowHttp = false }: McpCommandOptions, { say, warn }: Terminal): SharedParts {
   const reserved = [reservedFlows(dir)];
   const routes = new Routes({ cacert, environment: process.env, warn });
   return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, reserved, withoutFiles: files === undefined, say };

@@ -1,8 +1,8 @@
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { noLanguage } from '../../places/category.ts';
 import { loadCategoryList } from '../../places/data/categories/categories.ts';
 import { dataFolder } from '../../places/late-lookups.ts';
+import { noLanguage } from '../../places/lookup.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/table.ts';

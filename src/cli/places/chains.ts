@@ -1,6 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
-import { noCountry } from '../../places/country.ts';
-import { countryNamed } from '../../places/country-names.ts';
+import { countryNamed, noCountry } from '../../places/country-names.ts';
 import { type ChainCandidate, loadChainSearch } from '../../places/data/chains/chains.ts';
 import { dataFolder } from '../../places/late-lookups.ts';
 import { exitCodes } from '../../run/exit-codes.ts';

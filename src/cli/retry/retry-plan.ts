@@ -1,10 +1,10 @@
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { shownPath } from '../../files/stat.ts';
 import type { LastingOptions } from '../../output/failed-list-of.ts';
+import { errorsFileKey } from '../../output/journal/complete-run.ts';
 import type { FailedList } from '../../output/journal/failed-list.ts';
-import { errorsFileKey } from '../../output/journal/identity.ts';
 import { isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
 import { changedVariables, hasChanged } from '../../output/run-identity.ts';
 import { extensionOf, formatOfPath } from '../../records/format.ts';

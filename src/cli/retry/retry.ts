@@ -1,8 +1,8 @@
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
+import { similarFile } from '../../files/folder.ts';
 import { takeLock } from '../../files/lock.ts';
-import { similarFile } from '../../files/similar-file.ts';
 import { realFile, statOf } from '../../files/stat.ts';
 import { openFailedRecords } from '../../output/failed-records.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../output/journal/failed-list.ts';

@@ -1,17 +1,17 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { withSetFields } from '../../flow/set-fields.ts';
-import { hasTextCells, withToldFormat } from '../../records/inputs/input.ts';
+import { hasTextCells, withToldFormat } from '../../records/inputs.ts';
 import { loadFlowFor } from '../../run/flow-file.ts';
 import { withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
-import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
+import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';
 
 /**
  * Determines the input, and returns the options with it. The input is the file in the options, otherwise stdin unless it is a terminal.
  * With --no-input, there is none. Throws an AutomateError (`usage`) if there is no usable input.
  */
-function chooseInput(options: GivenRunOptions): RunOptions {
+function chooseInput(options: GivenRunOptions): GivenRun {
   if (!options.input) {
     const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
     if (useless)
@@ -33,7 +33,7 @@ export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Term
   const chosen = chooseInput(given.options);
   const { allowHttp = false, concurrency, rate: intervalMs, set, env, var: variables } = chosen;
   const added = set.map(([name]) => name);
-  const load = (options: RunOptions) =>
+  const load = (options: GivenRun) =>
     loadFlowFor(options, given.flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs, env, var: variables }, added);
   const plan = await load(chosen);
   const options = await withToldFormat(chosen, chosen.quiet ? undefined : sayFormat(terminal));

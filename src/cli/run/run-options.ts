@@ -132,10 +132,10 @@ export const runOptions = {
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
 /** The options of a run whose input has been determined. */
-export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
+export type GivenRun = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
 
 /** A run as written on the command line. */
-export interface WrittenRun<Options = RunOptions> {
+export interface WrittenRun<Options = GivenRun> {
   readonly flow: string;
   readonly options: Options;
   readonly written: WrittenOptions;

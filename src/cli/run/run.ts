@@ -8,9 +8,8 @@ import { refuseOutput } from '../../output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { refuseWithoutFolder } from '../../records/inputs/files-folder.ts';
-import { inputFormat, isTable, openInput } from '../../records/inputs/input.ts';
-import type { Source } from '../../records/source.ts';
+import { inputFormat, isTable, openInput, refuseWithoutFolder } from '../../records/inputs.ts';
+import type { RecordSource } from '../../records/source.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
@@ -28,7 +27,7 @@ import { atOnceText, waitText } from '../show/run/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
-import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
+import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';
 import { stopOnSignals } from './signals.ts';
 import { refuseWorkerConflicts } from './worker-conflicts.ts';
 
@@ -46,10 +45,10 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
 }
 
 /** Starts a run, and prints its progress and result. Resolves to the exit code. */
-type Start = (request: RunRequest, written: WrittenRun) => Promise<number>;
+type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
 /** Runs an action that can start a run. Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
-export async function withSignals(terminal: Terminal, act: (start: Start) => Promise<number>): Promise<number> {
+export async function withSignals(terminal: Terminal, act: (start: StartRun) => Promise<number>): Promise<number> {
   const signals = stopOnSignals(terminal);
   try {
     return await act((request, written) => {
@@ -188,7 +187,7 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
 }
 
 /** Throws if an option cannot be combined with --update. */
-function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
+function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: GivenRun, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
@@ -211,7 +210,7 @@ function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }
 }
 
 /** Throws if options exclude each other, or if the output is a stream that does not support them. */
-function refuseConflicts(options: RunOptions, files: OutputPlan): void {
+function refuseConflicts(options: GivenRun, files: OutputPlan): void {
   refuseUpdate(options, files);
   const { resume, replace, force } = options;
   const refuse = (message: string) => {
@@ -227,12 +226,12 @@ function refuseConflicts(options: RunOptions, files: OutputPlan): void {
 }
 
 /** Warns before the run spends anything. An Excel workbook is written only at the end, so its rows are lost if the process is killed. */
-function warnOfWorkbook(plan: Plan, { quiet }: RunOptions, files: OutputPlan, { warn }: Terminal): void {
+function warnOfWorkbook(plan: Plan, { quiet }: GivenRun, files: OutputPlan, { warn }: Terminal): void {
   if (quiet || files.isStreamed || canResume(files) || !statesPrice(plan)) return;
   warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
-function checkInput(plan: Plan, { format, columns, firstFields }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {
+function checkInput(plan: Plan, { format, columns, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
   if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
   if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
 }

@@ -11,7 +11,7 @@ const graceMs = 10_000;
 const echoMs = 200;
 
 /** Handles Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
-export interface Signals {
+interface Signals {
   /** Makes the next signal stop this run instead of ending the process. */
   follow(run: RunHandle): void;
   /** Stops handling signals. */

@@ -1,8 +1,8 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { RunOptions } from './run-options.ts';
+import type { GivenRun } from './run-options.ts';
 
 /** Options for workers, which only some commands have. */
-type WorkerOptions = Partial<Pick<RunOptions, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>>;
+type WorkerOptions = Partial<Pick<GivenRun, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>>;
 
 /** Throws an AutomateError (`usage`) if worker options exclude each other or lack an option that they need. */
 export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorkers }: WorkerOptions): void {

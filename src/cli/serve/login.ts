@@ -1,8 +1,7 @@
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../files/home.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
-import { Links } from '../../serve/store/links.ts';
-import { runningServer } from '../../serve/store/running-server.ts';
+import { Links, runningServer } from '../../serve/store/links.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

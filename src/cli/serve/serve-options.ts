@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { byteCount } from '../../core/text/byte-size.ts';
+import { byteCount } from '../../core/text/number.ts';
 import { duration, listArgument, wholeNumber, workersArgument } from '../arguments.ts';
 import { argument, defaultsTo, flag, grouped, negated, parsedOption, textOption } from '../options.ts';
 import { cacertOption, envOption, file, metricsOption, queueNameOption, queueOption } from '../shared-options.ts';

@@ -82,7 +82,7 @@ export function credentialText(shown: ShownCredential, nowMs: number): string {
 }
 
 /** Returns the day on which something expires, as text. */
-export function expiryText(expiresAt: string | undefined, nowMs: number): string {
+function expiryText(expiresAt: string | undefined, nowMs: number): string {
   if (expiresAt === undefined) return '-';
   return Date.parse(expiresAt) <= nowMs ? `expired ${expiresAt.slice(0, 10)}` : expiresAt.slice(0, 10);
 }

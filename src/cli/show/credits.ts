@@ -1,10 +1,10 @@
 import { creditText } from '../../core/text/number.ts';
 import type { Spent } from '../../credits/book.ts';
-import { type keySums, sums } from '../../credits/credit-sums.ts';
+import { type keySums, sums } from '../../credits/rest.ts';
 import { tableText } from './table.ts';
 
 /** The credits spent in a month. */
-export interface MonthUsage {
+interface MonthUsage {
   readonly month: string;
   readonly spent: number;
   /** Credits that active runs have reserved but not spent. */

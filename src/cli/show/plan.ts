@@ -1,16 +1,16 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
-import type { Usage } from '../../credits/holds.ts';
+import type { MonthlyUsage } from '../../credits/holds.ts';
 import type { Range } from '../../preview/forecast/actions.ts';
 import type { Forecast } from '../../preview/forecast/forecast.ts';
 import type { Duration } from '../../preview/forecast/time.ts';
-import type { Tokens } from '../../preview/forecast/tokens.ts';
+import type { EstimatedTokens } from '../../preview/forecast/tokens.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { requestText } from './request.ts';
 
 /** The monthly allowance of credits, and the credits that active runs have reserved but not spent. */
-export type Allowance = Usage & { readonly held: number };
+export type Allowance = MonthlyUsage & { readonly held: number };
 
 /** The facts that the plan of a dry run shows in addition to its forecast. */
 export interface PlanFacts {
@@ -121,12 +121,12 @@ function overrunNote(left: number, { credits }: Forecast): string {
   return credits.most > left ? ', unless more than expected is needed' : '';
 }
 
-function tokensText({ input, maxOutput, maxCost, stops }: Tokens): string {
+function tokensText({ input, maxOutput, maxCost, stops }: EstimatedTokens): string {
   const cost = maxCost === undefined ? '' : `, cost up to ${maxCost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`;
   return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}${stops.map(costStopText).join('')}`;
 }
 
-function costStopText({ node, maxCost, questions }: Tokens['stops'][number]): string {
+function costStopText({ node, maxCost, questions }: EstimatedTokens['stops'][number]): string {
   const end = `; max_cost ${maxCost} of ${node} will end the run`;
   return questions === 0
     ? `${end} before its first question`

@@ -1,4 +1,4 @@
-import { escapedControls } from '../../core/text/shell-word.ts';
+import { escapedControls } from '../../core/text/quoted-word.ts';
 import type { Value } from '../../core/value/value.ts';
 import { createStreamSink } from '../../output/sink.ts';
 import type { Terminal } from '../terminal.ts';

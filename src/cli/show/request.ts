@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
-import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
+import type { ClientCertificate } from '../../core/connection.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import type { SecretOf } from '../../core/template/body-credential.ts';
-import { withQuery } from '../../core/template/query.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import type { SecretOf } from '../../core/template/token-text.ts';
+import { withQuery } from '../../core/template/url.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools.ts';
 import type { FilePart, FormPart } from '../../core/transfer.ts';
 import { jsonOf, textOf } from '../../core/value/value.ts';

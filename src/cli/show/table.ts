@@ -1,5 +1,5 @@
 /** The space that is available for a table. */
-export interface TablePlace {
+interface TablePlace {
   /** Width of the terminal in columns; undefined if it is unlimited. */
   readonly width: number | undefined;
   /** Indexes of the columns with free text, whose cells may be shortened. */

@@ -1,4 +1,4 @@
-import { nodeText, summaryOf } from '../../connections/tool-node.ts';
+import { nodeText, summaryOf } from '../../connections/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { counted } from '../../core/text/number.ts';
 import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';

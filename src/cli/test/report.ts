@@ -22,14 +22,14 @@ function problemTexts({ file, problems }: FlowError): string[] {
 }
 
 /** The numbers of tests that passed and failed, and of files that are not valid. */
-export interface Counts {
+interface TestCounts {
   readonly passed: number;
   readonly failed: number;
   readonly invalidFiles: number;
 }
 
 /** Counts tests and files. A test that is not valid has failed. */
-export function countTests(files: readonly ReportedFile[]): Counts {
+export function countTests(files: readonly ReportedFile[]): TestCounts {
   const tests = files.flatMap((file) => file.tests);
   const passed = tests.filter(hasPassed).length;
   return { passed, failed: tests.length - passed, invalidFiles: files.filter(({ problems }) => problems).length };
@@ -40,7 +40,7 @@ function hasPassed({ problems }: ReportedTest): boolean {
 }
 
 /** Returns the last line of the report. */
-export function countsText({ passed, failed, invalidFiles }: Counts): string {
+export function countsText({ passed, failed, invalidFiles }: TestCounts): string {
   const invalid = invalidFiles === 0 ? '' : `, ${counted(invalidFiles, 'file')} not valid`;
   return `${passed} passed, ${failed} failed${invalid}`;
 }

@@ -34,10 +34,10 @@ export async function testCommand(places: readonly string[] = [], options: TestO
 }
 
 /** The tests to run in a file, or the result of a file that is not valid. */
-type Loaded = ChosenTests | FileResult;
+type LoadedTests = ChosenTests | FileResult;
 
-async function loadFiles(paths: readonly string[]): Promise<Loaded[]> {
-  const loaded: Loaded[] = [];
+async function loadFiles(paths: readonly string[]): Promise<LoadedTests[]> {
+  const loaded: LoadedTests[] = [];
   for (const path of paths) {
     try {
       const file = await loadTestFile(path);
@@ -53,10 +53,10 @@ async function loadFiles(paths: readonly string[]): Promise<Loaded[]> {
 /**
  * Returns the tests whose names contain the text, and the files that are not valid. Throws an AutomateError (`usage`) if there are neither.
  */
-function chosenTests(files: readonly Loaded[], text: string | undefined): readonly Loaded[] {
+function chosenTests(files: readonly LoadedTests[], text: string | undefined): readonly LoadedTests[] {
   if (text === undefined) return files;
   const wanted = text.toLowerCase();
-  const chosen = files.flatMap((loaded): Loaded[] => {
+  const chosen = files.flatMap((loaded): LoadedTests[] => {
     // A file that is not valid might contain a matching test, so it is kept.
     if (!('chosen' in loaded)) return [loaded];
     const { file } = loaded;

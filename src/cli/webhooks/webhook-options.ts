@@ -9,4 +9,4 @@ export const addOptions = {
 };
 
 /** The values of the options of `automate webhooks add`. */
-export type AddOptions = ValuesOf<typeof addOptions>;
+export type AddWebhookOptions = ValuesOf<typeof addOptions>;

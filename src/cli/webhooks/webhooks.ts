@@ -9,16 +9,19 @@ import { exitCodes } from '../../run/exit-codes.ts';
 import { isoTime } from '../../serve/store/api-key.ts';
 import { AuditStore, commandActor } from '../../serve/store/audit.ts';
 import { ServerDatabase, serverDatabasePath } from '../../serve/store/database.ts';
-import { isDelivered, newSecret, receiptText, refuseAddress, sendMessage } from '../../serve/store/webhook-sender.ts';
+import { isDelivered, newSecret, readWebhookSecret, receiptText, refuseAddress, sendMessage } from '../../serve/store/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../../serve/store/webhooks.ts';
-import { readWebhookSecret } from '../../serve/webhooks/webhook-secret.ts';
 import { momentText } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AddOptions } from './webhook-options.ts';
+import type { AddWebhookOptions } from './webhook-options.ts';
 
 /** Adds a webhook and prints its secret. Returns the exit code. */
-export async function addWebhook(name: string, { url, flows, allowPrivate = false }: AddOptions, terminal: Terminal): Promise<number> {
+export async function addWebhook(
+  name: string,
+  { url, flows, allowPrivate = false }: AddWebhookOptions,
+  terminal: Terminal,
+): Promise<number> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
     throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
   if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);

@@ -1,6 +1,6 @@
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { JsonObject } from '../../core/value/value.ts';
-import type { QueueStatus } from '../../report/metrics/queued-run.ts';
+import type { QueueStatus } from '../../report/queued-run.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { queueStatus, shortId } from '../../workers/queue-status.ts';
 import type { ValuesOf } from '../options.ts';

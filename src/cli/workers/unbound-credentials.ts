@@ -1,6 +1,6 @@
 import { AutomateError } from '../../core/failure.ts';
 import { defaultEnv } from '../../core/run-options.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { credentialVariables } from '../../credentials/environment.ts';
 import type { StoredCredential } from '../../credentials/secret.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../failure.ts';
 import type { HttpResponse } from '../ports.ts';
-import { decodeAll } from '../text/decode-all.ts';
+import { decodeAll } from '../text/base64.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined } from '../value/value.ts';
 

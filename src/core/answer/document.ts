@@ -49,16 +49,16 @@ export class DocumentError extends Error {
 }
 
 /** The steps that lead to a value in a document. `each` stands for every element of a list. */
-type Steps = readonly (string | number | typeof each)[];
+type DocumentPath = readonly (string | number | typeof each)[];
 const each = Symbol('each element');
 
 /**
  * Returns the positions in the document at which a path expects a list, because `[]` or `[0]` follows. `isList` is true if the path itself
  * leads to a list.
  */
-export function listsOn({ legs, root }: Path, isList = false): Steps[] {
+export function listsOn({ legs, root }: Path, isList = false): DocumentPath[] {
   if (root !== 'body') return [];
-  const steps = legs.flatMap((leg, index) => (index === 0 ? [...leg] : [each, ...leg]) as Steps);
+  const steps = legs.flatMap((leg, index) => (index === 0 ? [...leg] : [each, ...leg]) as DocumentPath);
   const places = steps.flatMap((step, index) => (typeof step === 'string' ? [] : [steps.slice(0, index)]));
   return isList ? [...places, steps] : places;
 }
@@ -67,11 +67,11 @@ export function listsOn({ legs, root }: Path, isList = false): Steps[] {
  * Returns the document with the values at these positions wrapped in lists, if they are not lists already. In XML, a list with one element
  * looks like a single element.
  */
-export function withLists(document: Value, places: readonly Steps[]): Value {
+export function withLists(document: Value, places: readonly DocumentPath[]): Value {
   return [...places].sort((a, b) => a.length - b.length).reduce<Value>(withList, document);
 }
 
-function withList(value: Value, [step, ...rest]: Steps): Value {
+function withList(value: Value, [step, ...rest]: DocumentPath): Value {
   if (step === undefined) return Array.isArray(value) ? value : [value];
   if (Array.isArray(value)) {
     const elements = value.map((element, index) => (step === each || step === index ? withList(element, rest) : element));

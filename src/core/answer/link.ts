@@ -1,5 +1,5 @@
-import { withoutParameter } from '../template/query.ts';
 import { isLoopback, targetOf } from '../template/target.ts';
+import { withoutParameter } from '../template/url.ts';
 import { excerpt } from './response.ts';
 
 /** The redirect statuses that are followed (RFC 9110, 15.4). */
@@ -24,7 +24,7 @@ interface Address {
 }
 
 /** The URL to which a link leads, as origin and path. */
-export interface LinkTarget extends Address {
+interface LinkTarget extends Address {
   /** Set if the link leads to another origin. It lists the private-network hosts to which that origin's links may lead. */
   readonly elsewhere?: { readonly allowHosts: readonly string[] };
 }

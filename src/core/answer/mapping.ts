@@ -63,7 +63,7 @@ export interface MappedPart {
 }
 
 /** A path as written in the flow, and the consequence if it finds nothing: a default value, or a failure. */
-export interface WrittenMember {
+interface WrittenMember {
   readonly path: string;
   readonly required?: boolean | undefined;
   /** The value that the field gets if the path finds nothing. If it is undefined, the field is null. */
@@ -72,7 +72,7 @@ export interface WrittenMember {
   readonly replace?: boolean | undefined;
 }
 
-interface Entry {
+interface MapEntry {
   readonly field: string;
   /** The value that the field gets if the path finds nothing. If it is undefined, the record fails instead. */
   readonly fallback: Value | undefined;
@@ -110,21 +110,21 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
   };
 }
 
-function mappingEntry(field: string, member: string | WrittenMember, place: number): Entry {
+function mappingEntry(field: string, member: string | WrittenMember, place: number): MapEntry {
   if (typeof member === 'string') return { field, path: compilePath(member), place, fallback: null };
   const fallback = member.required ? undefined : ((member.default ?? null) as Value);
   return { field, path: compilePath(member.path), place, fallback };
 }
 
 /** Returns the value of a field whose path found nothing. Throws a Failure if the field is required. */
-function absentValue({ field, path, fallback }: Entry, { status }: Answer): Value {
+function absentValue({ field, path, fallback }: MapEntry, { status }: Answer): Value {
   if (fallback !== undefined) return fallback;
   throw new Failure('mapping', `the answer has no "${path.text}", but "${field}" is required`, { status });
 }
 
 /** Returns the steps to each expanded list, from the outermost list inwards. Throws an Error if the paths expand different lists. */
-function chainOf(entries: readonly Entry[]): readonly (readonly (string | number)[])[] {
-  const longest = entries.reduce<Entry | undefined>(
+function chainOf(entries: readonly MapEntry[]): readonly (readonly (string | number)[])[] {
+  const longest = entries.reduce<MapEntry | undefined>(
     (longest, entry) => (entry.path.legs.length > (longest?.path.legs.length ?? 1) ? entry : longest),
     undefined,
   );
@@ -147,10 +147,10 @@ interface Application extends MappedPart {
 }
 
 interface Expansion {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly MapEntry[];
   readonly chain: Path['legs'];
   /** The fields of the map, grouped by the number of nested lists that their paths expand. */
-  readonly byDepth: readonly (readonly Entry[])[];
+  readonly byDepth: readonly (readonly MapEntry[])[];
 }
 
 function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[] {
@@ -166,7 +166,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   });
 
   function expand(depth: number, value: Value | undefined): void {
-    for (const entry of byDepth[depth] as Entry[]) read(entry, value);
+    for (const entry of byDepth[depth] as MapEntry[]) read(entry, value);
     const leg = chain[depth];
     if (leg === undefined) rows.push([...values]);
     else expandArray(depth, depth === 0 && to.elements ? (to.elements as Value[]) : valueAt(value, leg));
@@ -196,7 +196,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
     }
   }
 
-  function read(entry: Entry, value: Value | undefined): void {
+  function read(entry: MapEntry, value: Value | undefined): void {
     const read = rootValue(entry.path, to.answer, value);
     if (read !== undefined) to.found[entry.place] = true;
     values[entry.place] = read === undefined ? absentValue(entry, to.answer) : read;
@@ -204,7 +204,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
 }
 
 /** Maps a response to one row. `element` is an element of the only list that the map expands; undefined if the map expands no list. */
-function mappedRow(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
+function mappedRow(entries: readonly MapEntry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const entry of entries) {
     const { field, path, place } = entry;

@@ -1,6 +1,6 @@
-import { isCelName } from '../condition/cel-name.ts';
+import { isCelName } from '../condition/expression-error.ts';
 import type { MorePages } from '../event.ts';
-import { yamlWord } from '../text/yaml-word.ts';
+import { yamlWord } from '../text/quoted-word.ts';
 import { parseJson } from '../value/json.ts';
 import { ExactNumber, isObject, type JsonObject, orUndefined, textOf, type Value } from '../value/value.ts';
 import { nextLink } from './link.ts';
@@ -16,7 +16,7 @@ interface PagedRequest {
   readonly body?: string | undefined;
 }
 
-type Steps = readonly (string | number)[];
+type ListSteps = readonly (string | number)[];
 
 /** Names of members that lead to the next page: its URL, its number or a cursor. */
 const nextNames = ['next', 'next_page_token', 'nextPageToken'];
@@ -36,7 +36,7 @@ const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as con
  * Returns a function that looks for signs of more pages: a Link header, or a member with a known name next to one of the lists, at the top
  * of the body, or in an object such as `meta` at these places. `lists` are the paths at which the node's map might read a list.
  */
-export function morePagesFinder(lists: readonly Steps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
+export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
   const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
   const holders = places.flatMap((place) => [
@@ -45,7 +45,7 @@ export function morePagesFinder(lists: readonly Steps[]): (answer: Answer, reque
   ]);
   return (answer, request) => {
     const { body } = answer;
-    const isList = (steps: Steps) => Array.isArray(valueAt(body, steps));
+    const isList = (steps: ListSteps) => Array.isArray(valueAt(body, steps));
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
     if (nextLink(answer.header('link')) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
@@ -62,19 +62,19 @@ export function morePagesFinder(lists: readonly Steps[]): (answer: Answer, reque
   };
 }
 
-function isSamePath(one: Steps, other: Steps): boolean {
+function isSamePath(one: ListSteps, other: ListSteps): boolean {
   return one.length === other.length && one.every((step, index) => step === other[index]);
 }
 
 /** A member that says that there are more pages, and the object that contains it. */
 interface Sign {
-  readonly at: Steps;
+  readonly at: ListSteps;
   readonly holder: JsonObject;
   readonly name: string;
   readonly isFlag: boolean;
 }
 
-function signIn(body: Value | undefined, at: Steps, nextNames: readonly string[]): Sign | undefined {
+function signIn(body: Value | undefined, at: ListSteps, nextNames: readonly string[]): Sign | undefined {
   const holder = valueAt(body, at);
   if (!isObject(holder)) return undefined;
   const flag = flagNames.find((name) => Object.hasOwn(holder, name));
@@ -95,9 +95,9 @@ function isMore(value: Value | undefined): boolean {
   return value === true || (typeof value === 'number' ? value > 0 : value instanceof ExactNumber);
 }
 
-type Options = readonly (readonly [name: string, value: string | number])[];
+type PaginateLines = readonly (readonly [name: string, value: string | number])[];
 
-function optionsFor(sign: Sign, list: Steps, answer: Answer, request: PagedRequest): Options {
+function optionsFor(sign: Sign, list: ListSteps, answer: Answer, request: PagedRequest): PaginateLines {
   return sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
 }
 
@@ -111,10 +111,10 @@ function queryOfGraphql({ hasJsonBody, body }: PagedRequest): string | undefined
 /** Matches the variable of a GraphQL query that takes the cursor (GraphQL Cursor Connections, 4.1). */
 const cursorVariable = /\bafter\s*:\s*\$(\w+)/;
 
-function graphqlOptions(sign: Sign, query: string): Options {
+function graphqlOptions(sign: Sign, query: string): PaginateLines {
   const { at, holder, name, isFlag } = sign;
   const cursor = isFlag ? (cursorBeside(holder, name) ?? 'endCursor') : name;
-  const options: Options = [
+  const options: PaginateLines = [
     ['type', 'cursor'],
     ['path', textOfPath([...at, cursor])],
     ['param', `variables.${cursorVariable.exec(query)?.[1] ?? 'after'}`],
@@ -135,7 +135,7 @@ function graphqlNotes({ holder, name, isFlag }: Sign, query: string): string[] {
 const urlForm = /^(?:https?:\/\/|[/?]|[^\s?]*\?[^\s=]+=)/i;
 
 /** Returns the options for a value that leads to the next page. */
-function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, request: PagedRequest): Options {
+function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, request: PagedRequest): PaginateLines {
   const path = textOfPath([...at, name]);
   const text = textOf(holder[name] as Value);
   if (urlForm.test(text))
@@ -149,7 +149,7 @@ function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, req
   // Only the first page leads to page 1 or 2. Any other number can be an offset or an id.
   const param = known?.[0] ?? (/^[12]$/.test(text) ? 'page' : cursorParameter(name));
   // A cursor that stands in the query already stays there.
-  const place: Options = request.hasJsonBody && !known ? [['in', 'body']] : [];
+  const place: PaginateLines = request.hasJsonBody && !known ? [['in', 'body']] : [];
   return [['type', 'cursor'], ['path', path], ['param', param], ...place];
 }
 
@@ -168,10 +168,10 @@ const sizeNames = /^(?:limit|per_?page|page_?size|size|count|top)$/i;
 const siblings = /^(?:next_?(?:page|url|link|cursor|token)|cursor|end_?cursor|last_?id)$/i;
 
 /** Returns the options for a flag such as `has_more: true`. A value next to it, or the request, shows how the next page is requested. */
-function byFlag(sign: Sign, list: Steps, { body }: Answer, request: PagedRequest): Options {
+function byFlag(sign: Sign, list: ListSteps, { body }: Answer, request: PagedRequest): PaginateLines {
   const { at, holder, name } = sign;
-  const until: Options = [['until', `${celOf([...at, name])} == false`]];
-  const items: Options = [['items', textOfPath(list)]];
+  const until: PaginateLines = [['until', `${celOf([...at, name])} == false`]];
+  const items: PaginateLines = [['items', textOfPath(list)]];
   const sibling = cursorBeside(holder, name);
   if (sibling !== undefined) return [...byValue({ at, holder, name: sibling }, request), ...until];
   const parameters = queryPairs(request);
@@ -207,16 +207,16 @@ function wholeNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
 
-function textOfPath(steps: Steps): string {
+function textOfPath(steps: ListSteps): string {
   return steps.length === 0 ? '$body' : steps.reduce<string>(pathTo, '');
 }
 
 /** Returns the expression for a part of the body. */
-function celOf(steps: Steps): string {
+function celOf(steps: ListSteps): string {
   return steps.reduce<string>((text, step) => text + (isCelName(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`), 'body');
 }
 
-function paginateLine(options: Options): string {
+function paginateLine(options: PaginateLines): string {
   const written = options.map(([name, value]) => {
     const isPlain = typeof value === 'number' || (name === 'until' && /^[\w.= ]+$/.test(value));
     return `${name}: ${isPlain ? value : yamlWord(value)}`;

@@ -1,7 +1,7 @@
 import { isObject, orUndefined, type Value } from '../value/value.ts';
 
 /** One step into a value: a member name, an index, or `each` for every element of a list. */
-type Step = string | number | typeof each;
+type PathStep = string | number | typeof each;
 const each = Symbol('each element');
 
 /** A compiled path to values in a response. */
@@ -31,13 +31,13 @@ export function compilePath(text: string): Path {
   return { text, root: 'body', legs: legsOf(!quoted && first === '$body' ? steps.slice(1) : steps) };
 }
 
-function headerPath(text: string, steps: Step[]): Path {
+function headerPath(text: string, steps: PathStep[]): Path {
   const [, name, ...more] = steps;
   if (typeof name !== 'string' || more.length > 0) throw new Error(`expected $headers.NAME, found "${text}"`);
   return { text, root: 'headers', legs: [[name.toLowerCase()]] };
 }
 
-function legsOf(steps: Step[]): (string | number)[][] {
+function legsOf(steps: PathStep[]): (string | number)[][] {
   const legs: (string | number)[][] = [[]];
   for (const step of steps) {
     if (step === each) legs.push([]);
@@ -48,8 +48,8 @@ function legsOf(steps: Step[]): (string | number)[][] {
 
 const token = /(?<dot>\.)?(?<name>[^.[\]"\s]+(?: +[^.[\]"\s]+)*)|\[(?:(?<index>\d+)|(?<quoted>"(?:[^"\\]|\\.)*"))?\]/y;
 
-function stepsOf(text: string): Step[] {
-  const steps: Step[] = [];
+function stepsOf(text: string): PathStep[] {
+  const steps: PathStep[] = [];
   let at = 0;
   while (at < text.length) {
     token.lastIndex = at;

@@ -1,5 +1,5 @@
 /** Returns the value of the header with this lower-case name. */
-type Header = (name: string) => string | undefined;
+type HeaderOf = (name: string) => string | undefined;
 
 /**
  * Returns the wait in ms that a response asks for. It is undefined if the response asks for no wait, or asks for one in an unknown form.
@@ -14,7 +14,7 @@ type Header = (name: string) => string | undefined;
  * headers, which count with a 429 or a 5xx. If there are several resets, the longest wait is returned. `nowMs` is the wall clock, which is
  * used if a response has no Date header.
  */
-export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
+export function retryAfterMs(status: number, header: HeaderOf, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
   const waitMs = statedWait(status, header, serverNow);
   if (waitMs !== undefined) return waitMs;
@@ -26,7 +26,7 @@ export function retryAfterMs(status: number, header: Header, nowMs: number): num
  * Returns the wait that a response states in `retry-after-ms` or Retry-After. `retry-after-ms` takes precedence, because Retry-After is
  * rounded to seconds.
  */
-function statedWait(status: number, header: Header, serverNow: () => number): number | undefined {
+function statedWait(status: number, header: HeaderOf, serverNow: () => number): number | undefined {
   const ms = isModelRefusal(status) ? /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0] : undefined;
   return ms === undefined ? retryAfterOf(header('retry-after'), serverNow) : Number(ms);
 }
@@ -36,7 +36,7 @@ function isModelRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-function standardReset(status: number, header: Header, serverNow: () => number): number | undefined {
+function standardReset(status: number, header: HeaderOf, serverNow: () => number): number | undefined {
   const remaining = header('ratelimit-remaining') ?? header('x-ratelimit-remaining') ?? header('x-rate-limit-remaining');
   const isSpent = status === 429 || remaining?.trim() === '0';
   return rateLimitWait(header, status) ?? (isSpent ? resetWait(header, serverNow) : undefined);
@@ -73,7 +73,7 @@ const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
  * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their resets count. Otherwise, all resets count with a 429.
  * With a 5xx, a reset counts only if no header says how much of its limit remains.
  */
-function modelResets(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
+function modelResets(status: number, header: HeaderOf, serverNow: () => number): (number | undefined)[] {
   const limits = [
     ...openAiLimits.map((limit) => ({
       remaining: header(`x-ratelimit-remaining-${limit}`),
@@ -106,7 +106,7 @@ function timeWait(text: string | undefined, serverNow: () => number): number | u
   return Number.isNaN(ms) ? undefined : positive(ms - serverNow());
 }
 
-function rateLimitWait(header: Header, status: number): number | undefined {
+function rateLimitWait(header: HeaderOf, status: number): number | undefined {
   const value = header('ratelimit');
   if (value === undefined) return undefined;
   const policies = /\breset=/.test(value) ? [value] : value.split(',');
@@ -118,7 +118,7 @@ function rateLimitWait(header: Header, status: number): number | undefined {
   return waits.length > 0 ? Math.max(...waits) : undefined;
 }
 
-function resetWait(header: Header, serverNow: () => number): number | undefined {
+function resetWait(header: HeaderOf, serverNow: () => number): number | undefined {
   const value = header('ratelimit-reset') ?? header('x-ratelimit-reset') ?? header('x-rate-limit-reset');
   if (value === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(value)) return undefined;
   const number = Number(value);

@@ -5,13 +5,20 @@ import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
-import { fromCel, toCel } from './cel-value.ts';
 import { beginEvaluation } from './evaluation-time.ts';
-import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
-import { registerFunctions } from './functions.ts';
+import {
+  type CelError,
+  ExpressionError,
+  expressionError,
+  isTooDeep,
+  overloadText,
+  parseError,
+  tooDeep,
+  written,
+} from './expression-error.ts';
+import { fromCel, registerFunctions, toCel } from './functions.ts';
 import { evaluateWithin } from './long-evaluation.ts';
 import type { Mismatch } from './mismatches.ts';
-import { overloadText } from './overload-error.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
   type LiteralPattern,
@@ -44,7 +51,7 @@ export interface Expression<Result> {
 }
 
 /** The variables that an expression may use. */
-interface Scope {
+interface ExpressionScope {
   /**
    * The variable whose members can be named directly, such as the record: its field `id` is then written `id`. It is undefined if members
    * are always written in full.
@@ -54,7 +61,7 @@ interface Scope {
   readonly types: Readonly<Record<string, string>>;
 }
 
-const recordScope: Scope = { owner: recordVariable, types: { [recordVariable]: 'map<string, dyn>' } };
+const recordScope: ExpressionScope = { owner: recordVariable, types: { [recordVariable]: 'map<string, dyn>' } };
 
 /** The variables of a condition about a response, with their CEL types. */
 const answerTypes = { status: 'int', headers: 'map<string, string>', body: 'dyn', record: 'map<string, dyn>' } as const;
@@ -62,15 +69,15 @@ const answerTypes = { status: 'int', headers: 'map<string, string>', body: 'dyn'
 /** A variable that a condition about a response may use. */
 export type AnswerVariable = keyof typeof answerTypes;
 
-const answerScope: Scope = { types: answerTypes };
+const answerScope: ExpressionScope = { types: answerTypes };
 
-const environments = new Map<Scope, Environment>();
+const environments = new Map<ExpressionScope, Environment>();
 
 /**
  * Returns the CEL environment for a set of variables. It is created only for the first expression, because most flows contain no
  * expressions.
  */
-function environmentOf(scope: Scope): Environment {
+function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
   const made = registerFunctions(new Environment({ homogeneousAggregateLiterals: false }))
@@ -153,7 +160,7 @@ function conditionOf(source: string, { expression, type }: TypedExpression): Exp
  * Compiles an expression. If it is nested too deep for the CEL library, which works recursively, the library's error is replaced with a
  * clearer one.
  */
-function checkedExpression(source: string, scope: Scope, variables?: readonly AnswerVariable[]): TypedExpression {
+function checkedExpression(source: string, scope: ExpressionScope, variables?: readonly AnswerVariable[]): TypedExpression {
   try {
     return typedExpression(source, scope, variables);
   } catch (error) {
@@ -166,7 +173,7 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
   readonly type: string;
 }
 
-function typedExpression(source: string, scope: Scope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
+function typedExpression(source: string, scope: ExpressionScope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const ast = parse(source, scope);
   const references = referencesIn(ast, source, scope.owner);
   const { names, members, mismatches, patterns, loops, text } = references;
@@ -214,7 +221,7 @@ function checkPattern({ pattern, offset, extracts }: LiteralPattern): void {
   }
 }
 
-function parse(source: string, scope: Scope): ASTNode {
+function parse(source: string, scope: ExpressionScope): ASTNode {
   try {
     return environmentOf(scope).parse(source).ast;
   } catch (error) {
@@ -248,7 +255,7 @@ function parses(text: string): boolean {
  * Parses the rewritten expression. A macro that declares a variable, such as cel.bind, is rejected only here: the rewriting has replaced
  * its variable with a field of the record.
  */
-function programOf({ text, writtenAt }: References, scope: Scope): ReturnType<Environment['parse']> {
+function programOf({ text, writtenAt }: References, scope: ExpressionScope): ReturnType<Environment['parse']> {
   try {
     return environmentOf(scope).parse(text);
   } catch (error) {
@@ -256,7 +263,7 @@ function programOf({ text, writtenAt }: References, scope: Scope): ReturnType<En
   }
 }
 
-function variablesFor(named: readonly string[], fields: Fields, { owner }: Scope): Map<string, unknown> {
+function variablesFor(named: readonly string[], fields: Fields, { owner }: ExpressionScope): Map<string, unknown> {
   const values = new Map<string, unknown>();
   const present = new Map<string, unknown>();
   for (const name of named) {

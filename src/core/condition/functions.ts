@@ -1,6 +1,7 @@
 import type { Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { bytesOfBase64, toBase64 } from '../text/base64.ts';
+import { ExactNumber, isObject, type Value } from '../value/value.ts';
 import { evaluationTime } from './evaluation-time.ts';
 import { extractPattern } from './pattern.ts';
 
@@ -13,7 +14,7 @@ export function isLibraryFunction(library: string, name: string): boolean {
 }
 
 /** In CEL, a library such as `base64` is a constant, and its functions are methods of this constant. */
-class Library {}
+class CelLibrary {}
 
 /**
  * Registers the functions that the CEL library lacks. Names and meanings follow cel-go's extensions
@@ -22,7 +23,7 @@ class Library {}
 export function registerFunctions(environment: Environment): Environment {
   for (const name of Object.keys(libraries)) {
     // Each library needs its own type, because methods belong to types.
-    const type = class extends Library {};
+    const type = class extends CelLibrary {};
     environment.registerType(name, type).registerConstant(name, name, new type());
   }
   for (const [signature, handler] of Object.entries(handlers)) environment.registerFunction(signature, handler as () => unknown);
@@ -85,4 +86,41 @@ function decoded(text: string): Uint8Array {
   const bytes = text === '' ? '' : bytesOfBase64(text);
   if (bytes === undefined) throw new Error(`expected base64, found ${inQuotes(text)}`);
   return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
+}
+
+/** Converts a field's value to a value in CEL. A whole number becomes an int, every other number a double. */
+export function toCel(value: Value): unknown {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? BigInt(value.text) : Number(value.text);
+  if (Array.isArray(value)) return value.map(toCel);
+  if (isObject(value)) return new Map(Object.entries(value).map(([name, member]) => [name, toCel(member)]));
+  return value;
+}
+
+/** Converts the result of an expression to a field's value. Throws an Error for a number that JSON cannot represent. */
+export function fromCel(value: unknown): Value {
+  if (typeof value === 'bigint') return fromBigInt(value);
+  if (typeof value === 'number') return finite(value);
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (Array.isArray(value)) return value.map(fromCel);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Map) return fromMembers(value);
+  if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) return fromMembers(Object.entries(value));
+  const primitive = (value as object).valueOf();
+  return typeof primitive === 'bigint' ? fromBigInt(primitive) : String(value);
+}
+
+function fromMembers(members: Iterable<[unknown, unknown]>): Value {
+  return Object.fromEntries([...members].map(([name, member]) => [String(name), fromCel(member)]));
+}
+
+function finite(number: number): number {
+  if (Number.isFinite(number)) return number;
+  throw new Error(`the expression gave ${number}, which JSON cannot hold as a number`);
+}
+
+function fromBigInt(value: bigint): number | ExactNumber {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : new ExactNumber(String(value));
 }

@@ -1,5 +1,5 @@
 /** A part of a parsed expression, as the CEL library represents it. */
-export interface Operation {
+export interface CelOperation {
   readonly op: string;
   readonly args: unknown;
   readonly start: number;
@@ -7,7 +7,7 @@ export interface Operation {
 }
 
 /** True for a part of a parsed expression. */
-export function isOperation(node: unknown): node is Operation {
+export function isOperation(node: unknown): node is CelOperation {
   return typeof node === 'object' && node !== null && 'op' in node;
 }
 
@@ -51,7 +51,7 @@ const kindsOfCalls = new Map<unknown, Kind>([
 const otherTypes = new Set(['int', 'uint', 'double', 'bool', 'bytes', 'list', 'map']);
 
 /** The expression around an operation. */
-interface Surroundings {
+interface OuterExpression {
   readonly source: string;
   readonly bound: Bound;
   /** Returns the field to which an operand refers. */
@@ -59,11 +59,11 @@ interface Surroundings {
 }
 
 /** Returns the field that an operation compares or calculates with a value of another type than text; undefined if there is none. */
-export function mismatchIn(operation: Operation, { source, bound, fieldOf }: Surroundings): Mismatch | undefined {
+export function mismatchIn(operation: CelOperation, { source, bound, fieldOf }: OuterExpression): Mismatch | undefined {
   const { op, args } = operation;
   const isCalculation = calculations.has(op);
   if (!isCalculation && !comparisons.has(op) && op !== 'in') return undefined;
-  const [left, right] = args as [Operation, Operation];
+  const [left, right] = args as [CelOperation, CelOperation];
   const sides = op === 'in' ? [left, ...elementsOf(right)] : [left, right];
   const typed = isCalculation ? undefined : sides.map((side) => fieldOf(argumentOf('type', side))).find((found) => found !== undefined);
   if (typed) return sides.some(isOtherType) ? { ...typed, kind: 'type', fails: false } : undefined;
@@ -83,15 +83,15 @@ export function mismatchIn(operation: Operation, { source, bound, fieldOf }: Sur
 }
 
 /** Returns a comparison in which literals are strings; undefined if it compares with a calculated number, or with a timestamp. */
-function comparisonWithText({ op, args }: Operation, { source, bound, fieldOf }: Surroundings): string | undefined {
-  const sides = args as [Operation, Operation];
+function comparisonWithText({ op, args }: CelOperation, { source, bound, fieldOf }: OuterExpression): string | undefined {
+  const sides = args as [CelOperation, CelOperation];
   const texts = sides.map(textOf);
   if (texts.includes(undefined)) return undefined;
   if (op === 'in' || sides.every((side) => side.op !== 'list')) return texts.join(` ${op} `);
   const isElement = (sides[0].op === 'list' ? texts.reverse() : texts).join(' in ');
   return op === '==' ? isElement : `!(${isElement})`;
 
-  function textOf(side: Operation): string | undefined {
+  function textOf(side: CelOperation): string | undefined {
     const written = writtenIn(side, source);
     if (side.op === 'list') {
       const elements = elementsOf(side).map(textOf);
@@ -104,15 +104,15 @@ function comparisonWithText({ op, args }: Operation, { source, bound, fieldOf }:
   }
 }
 
-function writtenIn({ start, end }: Operation, source: string): string {
+function writtenIn({ start, end }: CelOperation, source: string): string {
   return source.slice(start, end);
 }
 
-function isLiteral({ op, args }: Operation): boolean {
+function isLiteral({ op, args }: CelOperation): boolean {
   return op === 'value' || (op === '-_' && isOperation(args) && isLiteral(args));
 }
 
-function stringOf({ op, args }: Operation): string | undefined {
+function stringOf({ op, args }: CelOperation): string | undefined {
   return op === 'value' && typeof args === 'string' ? args : undefined;
 }
 
@@ -123,23 +123,23 @@ export function argumentOf(name: string, node: unknown): unknown {
   return called === name && given.length === 1 ? given[0] : undefined;
 }
 
-function isOtherType({ op, args }: Operation): boolean {
+function isOtherType({ op, args }: CelOperation): boolean {
   return op === 'id' && otherTypes.has(args as string);
 }
 
 /** Returns the elements of a list that is written in the expression; empty for any other value. */
-function elementsOf({ op, args }: Operation): Operation[] {
-  return op === 'list' ? (args as Operation[]) : [];
+function elementsOf({ op, args }: CelOperation): CelOperation[] {
+  return op === 'list' ? (args as CelOperation[]) : [];
 }
 
 /** Returns the kind of the elements of a list that is written in the expression; undefined if they differ or are unknown. */
-export function elementKind(list: Operation, bound: Bound): Kind | undefined {
+export function elementKind(list: CelOperation, bound: Bound): Kind | undefined {
   const [first, ...others] = elementsOf(list).map((element) => kindOf(element, bound));
   return others.every((kind) => kind === first) ? first : undefined;
 }
 
 /** Returns the kind of values that a part of an expression gives; undefined if it can be text, or is not known. */
-function kindOf({ op, args }: Operation, bound: Bound): Kind | undefined {
+function kindOf({ op, args }: CelOperation, bound: Bound): Kind | undefined {
   if (op === 'id') return bound.get(args as string);
   if (op === 'value') return literalKind(args);
   if (op === 'list') return 'list';

@@ -3,12 +3,12 @@ import { isLibraryFunction } from './functions.ts';
 import {
   argumentOf,
   type Bound,
+  type CelOperation,
   elementKind,
   isOperation,
   type Mismatch,
   mismatchIn,
   type NamedField,
-  type Operation,
 } from './mismatches.ts';
 
 /** A member of a variable, such as `record.id`. */
@@ -95,7 +95,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     else if (node.op !== 'value') visitOperator(node, bound);
   }
 
-  function visitName({ args, start }: Operation, bound: Bound, inHas: boolean): void {
+  function visitName({ args, start }: CelOperation, bound: Bound, inHas: boolean): void {
     const field = args as string;
     if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
     names.push({ field, start, inHas });
@@ -103,7 +103,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
   }
 
-  function visitCall({ args, start, end }: Operation, bound: Bound): void {
+  function visitCall({ args, start, end }: CelOperation, bound: Bound): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
@@ -113,8 +113,8 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
 
-  function visitMethod({ args }: Operation, bound: Bound): void {
-    const [name, receiver, called] = args as [string, Operation, Operation[]];
+  function visitMethod({ args }: CelOperation, bound: Bound): void {
+    const [name, receiver, called] = args as [string, CelOperation, CelOperation[]];
     const isLibrary = isLibraryCall(receiver, name, bound);
     if (!isLibrary) visit(receiver, bound);
     if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
@@ -126,7 +126,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     visit(called.slice(variables.length), new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]));
   }
 
-  function visitOperator(operation: Operation, bound: Bound): void {
+  function visitOperator(operation: CelOperation, bound: Bound): void {
     const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
     if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
@@ -177,11 +177,11 @@ function variableUses(ast: ASTNode, of: string): (Omit<MemberUse, 'name'> & { re
     if (!isOperation(node)) return;
     const { op, args } = node;
     const [first, second, third]: unknown[] = Array.isArray(args) ? args : [];
-    const tested = op === 'call' && first === 'has' ? (second as Operation[])[0] : undefined;
+    const tested = op === 'call' && first === 'has' ? (second as CelOperation[])[0] : undefined;
     const name = memberOf(tested ?? node, of);
     if (name !== undefined || isNamed(node, of)) uses.push({ name, start: node.start, end: node.end });
     // A macro such as all() can declare a variable with the same name. Its body then refers to that variable, so the body is skipped.
-    else if (op === 'rcall' && macros.has(first as string) && isNamed((third as Operation[])[0], of)) visit(second);
+    else if (op === 'rcall' && macros.has(first as string) && isNamed((third as CelOperation[])[0], of)) visit(second);
     else if (op !== 'value') visit(args);
   }
 }
@@ -204,17 +204,17 @@ export function nullTestsOf(ast: ASTNode): string[] {
 }
 
 /** Returns the operands that an operation compares with null, or the argument of `has()`; empty for any other operation. */
-function testedOperands({ op, args }: Operation): unknown[] {
+function testedOperands({ op, args }: CelOperation): unknown[] {
   if (op === 'call' && (args as unknown[])[0] === 'has') return (args as unknown[])[1] as unknown[];
   if (op !== '==' && op !== '!=') return [];
-  const operands = args as Operation[];
-  const isNull = (operand: Operation) => operand.op === 'value' && operand.args === null;
+  const operands = args as CelOperation[];
+  const isNull = (operand: CelOperation) => operand.op === 'value' && operand.args === null;
   return operands.some(isNull) ? operands.filter((operand) => !isNull(operand)) : [];
 }
 
 function memberOf(node: unknown, of: string): string | undefined {
   if (!isOperation(node) || (node.op !== '.' && node.op !== '[]')) return undefined;
-  const [holder, key] = node.args as [unknown, string | Operation];
+  const [holder, key] = node.args as [unknown, string | CelOperation];
   const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
 }
@@ -232,22 +232,22 @@ function isNamed(node: unknown, name: string): boolean {
 }
 
 /** True for a call such as `base64.encode(...)`, in which the name before the dot is a library rather than a field. */
-function isLibraryCall({ op, args }: Operation, name: string, bound: Bound): boolean {
+function isLibraryCall({ op, args }: CelOperation, name: string, bound: Bound): boolean {
   return op === 'id' && !bound.has(args as string) && isLibraryFunction(args as string, name);
 }
 
-function insertionForMatches(source: string, receiver: Operation): Insertion {
+function insertionForMatches(source: string, receiver: CelOperation): Insertion {
   return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
 /** Returns the pattern among the arguments of a call; undefined if the called function takes no pattern. */
-function patternOf(called: string, [first, second]: readonly Operation[]): PatternArgument | undefined {
+function patternOf(called: string, [first, second]: readonly CelOperation[]): PatternArgument | undefined {
   if (called === 'matches') return { argument: first, extracts: false };
   return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
 }
 
 interface PatternArgument {
-  readonly argument: Operation | undefined;
+  readonly argument: CelOperation | undefined;
   readonly extracts: boolean;
 }
 
@@ -266,7 +266,7 @@ class Members {
     this.#source = source;
   }
 
-  add(operation: Operation, bound: Bound): void {
+  add(operation: CelOperation, bound: Bound): void {
     const member = this.#in(operation);
     if (member && !bound.has(member.of)) this.#found.push(member);
   }
@@ -281,9 +281,9 @@ class Members {
     return this.#found.map((member) => ({ ...member, isTested: this.#tested.has(`${member.of}.${member.name}`) }));
   }
 
-  #in({ op, args, start, end }: Operation): Omit<Member, 'isTested'> | undefined {
+  #in({ op, args, start, end }: CelOperation): Omit<Member, 'isTested'> | undefined {
     if (op !== '.' && op !== '[]') return undefined;
-    const [holder, key] = args as [Operation, string | Operation];
+    const [holder, key] = args as [CelOperation, string | CelOperation];
     const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
     if (holder.op !== 'id' || typeof name !== 'string') return undefined;
     return { of: holder.args as string, name, written: this.#source.slice(start, end) };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { durationMs, longestTimerMs, rateIntervalMs } from '../duration.ts';
-import { byteCount } from '../text/byte-size.ts';
+import { byteCount } from '../text/number.ts';
 import { describedAs } from '../value/dictionary.ts';
 import { ExactNumber } from '../value/value.ts';
 

@@ -2,11 +2,11 @@ import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
-import { credentialIn, type SecretOf } from './body-credential.ts';
-import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
+import { fieldOf, type TemplatePart, type TextTemplate, templateParts } from './template.ts';
+import { credentialIn, type SecretOf } from './token-text.ts';
 
 /** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
-type Piece = string | BodyTemplate;
+type BodyPiece = string | BodyTemplate;
 
 /** Renders a record into a body. Without `secretOf`, each secret is rendered as `***`. */
 export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
@@ -52,8 +52,8 @@ function masked(): string {
 }
 
 /** Splits a value into pieces of JSON text. */
-function piecesOf(value: Value, special: Special): Piece[] {
-  const inside = (member: Value): Piece[] => {
+function piecesOf(value: Value, special: Special): BodyPiece[] {
+  const inside = (member: Value): BodyPiece[] => {
     const render = special(member);
     return render ? [(fields, secretOf) => jsonOf(render(fields, secretOf))] : piecesOf(member, special);
   };
@@ -65,23 +65,23 @@ function piecesOf(value: Value, special: Special): Piece[] {
   return ['{', ...separated(members), '}'];
 }
 
-function separated(lists: Piece[][]): Piece[] {
+function separated(lists: BodyPiece[][]): BodyPiece[] {
   return lists.flatMap((list, index) => (index === 0 ? list : [',', ...list]));
 }
 
 /** Splits a string into pieces of JSON text. If the string consists of a single reference, the field's value keeps its type. */
-function stringPieces(text: string): Piece[] {
+function stringPieces(text: string): BodyPiece[] {
   const parts = templateParts(text);
   const [only] = parts;
   if (parts.length === 1 && typeof only === 'object') return [(fields) => jsonOf(fieldOf(fields, only.field))];
   return textPieces(parts);
 }
 
-function textPieces(parts: Part[]): Piece[] {
-  return ['"', ...parts.map((part): Piece => (typeof part === 'string' ? jsonEscaped(part) : insideString(part.field))), '"'];
+function textPieces(parts: TemplatePart[]): BodyPiece[] {
+  return ['"', ...parts.map((part): BodyPiece => (typeof part === 'string' ? jsonEscaped(part) : insideString(part.field))), '"'];
 }
 
-function insideString(field: string): Piece {
+function insideString(field: string): BodyPiece {
   return (fields) => jsonEscaped(textOf(fieldOf(fields, field)));
 }
 
@@ -90,7 +90,7 @@ function jsonEscaped(text: string): string {
 }
 
 function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name: BodyName): TextTemplate {
-  const pieces: Piece[] = [];
+  const pieces: BodyPiece[] = [];
   let quoted = false;
   for (const part of templateParts(text)) {
     if (typeof part === 'string') {
@@ -181,7 +181,7 @@ const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?
  * Returns a piece that renders a field as a JSON value, because the reference is not inside a JSON string. If the field is a CSV cell, it
  * must already be a JSON literal.
  */
-function jsonValue(field: string, isCell: boolean, name: BodyName): Piece {
+function jsonValue(field: string, isCell: boolean, name: BodyName): BodyPiece {
   return (fields) => {
     const value = fieldOf(fields, field);
     if (typeof value !== 'string' || !isCell) return jsonOf(value);
@@ -194,8 +194,8 @@ function jsonValue(field: string, isCell: boolean, name: BodyName): Piece {
   };
 }
 
-function templateOf(pieces: Piece[]): BodyTemplate {
-  const merged: Piece[] = [];
+function templateOf(pieces: BodyPiece[]): BodyTemplate {
+  const merged: BodyPiece[] = [];
   for (const piece of pieces) {
     const last = merged.at(-1);
     if (typeof piece === 'string' && typeof last === 'string') merged[merged.length - 1] = last + piece;

@@ -3,8 +3,8 @@ import type { Fields } from '../record.ts';
 import type { FormPart } from '../transfer.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
 import type { SpecialValue } from './body.ts';
-import type { SecretOf } from './body-credential.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from './template.ts';
+import type { SecretOf } from './token-text.ts';
 
 /** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
 export type PartsTemplate = (fields: Fields, secretOf?: SecretOf) => FormPart[];

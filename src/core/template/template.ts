@@ -3,7 +3,7 @@ import type { Fields } from '../record.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
 
 /** A part of a template, which is literal text or a reference to a field. */
-export type Part = string | { readonly field: string };
+export type TemplatePart = string | { readonly field: string };
 
 const reference = /\{\{([\p{L}\p{M}\p{N}_]+)\}\}/gu;
 
@@ -11,8 +11,8 @@ const reference = /\{\{([\p{L}\p{M}\p{N}_]+)\}\}/gu;
  * Splits text at the references such as `{{field}}` that it contains. Names in references consist only of letters, digits and underscores.
  * Everything else is literal text.
  */
-export function templateParts(text: string): Part[] {
-  const parts: Part[] = [];
+export function templateParts(text: string): TemplatePart[] {
+  const parts: TemplatePart[] = [];
   let end = 0;
   for (const match of text.matchAll(reference)) {
     if (match.index > end) parts.push(text.slice(end, match.index));

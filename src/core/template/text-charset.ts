@@ -1,6 +1,6 @@
 import { isOneByte } from '../answer/charset.ts';
 import { Failure } from '../failure.ts';
-import { decodeAll } from '../text/decode-all.ts';
+import { decodeAll } from '../text/base64.ts';
 import { orUndefined } from '../value/value.ts';
 
 /** Converts a text to its bytes in a charset. Throws a Failure if the charset lacks one of the characters. */

@@ -1,10 +1,10 @@
 import type { Fields } from '../record.ts';
-import { textOf, type Value } from '../value/value.ts';
+import { orUndefined, textOf, type Value } from '../value/value.ts';
 import { checkedUrl, refuseDotSegments, targetOf, type UrlRules, urlFailure } from './target.ts';
-import { fieldOf, type Part, shellVariableAdvice, templateParts } from './template.ts';
+import { fieldOf, shellVariableAdvice, type TemplatePart, templateParts } from './template.ts';
 
 /** The URL that a request is sent to, as origin and path. */
-export interface Target {
+interface Target {
   /** An origin such as `https://api.example.com`, with a port only if it is not the scheme's default. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
@@ -55,7 +55,7 @@ function underBase(text: string, baseUrl: string | undefined): string {
   return `${baseUrl.replace(/\/+$/, '')}/${text.replace(/^\/+/, '')}`;
 }
 
-function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
+function literalOrigin(parts: TemplatePart[], rules: UrlRules): UrlTemplate {
   const sent = withoutFragment(parts);
   const mark = markNotIn(sent);
   const url = checkedUrl(sent.map((part) => (typeof part === 'string' ? part : mark)).join(''), rules, textOfParts(parts));
@@ -78,7 +78,7 @@ function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
 }
 
 /** Removes the fragment after `#`, because it is not sent. */
-function withoutFragment(parts: Part[]): Part[] {
+function withoutFragment(parts: TemplatePart[]): TemplatePart[] {
   const last = parts.findIndex((part) => typeof part === 'string' && part.includes('#'));
   if (last < 0) return parts;
   return [...parts.slice(0, last), (parts[last] as string).replace(/#.*$/s, '')];
@@ -88,17 +88,17 @@ function withoutFragment(parts: Part[]): Part[] {
  * Returns text that stands for each reference while the URL is parsed. It does not occur in the URL, and the URL parser leaves it
  * unchanged.
  */
-function markNotIn(parts: Part[]): string {
+function markNotIn(parts: TemplatePart[]): string {
   let mark = 'reference';
   while (parts.some((part) => typeof part === 'string' && part.includes(mark))) mark += '0';
   return mark;
 }
 
-function textOfParts(parts: Part[]): string {
+function textOfParts(parts: TemplatePart[]): string {
   return parts.map((part) => (typeof part === 'string' ? part : `{{${part.field}}}`)).join('');
 }
 
-function dataOrigin(parts: Part[], originLength: number, rules: UrlRules): UrlTemplate {
+function dataOrigin(parts: TemplatePart[], originLength: number, rules: UrlRules): UrlTemplate {
   let offset = 0;
   const pieces = parts.map((part) => {
     const inOrigin = offset < originLength;
@@ -125,4 +125,28 @@ function encodedValue(value: Value, field: string): string {
   const text = textOf(value);
   if (!text.isWellFormed()) throw urlFailure(`the field "${field}" contains a broken character (a lone surrogate)`);
   return encodeURIComponent(text);
+}
+
+/** Decodes percent-encoding. Returns the text unchanged if the encoding is invalid. */
+export function percentDecoded(text: string): string {
+  return orUndefined(() => decodeURIComponent(text)) ?? text;
+}
+
+/** Removes a parameter from a query. Everything else stays unchanged, byte for byte. */
+export function withoutParameter(search: string, name: string): string {
+  const pairs = search.replace(/^\?/, '').split('&');
+  return pairs.filter((pair) => !new URLSearchParams(pair).has(name)).join('&');
+}
+
+/** Sets a parameter in the query of a URL's path, and removes other parameters with the same name. */
+export function withParameter(path: string, name: string, value: string): string {
+  const [start, query = ''] = path.split(/\?(.*)/s) as [string, string?];
+  const others = withoutParameter(query, name);
+  return `${start}?${others === '' ? '' : `${others}&`}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+}
+
+/** Appends an encoded parameter to the query of a URL's path. */
+export function withQuery(path: string, parameter: string | undefined): string {
+  if (parameter === undefined) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${parameter}`;
 }

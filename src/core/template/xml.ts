@@ -3,14 +3,14 @@ import { textOf, type Value } from '../value/value.ts';
 import { fieldOf, type TextTemplate, templateParts } from './template.ts';
 
 /** A mistake in the XML text of a template. */
-export interface XmlProblem {
+interface XmlProblem {
   readonly message: string;
   /** The 0-based position in the text. */
   readonly offset: number;
 }
 
 /** A compiled XML text. */
-export interface XmlTemplate {
+interface XmlTemplate {
   readonly render: TextTemplate;
   /** The names in the references, such as `id` and `vars.company`. */
   readonly names: readonly string[];
@@ -18,7 +18,7 @@ export interface XmlTemplate {
 }
 
 /** A place in an XML text. References are only allowed in the text of elements, in the values of attributes, and in CDATA sections. */
-type Place = 'text' | 'attribute' | 'CDATA section' | 'comment' | 'tag' | 'processing instruction' | 'DOCTYPE' | 'outside';
+type XmlPlace = 'text' | 'attribute' | 'CDATA section' | 'comment' | 'tag' | 'processing instruction' | 'DOCTYPE' | 'outside';
 
 /** True for a content type of XML (RFC 7303). */
 export function isXmlType(contentType: string): boolean {
@@ -26,7 +26,7 @@ export function isXmlType(contentType: string): boolean {
 }
 
 /** An XML text as the flow contains it. */
-export interface WrittenXml {
+interface WrittenXml {
   /** The text with the names of its variables, such as `{{vars.company}}`. */
   readonly text: string;
   /** The values of the variables as text, keyed by name. */
@@ -113,8 +113,8 @@ const markup =
  * Returns a function that returns the place at a position. `broken` is the position from which the text is not well-formed, so that the
  * places after it are unknown; undefined if there is none.
  */
-function placesIn(text: string): { xmlPlaceAt(offset: number): Place | undefined; broken: number | undefined } {
-  const ranges: { readonly end: number; readonly place: Place }[] = [];
+function placesIn(text: string): { xmlPlaceAt(offset: number): XmlPlace | undefined; broken: number | undefined } {
+  const ranges: { readonly end: number; readonly place: XmlPlace }[] = [];
   let depth = 0;
   let end = 0;
   markup.lastIndex = 0;
@@ -127,13 +127,13 @@ function placesIn(text: string): { xmlPlaceAt(offset: number): Place | undefined
   }
   return { xmlPlaceAt, broken: end < text.length ? end : undefined };
 
-  function xmlPlaceAt(offset: number): Place | undefined {
+  function xmlPlaceAt(offset: number): XmlPlace | undefined {
     while (offset >= (ranges[0]?.end ?? Number.POSITIVE_INFINITY)) ranges.shift();
     return ranges[0]?.place;
   }
 }
 
-function placeOfMarkup(found: string, depth: number): Place {
+function placeOfMarkup(found: string, depth: number): XmlPlace {
   if (found.startsWith('<!--')) return 'comment';
   if (found.startsWith('<![')) return 'CDATA section';
   if (found.startsWith('<?')) return 'processing instruction';
@@ -143,7 +143,7 @@ function placeOfMarkup(found: string, depth: number): Place {
 }
 
 /** Returns the places up to the last attribute of a tag that begins at `start`. */
-function attributeRanges(tag: string, start: number): { end: number; place: Place }[] {
+function attributeRanges(tag: string, start: number): { end: number; place: XmlPlace }[] {
   return [...tag.matchAll(/=\s*("[^"]*"|'[^']*')/g)].flatMap(({ 0: whole, 1: value = '', index }) => {
     const end = start + index + whole.length;
     return [
@@ -157,7 +157,7 @@ const brokenMessage =
   'expected XML, as the content type says, found "<" without a tag, a comment or a section that ends\nwrite &lt; for the character, or close what begins here';
 
 /** Returns why a field must not stand at a place; undefined if it may. */
-function placeProblem(field: string, place: Place, isRaw: boolean): string | undefined {
+function placeProblem(field: string, place: XmlPlace, isRaw: boolean): string | undefined {
   const reference = `{{${field}}}`;
   if (place === 'text' || place === 'attribute' || place === 'CDATA section' || (isRaw && place === 'outside')) return undefined;
   if (place === 'outside')
@@ -187,7 +187,7 @@ function escapedAttribute(text: string): string {
   return escapedText(text).replace(/[\t\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-function escapeFor(place: Place | undefined, next: string): (text: string) => string {
+function escapeFor(place: XmlPlace | undefined, next: string): (text: string) => string {
   if (place === 'CDATA section') return cdataEscape(next);
   return place === 'attribute' ? escapedAttribute : escapedText;
 }

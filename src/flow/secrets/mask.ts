@@ -4,7 +4,7 @@ import { nearest } from '../../core/text/suggest.ts';
 import type { LiteralSecret } from './secrets.ts';
 
 /** Keeps a flow's secrets out of messages about problems in the flow. */
-export interface Mask {
+interface Mask {
   /**
    * Returns the flow's line with this 1-based number. Returns `undefined` if the line might contain a secret: the message then shows only
    * its position.

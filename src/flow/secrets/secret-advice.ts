@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import type { CredentialKind, CredentialNames } from './credential-names.ts';
-import type { Carrier, LiteralSecret } from './secrets.ts';
+import { credentialName } from '../../core/options/names.ts';
+import type { LiteralSecret, SecretCarrier } from './secrets.ts';
 
 /** The `auth` option that would send a secret in place of the literal text. */
 interface Replacement {
@@ -37,7 +37,7 @@ export function secretAdvice(secret: LiteralSecret, names: CredentialNames, mask
   return `${store}\nand add it to auth, which can be a list: ${one}`;
 }
 
-function insteadOf({ in: place }: Carrier): string {
+function insteadOf({ in: place }: SecretCarrier): string {
   if (place === 'header') return 'remove the header, and write next to headers';
   return place === 'query' || place === 'login' ? 'remove it from the URL, and write next to the URL' : 'and put in its place';
 }
@@ -65,7 +65,7 @@ function adviceForCommand(credential: string): string {
 }
 
 /** Returns the name of a place to which `auth` cannot add a secret; `undefined` for a place to which it can. */
-function withoutCredential(place: Carrier['in']): string | undefined {
+function withoutCredential(place: SecretCarrier['in']): string | undefined {
   if (place === 'path') return "a URL's path";
   return place === 'elsewhere' ? 'this place' : undefined;
 }
@@ -74,7 +74,7 @@ function withoutCredential(place: Carrier['in']): string | undefined {
  * Returns the `auth` that can replace a secret in a header, a parameter, a URL or a body. `masked` hides the parts that must not be
  * printed.
  */
-export function replacementFor({ in: place, name, value }: Carrier, masked: (text: string) => string): Replacement {
+export function replacementFor({ in: place, name, value }: SecretCarrier, masked: (text: string) => string): Replacement {
   switch (place) {
     case 'query':
       return { kind: 'token', what: `it${decodingHint(value)}`, auth: { type: 'api_key', query: masked(name) } };
@@ -117,7 +117,50 @@ function inBodyOrElsewhere(name: string): Replacement {
 }
 
 /** Returns the name of a record field that can provide the secret. It is similar to the secret's current name. */
-export function fieldFor({ name }: Carrier, { isFree }: CredentialNames): string {
+export function fieldFor({ name }: SecretCarrier, { isFree }: CredentialNames): string {
   const field = name.replace(/[^\p{L}\p{N}_]+/gu, '_');
   return /^(?:|body|url|base_url|value)$/.test(field) || !isFree(field) ? 'token' : field;
+}
+
+/** The kind of a secret. The invented name of its credential ends with this word. */
+type CredentialKind = 'token' | 'login' | 'secret' | 'password';
+
+/** Invents names for credentials. The names can be printed, because they contain no part of a secret. */
+interface CredentialNames {
+  /**
+   * Returns a name for the credential that will contain a literal secret, such as `crm-token`. Different secrets always get different
+   * names.
+   */
+  of(secret: LiteralSecret, kind: CredentialKind): string;
+  /** True if a word contains no part of a secret, and can be a name. */
+  isFree(word: string): boolean;
+}
+
+/** Invents credential names for a flow's literal secrets. `taken` lists the names that other credentials already have. */
+export function credentialNames(secrets: readonly LiteralSecret[], taken: readonly string[] = []): CredentialNames {
+  const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
+  const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);
+  const given = new Map<string, string | undefined>(taken.map((name) => [name, undefined]));
+  return { of: nameOf, isFree };
+
+  function nameOf({ owner, carrier }: LiteralSecret, kind: string): string {
+    const secret = carrier.value.replace(/^\s*bearer\s+/i, '').trim();
+    const named = `${owner.names.find((name) => isFree(name) && isName(`${name}-${kind}`)) ?? 'my'}-${kind}`;
+    for (let count = 1; ; count++) {
+      const name = count === 1 ? named : `${named}-${count}`;
+      if (given.has(name) && given.get(name) !== secret) continue;
+      given.set(name, secret);
+      return name;
+    }
+  }
+
+  function isFree(word: string): boolean {
+    const lower = word.toLowerCase();
+    if (pieces.some((piece) => lower.includes(piece))) return false;
+    return isName(word) && !(/\d/.test(word) && values.some((value) => value.includes(lower)));
+  }
+}
+
+function isName(text: string): boolean {
+  return credentialName.safeParse(text).success;
 }

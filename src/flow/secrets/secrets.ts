@@ -1,12 +1,19 @@
-import { type Document, isPair, isScalar, visit } from 'yaml';
+import { type Document, isMap, isPair, isScalar, isSeq, visit } from 'yaml';
 import { publicAuthOptions } from '../../core/auth/auth.ts';
 import { isServerUrl } from '../../core/auth/token-options.ts';
-import { percentDecoded } from '../../core/template/query.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
+import { percentDecoded } from '../../core/template/url.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
-import { isRandomHeader, surenessOf } from './secret-names.ts';
-import { type Owner, ownerOf } from './secret-owner.ts';
-import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned, type NameRule } from './secret-text.ts';
+import {
+  hasLiteral,
+  holdsLogin,
+  isNamedSecret,
+  isRandomHeader,
+  isSecretHeader,
+  isSigned,
+  type NameRule,
+  surenessOf,
+} from './secret-text.ts';
 
 /** A secret that is written literally in a flow. */
 export interface LiteralSecret extends Carried {
@@ -15,20 +22,20 @@ export interface LiteralSecret extends Carried {
   readonly text: string;
   /** True if the value is a whole body, as JSON text. */
   readonly isBodyText: boolean;
-  readonly owner: Owner;
+  readonly owner: SecretOwner;
 }
 
 /** The place where a secret was found: a description for messages, and the part of the request that would contain the secret. */
 interface Carried {
   readonly found: string;
-  readonly carrier: Carrier;
+  readonly carrier: SecretCarrier;
 }
 
 /**
  * The part of a request that contains a secret. `login` is the user name and password in a URL, and `path` is any other part of a URL
  * except the query. `auth` is an option of `auth` other than the credential, and `variable` is a value under `vars`.
  */
-export interface Carrier {
+export interface SecretCarrier {
   readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'variable' | 'elsewhere';
   /** The name of the header, query parameter or body member. */
   readonly name: string;
@@ -174,8 +181,8 @@ function textMembers(text: string): NameAndValue[] {
 }
 
 /** Returns the members that are secrets according to their names, at most one for each name. */
-function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNamed: NameRule): Carrier[] {
-  const found = new Map<string, Carrier>();
+function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNamed: NameRule): SecretCarrier[] {
+  const found = new Map<string, SecretCarrier>();
   for (const [name, value] of members) {
     if (!found.has(name) && isNamed(name, place, value, !value.startsWith('{{'))) found.set(name, { in: place, name, value });
   }
@@ -183,7 +190,7 @@ function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNam
 }
 
 /** Returns the part of a request that would contain a value. The value has already been recognized as a secret, but not by its name. */
-function carrierOf(names: readonly string[], text: string): Carrier {
+function carrierOf(names: readonly string[], text: string): SecretCarrier {
   const name = names.at(-1) ?? '';
   const around = names.find((one) => /^(?:headers|body|form|fields|arguments)$/.test(one));
   if (around === 'headers') return { in: 'header', name: name === 'headers' ? 'Authorization' : name, value: text };
@@ -196,3 +203,48 @@ function carrierOf(names: readonly string[], text: string): Carrier {
   const user = /^[a-z]+:\/\/([^/?#]*)@/i.exec(text)?.[1] ?? '';
   return { in: holdsToken(user) ? 'login' : 'path', name: '', value };
 }
+
+/** The connection or node that contains a secret. */
+interface SecretOwner {
+  /** Possible names for the secret's credential, with the best one first. */
+  readonly names: readonly string[];
+  /** True if the connection or node already refers to a credential. */
+  readonly hasCredential: boolean;
+}
+
+/**
+ * Finds the connection or node that contains a value. `ancestors` are the YAML nodes that contain the value, beginning at the top of the
+ * document.
+ */
+function ownerOf(ancestors: readonly unknown[]): SecretOwner {
+  const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOfMember(ancestors[index - 2]) === 'nodes';
+  const isConnection = (index: number) => index === 5 && keyOfMember(ancestors[2]) === 'connections';
+  const data = ancestors.findIndex((ancestor) => /^(?:body|form|fields|arguments)$/.test(keyOfMember(ancestor) ?? ''));
+  const at = ancestors.findLastIndex((_, index) => (data < 0 || index < data) && (isNode(index) || isConnection(index)));
+  const map = ancestors[at];
+  if (!isMap(map)) return { names: [], hasCredential: false };
+  const candidates = isConnection(at) ? [keyOfMember(ancestors[at - 1])] : [hostName(map.get('url')), map.get('connection'), map.get('id')];
+  return {
+    names: candidates.filter((name) => typeof name === 'string'),
+    hasCredential: isSeq(map.get('auth')) || map.getIn(['auth', 'credential']) !== undefined,
+  };
+}
+
+function keyOfMember(node: unknown): string | undefined {
+  return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
+}
+
+/**
+ * Returns the label before the public suffix of a host, such as `example` in api.example.com. Returns undefined for an IP address, for this
+ * machine, and for a host that comes from a record.
+ */
+export function hostName(url: unknown): string | undefined {
+  if (typeof url !== 'string') return undefined;
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  if (/^[\d.]*$|^localhost$/.test(host)) return undefined;
+  const labels = host.replace(suffixOfTwo, '.suffix').split('.');
+  return labels.at(-2) ?? labels[0];
+}
+
+/** Matches a public suffix that consists of two labels, such as `.co.uk`. */
+const suffixOfTwo = /(?<=.)\.(?:co|com|org|net|gov|gob|gouv|ac|edu|ne|or|go)\.[a-z]{2}$/;

@@ -1,8 +1,9 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
-import { startBrowser } from './start-browser.ts';
+import { withoutOwnVariables } from '../../credentials/environment.ts';
 
 /** A person who can log in to an authorization server with a browser. */
 export interface LoginPerson {
@@ -105,4 +106,13 @@ export class Browser implements LoginPerson {
 
 function notLoggedIn(): Failure {
   return new Failure('timeout', `you did not log in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
+}
+
+/** Opens a URL in the user's browser. Errors are ignored, because the URL is also shown to the user. */
+export function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
+  const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
+  const env = withoutOwnVariables(environment);
+  const child = spawn(environment.BROWSER || opener, [url], { stdio: 'ignore', detached: true, env });
+  child.on('error', () => {});
+  child.unref();
 }

@@ -1,7 +1,7 @@
 import { discoverAuthorizationServerMetadata } from '@modelcontextprotocol/client';
 import { AutomateError, Failure } from '../../core/failure.ts';
+import { withReadableIssues } from '../error.ts';
 import type { Fetch } from '../fetch.ts';
-import { withReadableIssues } from './readable-issues.ts';
 
 /** An authorization server's URLs and identifier. */
 export interface LoginServer {

@@ -4,13 +4,12 @@ import type { CredentialStore } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import type { FlowSecrets } from '../../credentials/flow-secrets.ts';
 import type { Messages } from '../../credentials/messages.ts';
-import { envOf } from '../../files/env.ts';
-import { homeFolder } from '../../files/home.ts';
+import { envOf, homeFolder } from '../../files/home.ts';
 import { createStateFile } from '../../files/state-file.ts';
 import type { HeldLogin, LoginKeeper } from './login-tokens.ts';
 
 /** Stores a login's tokens as the secret of a credential. The secret may be sent only to `host`. */
-export type StoreLogin = (credential: string, text: string, host: string) => Promise<void>;
+type StoreLogin = (credential: string, text: string, host: string) => Promise<void>;
 
 /** The loaded secrets, and the environment in which login tokens are stored. */
 interface LoginOwner {

@@ -2,7 +2,6 @@ import type { Login } from '../../core/auth/auth.ts';
 import type { LoginPlace } from '../../core/error-code.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { type TokenSource, usable, usableMs } from './oauth.ts';
-import { loginText, readLogin, type StoredLogin } from './stored-login.ts';
 import { type RequestTools, refusalIn, requestToken, type Token } from './token-request.ts';
 
 /** A stored login that only this process can renew at the moment, because it has locked the login. */
@@ -29,7 +28,7 @@ export interface LoginTools extends RequestTools {
 }
 
 /** A login that a run uses, with everything needed to get an access token. */
-export interface LoginInUse {
+interface LoginInUse {
   readonly auth: Login;
   /** The secret of the login's credential, as it was when the run began. */
   readonly text: string;
@@ -151,4 +150,58 @@ function loginNeeded(credential: string, reason: string, { loginPlace }: LoginTo
     code: 'login-needed',
     details,
   });
+}
+
+/** The tokens from a login to an HTTP API, as stored in the login's credential. */
+interface StoredLogin {
+  /**
+   * URL of the token server that issued the tokens. The refresh token is sent only there. Undefined if the user set the refresh token by
+   * hand.
+   */
+  readonly tokenUrl?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly accessToken?: string | undefined;
+  /** The time when the access token must be renewed, in ms since 1970. */
+  readonly renewMs?: number | undefined;
+  /** The token for requesting further access tokens; undefined if the server issued none. */
+  readonly refreshToken?: string | undefined;
+}
+
+/** Returns a login as the JSON text in which it is stored. */
+function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: StoredLogin): string {
+  return JSON.stringify({
+    token_url: tokenUrl,
+    client_id: clientId,
+    access_token: accessToken,
+    renew_at: renewMs === undefined ? undefined : new Date(renewMs).toISOString(),
+    refresh_token: refreshToken,
+  });
+}
+
+/**
+ * Reads a stored login. If the text is not JSON, it is a refresh token that the user set by hand. Returns undefined if it is JSON without
+ * any token.
+ */
+function readLogin(text: string): StoredLogin | undefined {
+  const found = mappingIn(text);
+  if (found === undefined) return { refreshToken: text.trim() };
+  const part = (name: string) => (typeof found[name] === 'string' && found[name] !== '' ? (found[name] as string) : undefined);
+  const renewMs = Date.parse(part('renew_at') ?? '');
+  const login = {
+    tokenUrl: part('token_url'),
+    clientId: part('client_id'),
+    accessToken: part('access_token'),
+    refreshToken: part('refresh_token'),
+    ...(!Number.isNaN(renewMs) && { renewMs }),
+  };
+  return login.accessToken === undefined && login.refreshToken === undefined ? undefined : login;
+}
+
+function mappingIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const found = JSON.parse(text) as unknown;
+    return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -41,7 +41,7 @@ export type WithSecret = <Result>(use: (clientSecret: string) => Promise<Result>
  * Sends requests with access tokens, which are renewed shortly before they expire. Records that need the same new token at the same time
  * share one token request.
  */
-export class Tokens {
+export class AccessTokens {
   readonly #tools: TokenTools;
   readonly #renewals: Renewals;
 

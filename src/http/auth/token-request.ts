@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Fetch } from '../fetch.ts';
 
 /** The settings of a request to a token server for an access token. */
-export interface TokenQuestion extends TokenSettings {
+interface TokenQuestion extends TokenSettings {
   readonly url: string;
   readonly clientId: string;
   /** The client secret; undefined for a public client, which has none. */

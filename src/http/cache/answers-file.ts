@@ -11,7 +11,7 @@ import {
 } from './cached-answer.ts';
 
 /** The number of cached responses, and the bytes of their headers and bodies together. */
-export interface CacheSize {
+interface CacheSize {
   readonly answers: number;
   readonly bytes: number;
 }

@@ -1,5 +1,9 @@
+import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { AutomateError } from '../../core/failure.ts';
+import { byteSize } from '../../core/options/amounts.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import { homeFolder } from '../../files/home.ts';
 
 /** A server's response in the cache. */
 export interface CachedAnswer {
@@ -19,7 +23,7 @@ export interface NewAnswer extends CachedAnswer {
 /** A row of the cache file, which contains the response in binary form and its checksum. */
 export type AnswerRow = readonly [number, Uint8Array];
 
-type Head = readonly [number, number, CachedAnswer['headers'], CachedAnswer['redirectedTo']?];
+type StoredHead = readonly [number, number, CachedAnswer['headers'], CachedAnswer['redirectedTo']?];
 
 const lengthBytes = 4;
 
@@ -36,7 +40,7 @@ export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): Ca
   if (answerChecksum(key, packed) !== checksum) throw damageError();
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
   const bodyAt = lengthBytes + bytes.readUInt32LE();
-  const [cachedAtMs, status, headers, redirectedTo] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as Head;
+  const [cachedAtMs, status, headers, redirectedTo] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as StoredHead;
   return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), ...(redirectedTo && { redirectedTo }) };
 }
 
@@ -50,4 +54,22 @@ export function answerChecksum(key: Uint8Array, packed: Uint8Array): number {
 /** Creates the error for a damaged cache file, whose content has changed since it was written. */
 export function damageError(): Error {
   return Object.assign(new Error('its content is not what was written'), { code: 'SQLITE_CORRUPT' });
+}
+
+/** Returns the path of the file in which answers are cached. */
+export function cachePath(environment: NodeJS.ProcessEnv): string {
+  return join(homeFolder(environment), 'cache.db');
+}
+
+const defaultMaxBytes = 500e6;
+
+/**
+ * Returns the maximum size of the answer cache in bytes: the value of AUTOMATE_CACHE_MAX, or 500 MB. Throws an AutomateError (`usage`) if
+ * the variable is not a size.
+ */
+export function maxCacheBytes({ AUTOMATE_CACHE_MAX: written }: NodeJS.ProcessEnv): number {
+  if (written === undefined || written === '') return defaultMaxBytes;
+  const size = byteSize.safeParse(written);
+  if (size.success) return size.data;
+  throw new AutomateError('usage', `AUTOMATE_CACHE_MAX: ${size.error.issues[0]?.message}`);
 }

@@ -45,7 +45,7 @@ export class FormUpload {
       await Promise.all(handles.splice(0).map((handle) => handle.close()));
     };
     try {
-      const sections: Section[] = [];
+      const sections: FormSection[] = [];
       for (const part of this.#parts) {
         const file = 'file' in part ? await openFile(part, this.#folder, handles) : undefined;
         sections.push({ head: Buffer.from(this.#headOf(part)), text: 'file' in part ? '' : part.value, file });
@@ -77,7 +77,7 @@ export class FormUpload {
 }
 
 /** A part of the request body. It consists of a head, followed by text or a file. */
-interface Section {
+interface FormSection {
   readonly head: Buffer;
   readonly text: string;
   readonly file: OpenFile | undefined;
@@ -93,7 +93,7 @@ interface OpenFile {
 
 const chunkBytes = 64 * 1024;
 
-async function* formBytes(sections: readonly Section[], end: Buffer): AsyncGenerator<Buffer> {
+async function* formBytes(sections: readonly FormSection[], end: Buffer): AsyncGenerator<Buffer> {
   for (const { head, text, file } of sections) {
     yield head;
     if (text !== '') yield Buffer.from(text);

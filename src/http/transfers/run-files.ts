@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { FormPart, Save, SaveNames } from '../../core/transfer.ts';
-import type { OutputSpace } from '../../files/output-space.ts';
+import type { OutputSpace } from '../../files/folder.ts';
 import { SavedNames, type SavedNamesFile } from '../../files/saved-names.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';

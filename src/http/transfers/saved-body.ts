@@ -118,7 +118,7 @@ export class SavedBody {
     return bytes;
   }
 
-  async #publish(part: Part, bytes: number): Promise<void> {
+  async #publish(part: PartFile, bytes: number): Promise<void> {
     const { path, shown, replaces, note, takeBack } = this.#place;
     if (!(await part.isOurs())) throw new Failure('output', `another process is saving "${shown}"`);
     await note(bytes);
@@ -132,7 +132,7 @@ export class SavedBody {
 }
 
 /** A temporary file in the same folder as the file to save. */
-interface Part {
+interface PartFile {
   readonly path: string;
   readonly handle: FileHandle;
   /** Resolves to true if the file at the temporary path is still the one that this process has opened. */
@@ -141,7 +141,7 @@ interface Part {
   remove(): Promise<void>;
 }
 
-async function openPart(place: string): Promise<Part> {
+async function openPart(place: string): Promise<PartFile> {
   const asked = join(dirname(place), `.${basename(place)}.automate-part`);
   await rm(asked, { force: true });
   const handle = await open(asked, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);

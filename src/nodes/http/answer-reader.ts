@@ -17,7 +17,7 @@ export interface HttpAnswer extends Answer {
 }
 
 /** The parts of a node that determine how a response is read. */
-export interface ReadParts {
+interface ReadParts {
   readonly mapping: Mapping | undefined;
   /** True if an option other than the map reads values inside the body. */
   readonly needsJson: boolean;

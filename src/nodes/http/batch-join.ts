@@ -4,7 +4,7 @@ import { inQuotes } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';
-import type { BatchOptions } from './batch-options.ts';
+import type { BatchOptions } from './http-options.ts';
 
 /**
  * Finds the elements of a batch's response that belong to each entry. It returns a Failure for an entry without elements, or `undefined`
@@ -68,9 +68,9 @@ function arrayIn({ status, body }: HttpAnswer, array: readonly (string | number)
   throw new Failure('mapping', `expected an array at "${name}", found ${kindOf(value)}`, { status });
 }
 
-type Finder = (key: string, index: number) => readonly Value[];
+type ResultFinder = (key: string, index: number) => readonly Value[];
 
-function byValue(elements: readonly Value[], path: readonly (string | number)[]): Finder {
+function byValue(elements: readonly Value[], path: readonly (string | number)[]): ResultFinder {
   const found = new Map<string, Value[]>();
   for (const element of elements) {
     const value = valueAt(element, path);
@@ -83,7 +83,7 @@ function byValue(elements: readonly Value[], path: readonly (string | number)[])
   return (key) => found.get(key) ?? [];
 }
 
-function byPosition(elements: readonly Value[]): Finder {
+function byPosition(elements: readonly Value[]): ResultFinder {
   return (_key, index) => elements.slice(index, index + 1).filter((element) => element !== null);
 }
 

@@ -1,7 +1,7 @@
 import type { MappedPart, Mapping } from '../../core/answer/mapping.ts';
-import type { Batch, BatchEntry, Question } from '../../core/batch.ts';
+import type { Batch, BatchEntry, BatchQuestion } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
-import { type CallPolicy, type FieldUse, type Reading, Unasked } from '../../core/node.ts';
+import { type CallPolicy, type FieldUse, type RowsRead, Unasked } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { type Fields, withFields, withNulls } from '../../core/record.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';
@@ -9,7 +9,7 @@ import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
 import { RequestCall, readMapped } from '../calling.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { compileJoin, type Elements, type Join } from './batch-join.ts';
-import type { BatchOptions } from './batch-options.ts';
+import type { BatchOptions } from './http-options.ts';
 
 /** The name in a body template that stands for the list of the batch's records. */
 export const listField = 'items';
@@ -95,7 +95,7 @@ export class Batching {
    * Returns the rows of a record from the response to a request for this record only. Throws a Failure if the response has nothing for the
    * record.
    */
-  read(fields: Fields, answer: HttpAnswer): Reading {
+  read(fields: Fields, answer: HttpAnswer): RowsRead {
     const { match } = this.#options;
     const key = match && textOf(fieldOf(fields, match.field));
     const [elements] = this.#join(answer, [{ key }]);
@@ -112,20 +112,20 @@ export class Batching {
 }
 
 /** A record that shares a request with others. */
-interface HttpEntry extends BatchEntry<Reading> {
+interface HttpEntry extends BatchEntry<RowsRead> {
   readonly batch: HttpBatch;
   readonly fields: Fields;
   /** The value that the record adds to the list in the request. */
   readonly item: Value;
   /** The value by which the record is found in the response; undefined if it is found by its position. */
   readonly key: string | undefined;
-  readonly question: Question | undefined;
+  readonly question: BatchQuestion | undefined;
 }
 
 const utf8 = new TextEncoder();
 
 /** Creates the requests for records whose requests differ only in the list. */
-class HttpBatch implements Batch<Reading> {
+class HttpBatch implements Batch<RowsRead> {
   readonly key: string;
   readonly size: number;
   readonly maxBytes: number;
@@ -163,7 +163,7 @@ class HttpBatch implements Batch<Reading> {
     return new RequestCall(this.#parts.policy, this.request(itemsOf(entries)));
   }
 
-  resultsOf(entries: readonly HttpEntry[], answer: HttpAnswer): (Reading | Failure)[] {
+  resultsOf(entries: readonly HttpEntry[], answer: HttpAnswer): (RowsRead | Failure)[] {
     const { mapping } = this.#parts;
     return this.#join(answer, entries).map((elements, index) => {
       if (elements instanceof Failure) return elements;

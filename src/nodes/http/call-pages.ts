@@ -1,6 +1,6 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Action, Node, Reading } from '../../core/node.ts';
+import type { Action, Node, RowsRead } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { RequestCall, readMapped } from '../calling.ts';
@@ -46,7 +46,7 @@ function pageCall(action: Action, request: HttpRequest, fields: Fields, page: nu
     : new RequestCall(action, withPageKey(request, page), fields, `page ${page}`);
 }
 
-function readPage(mapping: Mapping, paging: Paging, fields: Fields, { number, answer, isEmpty }: Page): Reading {
+function readPage(mapping: Mapping, paging: Paging, fields: Fields, { number, answer, isEmpty }: Page): RowsRead {
   if (isEmpty && number === 1) refuseMissingItems(mapping, paging, fields, answer);
   if (isEmpty) return { rows: [], found: [] };
   const { rows, found } = readMapped(mapping, fields, answer, { whenEmpty: 'drop' });

@@ -2,15 +2,95 @@ import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, exactNumber } from '../../core/options/amounts.ts';
-import { charset } from '../../core/options/charset.ts';
-import { path } from '../../core/options/expressions.ts';
-import { fieldName, headers, name } from '../../core/options/names.ts';
+import { answerCondition, path } from '../../core/options/expressions.ts';
+import { charset, fieldName, headers, name } from '../../core/options/names.ts';
 import { nearReferences, referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
-import { cacheOption, callOptions } from '../call-options.ts';
-import { batchOptions } from './batch-options.ts';
-import { paginateOptions } from './paginate-options.ts';
+import { cacheOption, callOptions } from '../call-policy.ts';
+
+const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
+const nextPath = path.describe(
+  "next_url, cursor: the path of the next page's URL or cursor in the answer, or in the last item with from: last_item",
+);
+const param = z
+  .string()
+  .min(1, 'expected the name of a query parameter')
+  .describe(
+    'cursor, page, offset: the query parameter to set; with in: body, a path in the body such as variables.after (default: page or offset)',
+  );
+const items = path.describe(
+  'the path of the list on a page, or $body if the page is the list; an empty list is the last page; required for page and offset',
+);
+const until = answerCondition(['status', 'headers', 'body', 'record'])
+  .optional()
+  .describe('a condition on status, headers, body and record, such as body.has_more == false: if it is true, the page is the last one');
+const wholeNumber = z.int().min(0).max(1_000_000_000);
+const common = { max, until };
+const linked = { ...common, items: items.optional() };
+
+const kind = <Name extends string>(name: Name) => z.literal(name).describe('how an answer leads to the next page');
+
+/** The options of `paginate`. */
+const paginateOptions = z.discriminatedUnion('type', [
+  z.strictObject({ type: kind('next_url'), path: nextPath, ...linked }),
+  z.strictObject({
+    type: kind('cursor'),
+    path: nextPath,
+    param,
+    from: z
+      .enum(['answer', 'last_item'])
+      .default('answer')
+      .describe('cursor: where path begins, at the answer or at the last item of its list'),
+    in: z.enum(['query', 'body']).default('query').describe('cursor: where param is set, in the query or in the JSON body'),
+    ...linked,
+  }),
+  z.strictObject({
+    type: kind('page'),
+    param: param.default('page'),
+    start: wholeNumber.default(1).describe('page: the number of the first page'),
+    items,
+    ...common,
+  }),
+  z.strictObject({
+    type: kind('offset'),
+    param: param.default('offset'),
+    size: z.int().min(1).max(1_000_000).describe('offset: the number of items on a full page'),
+    items,
+    ...common,
+  }),
+  z.strictObject({ type: kind('link_header'), ...linked }),
+]);
+
+/** The checked options of `paginate`. */
+export type PaginateOptions = z.output<typeof paginateOptions>;
+
+const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null()], {
+  error: 'expected text with {{field}}, or a value',
+});
+
+/** The options of `batch`. */
+const batchOptions = z.strictObject({
+  size: z.int().min(1).max(10_000).default(100).describe('maximum number of records in one request'),
+  max_bytes: byteSize.optional().describe('maximum size of the body; a batch that would be larger has fewer records (default: no limit)'),
+  items: z
+    .union([z.string(), dictionary(z.string(), template)], { error: 'expected text with {{field}}, or a mapping of such strings' })
+    .describe('what each record adds to the list {{items}} in the body'),
+  match: z
+    .strictObject({
+      field: fieldName.describe('the field of the record with the value to match'),
+      path: path.describe('the path of the same value in the elements of the answer, such as results[].id'),
+    })
+    .optional()
+    .describe('find the answer of each record by a value, compared as text (default: by position)'),
+  missing: z
+    .enum(['error', 'keep'])
+    .default('error')
+    .describe('if the answer has nothing for a record: error fails it, keep leaves its fields empty'),
+});
+
+/** The checked options of `batch`. */
+export type BatchOptions = z.output<typeof batchOptions>;
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
   error: 'expected a status such as 200, or a class such as 2xx',

@@ -45,7 +45,7 @@ export const http = defineNode({
   build: buildHttp,
 });
 
-type MaybeConnection = HttpConnection | undefined | null;
+type HttpNodeConnection = HttpConnection | undefined | null;
 
 /** An action without the parts that depend on how calls are made: for each record, page or batch. */
 type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
@@ -67,7 +67,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
       all.filter(isList).map(({ field }) => field),
       context.problem,
     );
-  const { paginate, batch } = options;
+  const { paginate, batch, raw = [] } = options;
   const rules = AnswerRules.of(options, batch !== undefined, context);
   const saving = tryOption(context, ['save', 'to'], () => Saving.of(options, rules));
   const base: BaseAction = {
@@ -77,7 +77,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     paths: mapping?.paths ?? [],
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
-    morePages: paginate === undefined && !batch && !saving && context.carried.length === 0 ? morePagesOf(options, mapping) : undefined,
+    morePages: saving || context.carried.length > 0 ? undefined : morePagesOf(options, mapping),
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
@@ -87,7 +87,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
-    notes: (options.raw ?? []).map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
+    notes: raw.map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
@@ -95,7 +95,8 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
 
 /** Returns the function that looks for further pages. A sign that the map itself reads is no news to the user. */
 function morePagesOf(options: HttpOptions, mapping: Mapping | undefined): Action['morePages'] {
-  if (!mapping || mapping.lists.length === 0 || mapping.paths.some((path) => /^\$headers\.link$/i.test(path))) return undefined;
+  if (options.paginate !== undefined || options.batch || !mapping) return undefined;
+  if (mapping.lists.length === 0 || mapping.paths.some((path) => /^\$headers\.link$/i.test(path))) return undefined;
   const find = morePagesFinder(mapping.lists);
   const hasJsonBody = payloadOf(options)?.name === 'body';
   return (answer, request) => {
@@ -140,7 +141,7 @@ function inBatches(base: BaseAction, batching: Batching): Calling {
 
 interface PolicyParts {
   readonly options: HttpOptions;
-  readonly connection: MaybeConnection;
+  readonly connection: HttpNodeConnection;
   readonly mapping: Mapping | undefined;
   readonly rules: AnswerRules | undefined;
 }
@@ -208,7 +209,7 @@ function httpCacheKey(
   return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets, ...certificate, ...rules]);
 }
 
-function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
+function credentialNeeds(options: HttpOptions, connection: HttpNodeConnection, origin: string | undefined): CredentialNeed[] {
   const isOwn = options.auth !== undefined;
   const signing = placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
     const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];

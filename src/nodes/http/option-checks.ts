@@ -3,8 +3,7 @@ import type { BuildContext } from '../../core/node.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
-import { answerModeOf, type HttpOptions } from './http-options.ts';
-import type { PaginateOptions } from './paginate-options.ts';
+import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
 
 /** Reports options that contradict each other, and warns of options that are probably a mistake. */

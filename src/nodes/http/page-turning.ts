@@ -1,21 +1,21 @@
 import { linkTarget, lostBody, nextLink } from '../../core/answer/link.ts';
 import { kindOf, rootValue } from '../../core/answer/mapping.ts';
-import { type Path, valueAt } from '../../core/answer/path.ts';
+import { compilePath, type Path, valueAt } from '../../core/answer/path.ts';
 import { shownSignature } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import { withParameter } from '../../core/template/query.ts';
-import { textOf, type Value } from '../../core/value/value.ts';
+import { withParameter } from '../../core/template/url.ts';
+import { parseJson } from '../../core/value/json.ts';
+import { isObject, jsonOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
-import { bodyParameter } from './body-parameter.ts';
-import type { PaginateOptions } from './paginate-options.ts';
+import type { PaginateOptions } from './http-options.ts';
 
 /** The steps that lead to the list of items on a page. */
 export type ListPath = readonly (string | number)[];
 
 /** The rules for links that lead to other origins. */
-export interface LinkRules {
+export interface PageLinkRules {
   readonly allowHttp: boolean;
   readonly allowHosts: readonly string[];
 }
@@ -30,7 +30,7 @@ interface Turned {
 }
 
 /** Creates the requests for the pages, by one type of paging. */
-export interface PageTurning {
+interface PageTurning {
   first(request: HttpRequest): HttpRequest;
   /** Returns the request for the next page; undefined after the last page. Throws a Failure if that page cannot be requested. */
   turn(page: Turned): HttpRequest | undefined;
@@ -40,7 +40,7 @@ export interface PageTurning {
  * Compiles the rule that leads to the next page. `list` is undefined if the path of the list of items is unknown. Throws an Error with the
  * reason if the options are invalid.
  */
-export function turningOf(options: PaginateOptions, list: ListPath | undefined, rules: LinkRules): PageTurning {
+export function turningOf(options: PaginateOptions, list: ListPath | undefined, rules: PageLinkRules): PageTurning {
   const first = (request: HttpRequest) => request;
   switch (options.type) {
     case 'page':
@@ -107,7 +107,7 @@ function withParam(request: HttpRequest, name: string, value: string): HttpReque
  * Returns the request for the page to which a link leads. A link to another origin is followed only if the flow allows it, and then without
  * the credential and headers. It must not need the body, as after a redirect.
  */
-function linked({ request, answer, first }: Turned, link: string | undefined, rules: LinkRules): HttpRequest | undefined {
+function linked({ request, answer, first }: Turned, link: string | undefined, rules: PageLinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
   const secretParameters = auth && shownSignature(auth).parameters;
@@ -159,4 +159,43 @@ function queryText(path: Path, value: Value, status?: number): string {
   const text = textOf(value);
   if (text.isWellFormed()) return text;
   throw new Failure('mapping', `the value at "${path.text}" contains a broken character (a lone surrogate)`, { status });
+}
+
+type PageStep = string | number;
+
+/**
+ * Returns a function that sets a parameter in a JSON body, such as `variables.after`. Throws an Error with the reason if the path of the
+ * parameter is invalid.
+ */
+function bodyParameter(text: string): (request: HttpRequest, value: Value) => HttpRequest {
+  const { root, legs } = compilePath(text);
+  const [steps = []] = legs;
+  if (root !== 'body' || legs.length > 1 || steps.length === 0) {
+    throw new Error(`expected the path of one value in the body, such as variables.after, found "${text}"`);
+  }
+  return (request, value) => {
+    const set = (body: string) => jsonOf(withValue(jsonIn(body), steps, value, text));
+    const { body, secretBody: secret } = request;
+    const secretBody: HttpRequest['secretBody'] = secret && { ...secret, render: (secretOf) => set(secret.render(secretOf) as string) };
+    return { ...request, body: set(body ?? ''), secretBody };
+  };
+}
+
+function jsonIn(body: string): Value {
+  const value = orUndefined(() => parseJson(body));
+  if (value !== undefined) return value;
+  throw new Failure('request', 'the cursor goes into the body (paginate.in), but the body is not JSON', { sent: false });
+}
+
+/** Returns a copy of a value in which the value at the end of the steps is replaced. Missing objects along the steps are created. */
+function withValue(into: Value | undefined, [step, ...more]: readonly PageStep[], value: Value, text: string): Value {
+  if (step === undefined) return value;
+  if (typeof step === 'number' && Array.isArray(into) && step < into.length)
+    return into.with(step, withValue(into[step], more, value, text));
+  if (typeof step === 'string' && (isObject(into) || into === undefined || into === null)) {
+    const member = into && Object.hasOwn(into, step) ? into[step] : undefined;
+    return { ...into, [step]: withValue(member, more, value, text) };
+  }
+  const found = into === undefined ? 'nothing' : kindOf(into);
+  throw new Failure('request', `cannot set "${text}" in the body (paginate.param): found ${found} on that path`, { sent: false });
 }

@@ -7,12 +7,12 @@ import { Failure } from '../../core/failure.ts';
 import type { FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { fingerprint } from '../../core/text/fingerprint.ts';
+import { fingerprint } from '../../core/value/json.ts';
 import { variablesOf } from '../answer-rules.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
-import { cursorAt, type LinkRules, type ListPath, turningOf } from './page-turning.ts';
-import type { PaginateOptions } from './paginate-options.ts';
+import type { PaginateOptions } from './http-options.ts';
+import { cursorAt, type ListPath, type PageLinkRules, turningOf } from './page-turning.ts';
 
 /** A compiled option `paginate`. */
 export interface Paging {
@@ -43,7 +43,7 @@ export interface Page {
 }
 
 /** A path that is sought on every page. The summary counts the pages that have it. */
-export interface SoughtPath {
+interface SoughtPath {
   /** The name of the path in the summary. */
   readonly name: string;
   isOn(answer: HttpAnswer): boolean;
@@ -53,7 +53,7 @@ export interface SoughtPath {
  * Compiles the option `paginate`. `mapped` is the path to the list that the node's `map` expands, or undefined if it expands no list.
  * Throws an Error with the reason if the options are invalid.
  */
-export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: LinkRules): Paging {
+export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: PageLinkRules): Paging {
   const items = options.items === undefined ? undefined : arrayPath(options.items);
   const { first, turn } = turningOf(options, items ?? mapped, rules);
   const isEnd = lastPageCheck(options);
@@ -172,7 +172,7 @@ function afterPages(count: number, message: string): string {
 }
 
 /** A page that leads to another page, and the requests for both pages. */
-interface Step {
+interface PagePair {
   readonly request: HttpRequest;
   readonly next: HttpRequest;
   readonly answer: HttpAnswer;
@@ -206,7 +206,7 @@ class RepeatCheck {
    * True if a page without items leads back to an earlier page. The paging then ends without a failure, because many servers keep returning
    * the last cursor. Throws a Failure if the page that leads back has items.
    */
-  isEnd({ request, next, answer, number }: Step): boolean {
+  isEnd({ request, next, answer, number }: PagePair): boolean {
     if (isCounted(this.#options)) return false;
     const value = this.#list && valueAt(answer.body, this.#list);
     this.#isListSeen ||= value !== undefined;

@@ -9,26 +9,24 @@ import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { type BodyTemplate, bodyTemplate, type SpecialValue, secretValue } from '../../core/template/body.ts';
-import { type BodyCredential, credentialsWithin } from '../../core/template/body-credential.ts';
-import { expressionsWithin } from '../../core/template/body-expression.ts';
-import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
-import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import { type TextTemplate, textTemplate, valueTemplate } from '../../core/template/template.ts';
 import { oneByteEncoding, type TextEncoding } from '../../core/template/text-charset.ts';
+import { type BodyCredential, credentialsWithin, type SecretOf } from '../../core/template/token-text.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
-import { orUndefined, type Value } from '../../core/value/value.ts';
+import { isObject, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
 /** The option that contains the body of a request. */
-interface Payload {
+interface BodyOption {
   readonly name: 'body' | 'form' | 'text';
   readonly value: Value;
 }
 
 /** Returns the option of a node that contains the body: `body`, `form` or `text`; undefined if there is none. */
-export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
+export function payloadOf({ body, form, text }: HttpOptions): BodyOption | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
   return text === undefined ? undefined : { name: 'text', value: text };
@@ -48,7 +46,7 @@ export interface Header {
 }
 
 /** A compiled request body. */
-export interface RequestBody {
+interface RequestBody {
   /** Renders the body; undefined if requests have no body. */
   readonly render: BodyTemplate | undefined;
   /** Converts the body to bytes; undefined for UTF-8. */
@@ -100,7 +98,11 @@ export function compileBody(options: HttpOptions, contentType: Header | undefine
   };
 }
 
-function templateOf({ name, value }: Payload, { isCell }: BuildContext, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
+function templateOf(
+  { name, value }: BodyOption,
+  { isCell }: BuildContext,
+  special: (value: Value) => SpecialValue | undefined,
+): BodyTemplate {
   if (name === 'form') return formTemplate(value as Record<string, Value>, special);
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
@@ -136,7 +138,7 @@ function compileXml({ raw = [] }: HttpOptions, context: BuildContext): TextTempl
 }
 
 /** Compiles the expressions in a body. Reports text that is not a valid expression. */
-function compiledExpressions({ name, value }: Payload, context: BuildContext) {
+function compiledExpressions({ name, value }: BodyOption, context: BuildContext) {
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];
   const named: string[] = [];
@@ -181,4 +183,54 @@ function notNamed(credentials: readonly string[], origin: string): Failure {
   const names = credentials.map((name) => `"${name}"`).join(', ');
   const reason = 'that origin is not written literally in the flow';
   return new Failure('request', `the body contains a secret (${names}), which is not sent to ${origin}: ${reason}`, { sent: false });
+}
+
+/** An expression that stands for a value in a body, such as `{ cel: "int(age)" }`. */
+interface BodyExpression {
+  /** The object that contains the expression, as written. */
+  readonly holder: Value;
+  readonly source: string;
+  readonly at: readonly (string | number)[];
+}
+
+/**
+ * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
+ */
+function expressionsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyExpression[] {
+  const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
+  return values.flatMap(([key, value]) => {
+    const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;
+    return isOne ? [{ holder: value, source: value.cel as string, at: [...at, key, 'cel'] }] : expressionsWithin(value, [...at, key]);
+  });
+}
+
+/**
+ * Compiles a form into `application/x-www-form-urlencoded` text. For a list, the form field is repeated for each element. `special` returns
+ * a function for a value that is not plain data.
+ */
+function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
+  const members = Object.entries(form).map(([name, written]) => ({
+    name: textTemplate(name),
+    values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? formValue(value)),
+  }));
+  return (fields, secretOf) => {
+    const pairs: string[] = [];
+    for (const { name, values } of members) {
+      for (const value of values) pairs.push(...pairsOf(name(fields), value(fields, secretOf)));
+    }
+    return pairs.join('&');
+  };
+}
+
+function formValue(value: Value): (fields: Fields, secretOf?: SecretOf) => Value {
+  return typeof value === 'string' ? valueTemplate(value) : () => value;
+}
+
+function pairsOf(name: string, value: Value): string[] {
+  return (Array.isArray(value) ? value : [value]).map((one) => `${encoded(name, name)}=${encoded(textOf(one), name)}`);
+}
+
+function encoded(text: string, name: string): string {
+  if (text.isWellFormed()) return encodeURIComponent(text);
+  throw new Failure('request', `"${name.toWellFormed()}" in the form contains a broken character (a lone surrogate)`, { sent: false });
 }

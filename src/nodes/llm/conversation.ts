@@ -6,7 +6,7 @@ import type { Fields } from '../../core/record.ts';
 import { rounded, type SpendingRefusal } from '../../core/spending.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
-import type { Turn, Usage } from './provider.ts';
+import type { TokenUsage, Turn } from './provider.ts';
 
 /** The failure for an answer with status 200 that cannot be used. The tokens of such an answer still count towards the cost. */
 export class UnusableAnswer extends Failure {
@@ -17,7 +17,7 @@ export class UnusableAnswer extends Failure {
   constructor(
     message: string,
     readonly text: string,
-    readonly usage: Usage | undefined,
+    readonly usage: TokenUsage | undefined,
     readonly reason?: string,
   ) {
     super('answer', message, { status: 200 });
@@ -26,7 +26,7 @@ export class UnusableAnswer extends Failure {
 
 /** An accepted answer of a model. */
 export interface ModelAccepted extends Accepted {
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
 }
 
 /** The prices per million tokens. */
@@ -37,7 +37,7 @@ export interface TokenPrice {
 }
 
 /** The rules for a conversation with a model, which are the same for all records. */
-export interface ConversationRules {
+interface ConversationRules {
   /** The id of the node, for messages. */
   readonly node: string;
   /** The prices of tokens; undefined if the flow states none. */
@@ -63,7 +63,7 @@ export class Conversation extends RequestCall {
   readonly #rules: ConversationRules;
   readonly #dialog: Dialog;
   #turns: readonly Turn[];
-  #usage: Usage = { input: 0, output: 0, cached: 0 };
+  #usage: TokenUsage = { input: 0, output: 0, cached: 0 };
   #invalid = 0;
 
   constructor(rules: ConversationRules, dialog: Dialog, policy: CallPolicy, record: Fields) {
@@ -107,8 +107,8 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, and then calls `settle` with its cost and tokens. Both are undefined if no model has answered. */
-  async #answered(context: AttemptContext, settle: (cost?: number, usage?: Usage) => void): Promise<Accepted> {
-    let usage: Usage | undefined;
+  async #answered(context: AttemptContext, settle: (cost?: number, usage?: TokenUsage) => void): Promise<Accepted> {
+    let usage: TokenUsage | undefined;
     try {
       const answer = await super.attempt(context);
       ({ usage } = answer as ModelAccepted);
@@ -145,17 +145,17 @@ function correction(reason: string): string {
 }
 
 /** Returns the answer with the number of tokens and their cost added, so that a map can read them. */
-export function withUsage(answer: ModelAccepted, usage: Usage, price: TokenPrice | undefined): ModelAccepted {
+export function withUsage(answer: ModelAccepted, usage: TokenUsage, price: TokenPrice | undefined): ModelAccepted {
   const { input, output, cached } = usage;
   const counts = { input_tokens: input, output_tokens: output, cached_tokens: cached };
   return { ...answer, usage, body: { ...(answer.body as JsonObject), usage: counts, cost: costOf(price, usage) ?? null } };
 }
 
 /** Returns the cost of tokens; undefined if there is no price. */
-export function costOf(price: TokenPrice | undefined, { input, output, cached }: Usage): number | undefined {
+export function costOf(price: TokenPrice | undefined, { input, output, cached }: TokenUsage): number | undefined {
   return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
 }
 
-function usageSum(one: Usage, other: Usage): Usage {
+function usageSum(one: TokenUsage, other: TokenUsage): TokenUsage {
   return { input: one.input + other.input, output: one.output + other.output, cached: one.cached + other.cached };
 }

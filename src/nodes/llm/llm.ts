@@ -15,11 +15,10 @@ import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
 import { Conversation, costOf, type Dialog, type TokenPrice } from './conversation.ts';
-import { clashesOf, withExtra } from './extra.ts';
-import { type LlmOptions, llmOptions } from './llm-options.ts';
+import { clashesOf, type LlmOptions, llmOptions, withExtra } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
 import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
-import { maxTokensNames, type Provider, type Question } from './provider.ts';
+import { type ModelQuestion, maxTokensNames, type Provider } from './provider.ts';
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
 
@@ -57,7 +56,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   if (!mapping) return undefined;
   const extra = (options.extra ?? {}) as JsonObject;
   checkExtra(provider.body(fullestQuestion(options, schema)), extra, context);
-  const ask = (asked: Question, fields: Fields): HttpRequest => ({
+  const ask = (asked: ModelQuestion, fields: Fields): HttpRequest => ({
     ...request.render(fields),
     body: jsonOf(withExtra(provider.body(asked), extra)),
     testName: `llm ${context.id}`,
@@ -100,7 +99,7 @@ function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputChe
 }
 
 /** Returns a function that renders the question for a record. */
-function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => Question {
+function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => ModelQuestion {
   const system = options.system === undefined ? undefined : textTemplate(options.system);
   const prompt = textTemplate(options.prompt);
   const fixed = fixedQuestion(options, schema);
@@ -108,14 +107,14 @@ function questionOf(options: LlmOptions, schema: JsonObject | undefined): (field
 }
 
 /** Returns the parts of a question that are the same for all records. */
-function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<Question, 'system' | 'turns'> {
+function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<ModelQuestion, 'system' | 'turns'> {
   const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
   const { temperature, top_p, seed, effort, prompt_cache: cachesPrompt, strict: isStrict = true } = options;
   return { model, maxTokens, maxTokensName, schema, isStrict, temperature, top_p, seed, effort, cachesPrompt };
 }
 
 /** Returns a question that uses every option a flow may set. The request for it shows which members of the body the node itself sets. */
-function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): Question {
+function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): ModelQuestion {
   const tuning = { temperature: 0, top_p: 0, seed: 0, effort: '' };
   return { ...fixedQuestion(options, schema), ...tuning, system: '', turns: [{ role: 'user', text: '' }] };
 }
@@ -127,7 +126,7 @@ function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildConte
   }
 }
 
-function dialogOf(asked: Question, ask: (asked: Question) => HttpRequest): Dialog {
+function dialogOf(asked: ModelQuestion, ask: (asked: ModelQuestion) => HttpRequest): Dialog {
   return {
     turns: asked.turns,
     request: (turns) => ask({ ...asked, turns }),
@@ -136,7 +135,7 @@ function dialogOf(asked: Question, ask: (asked: Question) => HttpRequest): Dialo
 }
 
 function tokensOf(
-  question: (fields: Fields) => Question,
+  question: (fields: Fields) => ModelQuestion,
   { price, maxTokens: maxOutput }: AnswerParts,
   maxCost: number | undefined,
 ): TokenEstimate {
@@ -151,18 +150,18 @@ function tokensOf(
 /** Approximate number of characters in a token. */
 const charactersPerToken = 4;
 
-function estimatedTokens(question: Question): number {
+function estimatedTokens(question: ModelQuestion): number {
   return Math.ceil(textsOf(question).length / charactersPerToken);
 }
 
 const utf8 = new TextEncoder();
 
 /** Returns all text in a question that the model reads. */
-function textsOf({ system = '', turns, schema }: Question): string {
+function textsOf({ system = '', turns, schema }: ModelQuestion): string {
   return [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''].join('');
 }
 
-function isBlank({ turns }: Question): boolean {
+function isBlank({ turns }: ModelQuestion): boolean {
   return turns.every(({ text }) => text.trim() === '');
 }
 
@@ -170,7 +169,7 @@ function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
   return [...usesWithin(prompt, ['prompt']), ...usesWithin(system, ['system'])];
 }
 
-type MaybeConnection = HttpConnection | undefined | null;
+type LlmNodeConnection = HttpConnection | undefined | null;
 
 /** Returns the way in which the node itself signs requests; undefined if it has no credential, or if the connection signs the requests. */
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
@@ -187,7 +186,7 @@ function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'no
 
 function requestOf(
   options: LlmOptions,
-  { provider, auth, connection }: { readonly provider: Provider; readonly auth: Auth | undefined; readonly connection: MaybeConnection },
+  { provider, auth, connection }: { readonly provider: Provider; readonly auth: Auth | undefined; readonly connection: LlmNodeConnection },
   context: BuildContext,
 ): RequestTemplate {
   const { base_url: baseUrl = provider.baseUrl, timeout, model } = options;
@@ -203,7 +202,7 @@ function requestOf(
   return compileRequest(written, connection, { ...context, problem: (_at, message) => context.problem([at], message) });
 }
 
-function needsOf(auth: Auth | undefined, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
+function needsOf(auth: Auth | undefined, connection: LlmNodeConnection, origin: string | undefined): CredentialNeed[] {
   const own = auth ? neededCredentials(auth, origin).map((need) => ({ ...need, at: ['credential'] })) : [];
   const signing = auth ? [] : placedAuths(connection?.auth).flatMap(({ auth }) => neededCredentials(auth, origin));
   const all = [...own, ...signing.map((need) => ({ ...need, ...loginIn(need, connection), at: ['connection'] }))];

@@ -6,7 +6,7 @@ import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
-import { type HopelessRefusal, type Provider, type Question, textAt, type Usage } from './provider.ts';
+import { type HopelessRefusal, type ModelQuestion, type Provider, type TokenUsage, textAt } from './provider.ts';
 
 /** The parts of a node that determine how an answer is read. */
 export interface AnswerParts {
@@ -18,7 +18,7 @@ export interface AnswerParts {
   readonly price: TokenPrice | undefined;
   readonly model: string;
   readonly maxTokens: number;
-  readonly maxTokensName: Question['maxTokensName'];
+  readonly maxTokensName: ModelQuestion['maxTokensName'];
   readonly retryOn: readonly (string | number)[];
 }
 
@@ -54,11 +54,11 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
 }
 
 /** Returns the number of tokens that the body of an error states; undefined if it states none. */
-function statedUsage(usage: Usage): Usage | undefined {
+function statedUsage(usage: TokenUsage): TokenUsage | undefined {
   return usage.input + usage.output > 0 ? usage : undefined;
 }
 
-function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
+function checkedOutput(check: OutputCheck, text: string, usage: TokenUsage): Value {
   try {
     return check.read(text);
   } catch (error) {

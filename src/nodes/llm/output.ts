@@ -24,7 +24,7 @@ const member = shape.refine(({ type, enum: values }) => type === undefined || va
 /** The option `output`, which lists the properties of the answer. It is a short form of a JSON Schema. */
 export const output = dictionary(fieldName, z.union([z.enum(types), member], { error: expectedMember }));
 
-type Member = z.output<typeof member>;
+type OutputMember = z.output<typeof member>;
 
 /** Converts the option `output` to the JSON Schema for which it stands. */
 export function schemaOf(written: z.output<typeof output>): JsonObject {
@@ -37,7 +37,7 @@ export function schemaOf(written: z.output<typeof output>): JsonObject {
   };
 }
 
-function propertyOf({ type = 'string', enum: values, optional = false, description }: Member): JsonObject {
+function propertyOf({ type = 'string', enum: values, optional = false, description }: OutputMember): JsonObject {
   const base = type === 'list' ? 'array' : type;
   return {
     type: optional ? [base, 'null'] : base,

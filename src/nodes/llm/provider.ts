@@ -9,7 +9,7 @@ export interface Turn {
 }
 
 /** Settings of a language model that are sent only if the flow sets them. */
-export interface Tuning {
+interface Tuning {
   readonly temperature?: number | undefined;
   readonly top_p?: number | undefined;
   readonly seed?: number | undefined;
@@ -20,7 +20,7 @@ export interface Tuning {
 export const maxTokensNames = ['max_completion_tokens', 'max_tokens'] as const;
 
 /** A question to a language model. */
-export interface Question extends Tuning {
+export interface ModelQuestion extends Tuning {
   readonly model: string;
   readonly system: string | undefined;
   readonly turns: readonly Turn[];
@@ -38,20 +38,20 @@ export interface Question extends Tuning {
 export type Finish = 'stop' | 'length' | 'refusal' | 'other';
 
 /** The number of tokens in a question and its answer. `input` includes cached tokens. */
-export interface Usage {
+export interface TokenUsage {
   readonly input: number;
   readonly output: number;
   readonly cached: number;
 }
 
 /** An answer in a form that does not depend on the provider's protocol. */
-export interface ModelAnswer {
+interface ModelAnswer {
   /** The text of the answer; undefined if the body contains no text from a model. */
   readonly text: string | undefined;
   readonly finish: Finish;
   /** The name of the model that the answer states; undefined if it states none. */
   readonly model: string | undefined;
-  readonly usage: Usage;
+  readonly usage: TokenUsage;
 }
 
 /** The reason why every other question would be refused, too: no money, a refused key, or a daily quota that is used up. */
@@ -69,10 +69,10 @@ export interface Provider {
   auth(credential: string): Auth;
   /** Returns the path to append to the base URL. */
   path(model: string): string;
-  body(question: Question): JsonObject;
+  body(question: ModelQuestion): JsonObject;
   answer(body: Value): ModelAnswer;
   /** Returns advice about a refusal; undefined if the server's message is sufficient. */
-  advice?(status: number, body: Value, question: Pick<Question, 'maxTokensName'>): string | undefined;
+  advice?(status: number, body: Value, question: Pick<ModelQuestion, 'maxTokensName'>): string | undefined;
   /** Returns the reason why the provider would also refuse every other question; undefined if other questions might be answered. */
   hopelessness?(status: number, body: Value): HopelessRefusal | undefined;
   /** Returns the wait in ms that the body of a refusal asks for; undefined if it asks for none. */
@@ -109,7 +109,7 @@ export function present(members: Readonly<Record<string, Value | undefined>>): J
 }
 
 /** Returns the conversation as a list of messages, in the form that most protocols use. */
-export function messagesOf({ system, turns }: Question): JsonObject[] {
+export function messagesOf({ system, turns }: ModelQuestion): JsonObject[] {
   const spoken = turns.map(({ role, text }) => ({ role, content: text }));
   return system === undefined ? spoken : [{ role: 'system', content: system }, ...spoken];
 }

@@ -11,7 +11,7 @@ export const providers = { openai, 'openai-responses': openaiResponses, anthropi
 >;
 
 /** The name of a provider. */
-export type ProviderName = keyof typeof providers;
+type ProviderName = keyof typeof providers;
 
 /** The names of all providers. */
 export const providerNames = Object.keys(providers) as ProviderName[];

@@ -1,8 +1,8 @@
 import { membersOf } from '../../core/value/dictionary.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
-type Place = readonly (string | number)[];
-type Report = (at: Place, message: string) => void;
+type SchemaPlace = readonly (string | number)[];
+type SchemaReport = (at: SchemaPlace, message: string) => void;
 
 /**
  * Keywords that OpenAI rejects in a strict schema. They come from OpenAI's guide, or from its server's messages that a keyword is "not
@@ -21,7 +21,7 @@ const maxProperties = 5000;
 const maxEnumValues = 1000;
 
 /** Reports every part of a strict schema that OpenAI would reject. https://platform.openai.com/docs/guides/structured-outputs */
-export function checkStrictSchema(schema: JsonObject, report: Report): void {
+export function checkStrictSchema(schema: JsonObject, report: SchemaReport): void {
   const count = { properties: 0, values: 0 };
   if (!typesOf(schema).includes('object') || schema.anyOf !== undefined) {
     report([], 'expected type: object at the top of the schema, and no anyOf there');
@@ -31,15 +31,15 @@ export function checkStrictSchema(schema: JsonObject, report: Report): void {
   if (count.values > maxEnumValues) report([], `expected at most ${maxEnumValues} values of enum, found ${count.values}`);
 }
 
-interface Walk {
-  readonly at: Place;
+interface SchemaWalk {
+  readonly at: SchemaPlace;
   /** Number of enclosing objects, including this part of the schema. */
   readonly depth: number;
   readonly count: { properties: number; values: number };
-  readonly report: Report;
+  readonly report: SchemaReport;
 }
 
-function checkPart(part: Value | undefined, walk: Walk): void {
+function checkPart(part: Value | undefined, walk: SchemaWalk): void {
   const { at, count, report } = walk;
   if (!isObject(part)) {
     report(at, 'expected a schema with a type');
@@ -63,7 +63,7 @@ function insteadOf(keyword: string): string {
   return keyword === 'oneOf' ? '; use anyOf' : '';
 }
 
-function checkObject(part: JsonObject, { at, depth, count, report }: Walk): void {
+function checkObject(part: JsonObject, { at, depth, count, report }: SchemaWalk): void {
   const names = isObject(part.properties) ? membersOf(part.properties).map(([name]) => name) : [];
   const required = Array.isArray(part.required) ? part.required : [];
   count.properties += names.length;
@@ -83,9 +83,9 @@ function checkObject(part: JsonObject, { at, depth, count, report }: Walk): void
 }
 
 /** Checks the schemas that are nested in a part of a schema. */
-function checkInner(part: JsonObject, walk: Walk): void {
+function checkInner(part: JsonObject, walk: SchemaWalk): void {
   const depth = walk.depth + (typesOf(part).includes('object') ? 1 : 0);
-  const within = (steps: Place, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });
+  const within = (steps: SchemaPlace, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });
   for (const group of ['properties', '$defs', 'definitions']) {
     const members = part[group];
     if (isObject(members)) for (const [name, inner] of membersOf(members)) within([group, name], inner);

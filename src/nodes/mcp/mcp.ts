@@ -1,19 +1,56 @@
+import * as z from 'zod';
 import { type Answer, compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
+import { path } from '../../core/options/expressions.ts';
+import { name } from '../../core/options/names.ts';
+import { defaultRetry, defaultRetryOn, retry, retryOn } from '../../core/options/retry.ts';
 import type { Fields } from '../../core/record.ts';
 import { isRemote, type McpConnection, serverCredentials, type ToolAnswer, type ToolCall } from '../../core/tools.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
 import type { Value } from '../../core/value/value.ts';
-import { AnswerRules, ruleReads } from '../answer-rules.ts';
-import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
+import { AnswerRules, ruleOptions, ruleReads } from '../answer-rules.ts';
+import { callOptions, callPolicy, mappedColumns, meanings, tryOption } from '../call-policy.ts';
 import { callEach, readMapped } from '../calling.ts';
 import { usesWithin } from '../http/request-template.ts';
-import { type McpOptions, mcpOptions } from './mcp-options.ts';
-import { type ArgumentsTemplate, argumentsTemplate } from './tool-arguments.ts';
-import { toolProblems } from './tool-check.ts';
+import { type ArgumentsTemplate, argumentsTemplate, toolProblems } from './tool-check.ts';
+
+const toolRetryOn = z.union([z.literal('tool'), retryOn], {
+  error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',
+});
+
+/** The options of an MCP tool node. */
+const mcpOptions = z.strictObject({
+  connection: name.describe('a connection of the type mcp, from the flow or saved'),
+  tool: z.string().min(1, 'expected the name of a tool').describe('the name of the tool; automate connections tools NAME lists them'),
+  arguments: z
+    .union([z.string(), dictionary(z.string(), z.unknown())], { error: 'expected a mapping, or JSON text' })
+    .default({})
+    .describe(
+      'the arguments of the tool: a mapping or JSON text; {{field}} inserts a field, which keeps its type if it is the whole value',
+    ),
+  ...callOptions,
+  retry: retry
+    .extend({
+      on: z
+        .array(toolRetryOn)
+        .default([...defaultRetryOn])
+        .describe('the failures that are retried; tool adds those that the tool itself reports'),
+    })
+    .prefault(defaultRetry)
+    .describe(meanings.retry),
+  ...ruleOptions(['body', 'record']),
+  map: callOptions.map.describe(
+    'the fields that the answer adds: paths into its structuredContent; if it has none, into its text read as JSON; otherwise into { text }',
+  ),
+  cost: path.optional().describe('the path of the real cost in the answer'),
+});
+
+/** The checked options of an MCP tool node. */
+type McpOptions = z.output<typeof mcpOptions>;
 
 /** The MCP tool node, which calls a tool once per record. */
 export const mcp = defineNode({

@@ -1,7 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { namingErrors } from '../../files/naming-errors.ts';
 import type { Written } from '../sink.ts';
-import type { Identity } from './identity.ts';
 import { lineOf, parseLine, refuseNoFile } from './lines.ts';
 
 /**
@@ -26,7 +25,7 @@ export interface CompleteCounts {
 }
 
 /** The absolute path of a file and a description of its content. */
-export interface FileContent extends Written {
+interface FileContent extends Written {
   readonly path: string;
 }
 
@@ -60,3 +59,12 @@ export async function readCompleteRun(path: string): Promise<CompleteRun | undef
   );
   return parseLine(text.trimEnd()) as CompleteRun | undefined;
 }
+
+/**
+ * Everything that a run's output depends on. The keys are descriptions, such as `the errors file`. A run can be resumed only if all values
+ * are still the same.
+ */
+export type Identity = Readonly<Record<string, string>>;
+
+/** The key for the absolute path of the errors file. */
+export const errorsFileKey = 'the errors file';

@@ -3,7 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
 import type { Format } from '../../records/format.ts';
 import type { Written } from '../sink.ts';
-import type { Identity } from './identity.ts';
+import type { Identity } from './complete-run.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 
 /** A range of consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */
@@ -100,7 +100,7 @@ const groupSize = 3;
  * The failed records of a run, and the byte offsets at which a retry inserts their rows. A range of consecutive failed records takes only
  * 24 bytes.
  */
-export class FailedRecords {
+class FailedRecords {
   #groups: number[] = [];
   #isSorted = true;
 

@@ -1,12 +1,10 @@
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { syncFolder } from '../../files/folder.ts';
+import { type OutputSpace, syncFolder } from '../../files/folder.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
-import type { OutputSpace } from '../../files/output-space.ts';
 import type { Written } from '../sink.ts';
-import type { CompleteRun } from './complete-run.ts';
+import type { CompleteRun, Identity } from './complete-run.ts';
 import type { FailedList, Mark } from './failed-list.ts';
-import type { Identity } from './identity.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 

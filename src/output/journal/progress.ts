@@ -1,8 +1,8 @@
-import { type Item, type Place, placeOf } from '../../core/item.ts';
+import { type Item, placeOf, type TextPosition } from '../../core/item.ts';
 import type { Checkpoint } from './journal.ts';
 
 /** A range of consecutive finished records. */
-interface Range {
+interface RecordRange {
   first: number;
   last: number;
   /** The position in the input after the last record of the range. */
@@ -14,11 +14,11 @@ export class InputProgress {
   #records: number;
   #end: Item['end'];
   /** Ranges of finished records after the first unfinished one, keyed by the number of their first record. */
-  readonly #byFirst = new Map<number, Range>();
-  readonly #byLast = new Map<number, Range>();
+  readonly #byFirst = new Map<number, RecordRange>();
+  readonly #byLast = new Map<number, RecordRange>();
 
   /** Starts at the beginning of the input, or after the records that an earlier run's checkpoint lists as finished. */
-  constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof Place>) {
+  constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof TextPosition>) {
     this.#records = records;
     this.#end = { offset, line, ...(file !== undefined && { file }) };
   }
@@ -39,12 +39,12 @@ export class InputProgress {
    * Returns the number of records before the first unfinished one, and the input position after these records. Also returns the ranges of
    * finished records after the first unfinished one.
    */
-  reached(): Pick<Checkpoint, 'records' | 'beyond' | keyof Place> {
+  reached(): Pick<Checkpoint, 'records' | 'beyond' | keyof TextPosition> {
     const ranges = [...this.#byFirst.values()].sort((a, b) => a.first - b.first);
     return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };
   }
 
-  #joinNeighbours(item: Item): Range {
+  #joinNeighbours(item: Item): RecordRange {
     const number = placeOf(item);
     const before = this.#byLast.get(number - 1);
     const after = this.#byFirst.get(number + 1);

@@ -1,16 +1,18 @@
+import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import type { Plan } from '../../core/plan.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import type { RunOptions } from '../../core/run-options.ts';
-import { realFile } from '../../files/stat.ts';
+import { envOf } from '../../files/home.ts';
+import { realFile, statOf } from '../../files/stat.ts';
 import { createWriter } from '../../records/writer.ts';
 import type { FoundJournal } from '../journal/journal.ts';
 import type { EndedOutput } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { memoryPart, retriedMemory } from '../replace.ts';
+import { isRegularFile, refuseChangedWhole } from '../sink.ts';
 import type { RetryClaim } from '../unfinished-run.ts';
 import { entriesOf, MemoryLog, memoryPath, type RememberedRows, readMemory } from './memory-file.ts';
-import { mergedRecords } from './merged-memory.ts';
-import { findOldFiles, makersIn } from './old-memory.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 
 /** The memory file (the records that `update` remembers) of an output that a run has claimed. */
@@ -96,4 +98,98 @@ async function* inGroupsOfRecords(records: AsyncIterable<RememberedRows>): Async
 function openMemoryLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<MemoryLog> {
   const count = found?.checkpoint?.remembered;
   return count === undefined ? MemoryLog.create(path, key) : MemoryLog.continue(path, count);
+}
+
+/** The text of an output into which a retry inserts rows. `firstRow` is the position of its first row. */
+interface MergedText {
+  readonly firstRow: number;
+  /** Size in bytes of the separator that precedes every row except the first. */
+  readonly between: number;
+}
+
+/**
+ * Yields the memory file's entries for an output into which a retry has inserted rows, in the order of the output. `old` are the earlier
+ * output's entries with their old positions. `inserted` are the entries of the inserted rows with their new positions.
+ */
+async function* mergedRecords(
+  old: AsyncIterable<RememberedRows>,
+  inserted: AsyncIterable<RememberedRows>,
+  { firstRow, between }: MergedText,
+): AsyncGenerator<RememberedRows> {
+  const more = inserted[Symbol.asyncIterator]();
+  const next = async () => (await more.next()).value as RememberedRows | undefined;
+  let shift = 0;
+  /**
+   * True if a row was inserted before the first old row. A separator is then needed before that old row, which shifts all rows after it.
+   */
+  let separates = false;
+  let insert = await next();
+  for await (const entry of old) {
+    if (separates && entry.start > firstRow) {
+      shift += between;
+      separates = false;
+    }
+    for (; insert && insert.start - shift <= entry.start; insert = await next()) {
+      if (insert.start === firstRow && insert.end > firstRow) separates = true;
+      shift += insert.end - insert.start;
+      yield insert;
+    }
+    const start = entry.start + shift;
+    if (separates && entry.end > firstRow) {
+      shift += between;
+      separates = false;
+    }
+    yield { ...entry, start, end: entry.end + shift };
+  }
+  for (; insert; insert = await next()) yield insert;
+}
+
+/** Returns hashes of everything besides its fields that determines a record's rows, such as nodes and options. Messages show the keys. */
+function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): Readonly<Record<string, string>> {
+  const dataFiles = dataFilesOf(plan).map((file) => [`the data file ${file}`, `${statOf(file)?.size} ${statOf(file)?.mtimeMs}`]);
+  return Object.fromEntries([
+    ...[...plan.makers].map(([id, written]) => [`the node ${id}`, makerHash(written)]),
+    ...[...plan.variables.values].map(([name, value]) => [`the variable ${name}`, makerHash(value)]),
+    ['the environment', makerHash(envOf(env))],
+    ['the list of set fields', makerHash(JSON.stringify(set))],
+    ['the way cells are made safe', String(csvSafe)],
+    ...dataFiles,
+  ]);
+}
+
+function makerHash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/**
+ * Finds the earlier output whose rows a run with `update` reuses. Returns undefined if there is none yet. Throws an AutomateError
+ * (`output-exists`) if the output has no memory file, was changed, or was made with a different flow or different options.
+ */
+async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: OutputPlan): Promise<OldFiles | undefined> {
+  if (!isRegularFile(out)) return undefined;
+  const path = memoryPath(realFile(out));
+  const memory = await readMemory(path);
+  if (!memory) throw updateRefused(`${out} exists, but it is not known which records its rows belong to, because ${path} is missing`);
+  try {
+    await refuseChangedWhole(out, memory.out);
+  } catch (error) {
+    throw error instanceof AutomateError ? updateRefused(error.message) : error;
+  }
+  const makers = makersIn(plan, options);
+  const changed = Object.keys({ ...memory.makers, ...makers }).filter((name) => memory.makers[name] !== makers[name]);
+  if (memory.format.kind !== format.kind || memory.format.gzip !== format.gzip) changed.push('the format of the output');
+  if (changed.length > 0) {
+    const lines = changed.map((name) => `${name} ${wayOfChange(memory.makers[name], makers[name])}`);
+    throw updateRefused(`the rows of ${out} cannot be reused, because they were made in a different way:\n${lines.join('\n')}`);
+  }
+  return { memory, out, maxAge: options.maxAge };
+}
+
+function wayOfChange(before: string | undefined, now: string | undefined): string {
+  if (before === undefined && now !== undefined) return 'is new';
+  return before !== undefined && now === undefined ? 'is gone' : 'has changed';
+}
+
+function updateRefused(message: string): AutomateError {
+  return new AutomateError('output-exists', message, { code: 'update-refused', details: {} });
 }

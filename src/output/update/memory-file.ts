@@ -28,7 +28,7 @@ export interface RememberedRows {
 }
 
 /** Facts about an output as a whole, which are stored in its memory file. */
-export interface MemoryFacts {
+interface MemoryFacts {
   /** Time at which the output was completed. */
   readonly at: string;
   readonly format: Format;

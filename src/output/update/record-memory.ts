@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto';
 import type { Item, RowsText } from '../../core/item.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import type { RunOptions } from '../../core/run-options.ts';
+import type { RunOptions, SetFields } from '../../core/run-options.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import type { Redactor } from '../../credentials/masking/redact.ts';
-import { isTable } from '../../records/inputs/input.ts';
-import type { RecordWriter } from '../../records/record-writer.ts';
-import type { Source } from '../../records/source.ts';
+import type { Redactor } from '../../credentials/redact.ts';
+import type { RecordWriter } from '../../records/format.ts';
+import { isTable } from '../../records/inputs.ts';
+import type { RecordSource } from '../../records/source.ts';
 import { createWriter } from '../../records/writer.ts';
 import type { OutputMemory } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { Renderer } from '../renderer.ts';
-import { FieldUses, type FlowOfRecords } from './field-uses.ts';
 import { type FoundMemory, hashBytes, type MemoryLog, type RememberedRows, wholeBytes } from './memory-file.ts';
 import { OldRecords } from './old-records.ts';
 import { OldOutputText } from './old-text.ts';
@@ -26,7 +26,7 @@ export interface OldFiles {
 }
 
 /** Everything that is needed to recognize records of an earlier run, and to remember those of this run. */
-export interface RecordMemoryParts extends FlowOfRecords {
+interface RecordMemoryParts extends FlowOfRecords {
   /** The memory file to write. Undefined for a run that only shows what it would do (`dryRun`). */
   readonly log?: MemoryLog | undefined;
   readonly key: Buffer;
@@ -43,7 +43,7 @@ export interface RecordMemoryParts extends FlowOfRecords {
 export type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
   readonly options: RunOptions;
   readonly files: OutputPlan;
-  readonly source: Source;
+  readonly source: RecordSource;
 };
 
 /** Opens the record memory for a run. See `RecordMemory`. */
@@ -100,7 +100,7 @@ export class RecordMemory implements OutputMemory {
     const found = this.#records?.takeFollowing(whole, this.#isRecent) ?? this.#records?.take(this.#hashOf(item.fields), this.#isRecent);
     if (!found) return item;
     const isSame = this.#hasSameColumns && whole === found.whole;
-    const parked = new OldRows(
+    const parked = new RowsOfRecord(
       found.rows,
       isSame ? () => text.text(found, this.#between) : () => this.#rebuilt(text.rows(found), item.fields),
     );
@@ -176,7 +176,7 @@ export class RecordMemory implements OutputMemory {
 }
 
 /** The rows of a record in the earlier output. They are read only when the record is written. */
-class OldRows implements RowsText {
+class RowsOfRecord implements RowsText {
   readonly rows: number;
   readonly #read: () => string;
 
@@ -189,3 +189,71 @@ class OldRows implements RowsText {
     return this.#read();
   }
 }
+
+/** A flow, and the fields that are set before its first node. */
+interface FlowOfRecords {
+  readonly plan: Plan;
+  readonly set?: SetFields | undefined;
+}
+
+/**
+ * The use of an input field in a flow. `read`: nodes read, write or rename the field. `passes`: it reaches the output unchanged. `gone`: it
+ * never reaches the output. `set`: the flow gives it the same value in every record.
+ */
+type InputUse = 'read' | 'passes' | 'gone' | 'set';
+
+interface KnownField {
+  readonly use: InputUse;
+  /** The field's name as JSON. */
+  readonly json: string;
+}
+
+/** Determines how a flow uses each input field, and thus which fields affect a record's rows. */
+export class FieldUses {
+  readonly #plan: Plan;
+  readonly #set: ReadonlySet<string>;
+  readonly #known = new Map<string, KnownField>();
+  #columns: { readonly of: string; readonly after: ReadonlySet<string> } = { of: '', after: new Set() };
+
+  constructor({ plan, set = [] }: FlowOfRecords) {
+    this.#plan = plan;
+    this.#set = new Set(set.map(([name]) => name));
+  }
+
+  of(name: string): KnownField {
+    const found = this.#known.get(name);
+    if (found) return found;
+    const known = { use: this.#find(name), json: JSON.stringify(name) };
+    if (this.#known.size < maxKnown) this.#known.set(name, known);
+    return known;
+  }
+
+  /** Returns the names of all fields that a record's rows can have. `fields` are the record's fields. */
+  columnsAfter(fields: Fields): ReadonlySet<string> {
+    const of = JSON.stringify([...fields.keys()]);
+    if (of !== this.#columns.of) this.#columns = { of, after: new Set(this.#plan.columns([...fields.keys()])) };
+    return this.#columns.after;
+  }
+
+  #find(name: string): InputUse {
+    const { reads, steps, columns } = this.#plan;
+    if (this.#set.has(name)) return 'set';
+    if (reads.any || reads.fields.has(name)) return 'read';
+    let isRemoved = false;
+    for (const { node } of allSteps(steps)) {
+      const made = node.columns([]);
+      const after = node.columns([name]);
+      if (made.includes(name) || after.some((column) => column !== name && !made.includes(column))) return 'read';
+      isRemoved ||= !after.includes(name);
+    }
+    if (!isRemoved) return 'passes';
+    // If only some records run the node that removes the field, the other records' rows still contain the field.
+    return columns([name]).includes(name) ? 'read' : 'gone';
+  }
+}
+
+/**
+ * Maximum number of field names whose use is remembered. There can be any number of names, because each JSON record can have different
+ * fields.
+ */
+const maxKnown = 10_000;

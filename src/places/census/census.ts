@@ -7,8 +7,7 @@ import type { Lookup } from '../lookup/lookup.ts';
 import { lookupNode } from '../lookup/lookup-node.ts';
 import { serverRequests } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
-import { type CensusOptions, censusOptions } from './census-options.ts';
-import type { CensusProvider } from './provider.ts';
+import { type CensusOptions, type CensusProvider, censusOptions } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
 import { worldBank } from './world-bank.ts';
 

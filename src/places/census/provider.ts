@@ -1,14 +1,18 @@
+import * as z from 'zod';
 import type { Auth } from '../../core/auth/auth.ts';
+import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
+import { duration } from '../../core/options/amounts.ts';
+import { credentialName, fieldName } from '../../core/options/names.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { membersOf } from '../../core/value/dictionary.ts';
+import { referencedFields, textTemplate } from '../../core/template/template.ts';
+import { describedAs, dictionary, membersOf } from '../../core/value/dictionary.ts';
 import type { JsonObject } from '../../core/value/value.ts';
-import { checkedText, type TextForm } from '../../nodes/checked-text.ts';
-import type { LookupServer } from '../lookup/lookup.ts';
+import { meanings } from '../../nodes/call-policy.ts';
+import { type LookupServer, lookupOptions } from '../lookup/lookup.ts';
 import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
-import type { CensusOptions } from './census-options.ts';
 
 /** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
@@ -47,7 +51,7 @@ export interface CensusProvider {
 }
 
 /** The figures in a response. */
-export interface Figures {
+interface Figures {
   readonly name: string | null;
   readonly geoid?: string;
   readonly level?: string;
@@ -80,4 +84,80 @@ export function variablesTemplate(
     return (fields: Fields) => ({ field, code: code(fields) });
   });
   return (fields) => templates.map((render) => render(fields));
+}
+
+const code = z.union([z.string(), z.number()], { error: 'expected text with {{field}}' }).transform(String);
+
+/** Maximum number of census variables in one request. The server accepts 50, and the name of the geographic unit counts as one. */
+const maxVariables = 49;
+
+const written = dictionary(fieldName, z.string({ error: 'expected the code of a variable, such as B19013_001E' }).min(1));
+
+const variables = describedAs(
+  written
+    .superRefine((chosen, { addIssue }) => {
+      const found = Object.keys(chosen).length;
+      if (found >= 1 && found <= maxVariables) return;
+      addIssue({ code: 'custom', message: `expected 1 to ${maxVariables} variables, found ${found}` });
+    })
+    .describe('the fields to add, each with the code of a variable, such as { median_income: B19013_001E }; 1 to 49'),
+  written,
+);
+
+/** The options of a census node. */
+export const censusOptions = z.strictObject({
+  provider: z
+    .enum(['us-acs5', 'world-bank'])
+    .default('us-acs5')
+    .describe('the source of the figures: us-acs5 is the American Community Survey over 5 years, world-bank has figures for countries'),
+  year: z
+    .union([z.int(), z.string()], { error: 'expected a year such as 2024' })
+    .transform(String)
+    .optional()
+    .describe(
+      'us-acs5: the last year of the survey, which is required; world-bank: the year of the figures (default: the newest, with world-bank)',
+    ),
+  geoid: code
+    .optional()
+    .describe(
+      'us-acs5: a FIPS code of 2 digits for a state, 5 for a county, 11 for a tract, 12 for a block group, or 15 for a block, which counts as its block group',
+    ),
+  zcta: code
+    .optional()
+    .describe('us-acs5, instead of geoid: a ZIP code, which stands for its tabulation area; only the first five digits of a ZIP+4 count'),
+  country: z.string().optional().describe('world-bank: the country, by code or name, such as DE or Germany'),
+  variables,
+  credential: credentialName.optional().describe('us-acs5: the name of the credential that holds the API key (default: census-api-key)'),
+  ...lookupOptions,
+  cache: duration.prefault('30d').describe(meanings.cache),
+});
+
+/** The checked options of a census node. */
+export type CensusOptions = z.output<typeof censusOptions>;
+
+/** The form that a string must have. */
+interface TextForm {
+  readonly pattern: RegExp;
+  /** A description that follows the word `expected` in messages, for example `a year such as 2024`. */
+  readonly expected: string;
+}
+
+/**
+ * Compiles a template for a string that must have a certain form. A template without references is checked immediately, and a mistake is
+ * reported as a problem of the flow. Otherwise, a record fails if its string has a different form.
+ */
+export function checkedText(
+  text: string,
+  { pattern, expected }: TextForm,
+  at: readonly (string | number)[],
+  context: BuildContext,
+): (fields: Fields) => string {
+  const message = (found: string) => `expected ${expected}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`;
+  if (referencedFields(text).length === 0 && !pattern.test(text.trim())) context.problem(at, message(text));
+  const render = textTemplate(text);
+  return (fields) => {
+    const written = render(fields).trim();
+    if (!pattern.test(written)) throw new Failure('request', message(written), { sent: false });
+    return written;
+  };
 }

@@ -7,13 +7,19 @@ import { referencedFields, textTemplate } from '../../core/template/template.ts'
 import { objectOf } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { Value } from '../../core/value/value.ts';
-import { checkedText } from '../../nodes/checked-text.ts';
 import { queryText, refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
 import { sources } from '../sources.ts';
-import type { CensusOptions } from './census-options.ts';
-import { noUnit, predicatesOf, readUnit, type Unit, unitOf, zctaOf } from './geography.ts';
-import { type CensusProvider, type CensusQuestions, censusDocument, type Variable, variablesTemplate, yearForm } from './provider.ts';
+import {
+  type CensusOptions,
+  type CensusProvider,
+  type CensusQuestions,
+  censusDocument,
+  checkedText,
+  type Variable,
+  variablesTemplate,
+  yearForm,
+} from './provider.ts';
 
 const source = 'census-bureau';
 const signUp = 'https://api.census.gov/data/key_signup.html';
@@ -71,7 +77,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
 function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): void {
   if (geoid === undefined && zcta === undefined) problem([], 'expected geoid or zcta, the unit to look up');
   if (geoid !== undefined && zcta !== undefined) problem(['zcta'], 'expected geoid or zcta, found both');
-  const isWrong = (text: string | undefined, read: (text: string) => Unit | undefined) =>
+  const isWrong = (text: string | undefined, read: (text: string) => CensusUnit | undefined) =>
     text !== undefined && referencedFields(text).length === 0 && !read(text);
   if (isWrong(geoid, unitOf)) problem(['geoid'], noUnit('geoid', geoid ?? ''));
   if (isWrong(zcta, zctaOf)) problem(['zcta'], noUnit('zcta', zcta ?? ''));
@@ -100,12 +106,12 @@ function titleOfKeyPage(response: HttpResponse): string | undefined {
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(textStart(response, 20_000))?.[1];
 }
 
-type Row = ReadonlyMap<string, Value>;
+type AcsRow = ReadonlyMap<string, Value>;
 
 /** The rows of each response, keyed by the code of their geographic unit. They are cached, because many records read the same response. */
-const tables = new WeakMap<Uint8Array, ReadonlyMap<string, Row>>();
+const tables = new WeakMap<Uint8Array, ReadonlyMap<string, AcsRow>>();
 
-function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
+function rowsOf(response: HttpResponse): ReadonlyMap<string, AcsRow> {
   const known = tables.get(response.body);
   if (known) return known;
   const table = readBody(response, 'json', true) ?? null;
@@ -123,13 +129,13 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
   return rows;
 }
 
-function geoidOf(row: Row): string {
+function geoidOf(row: AcsRow): string {
   const zcta = row.get('zip code tabulation area');
   return String(zcta ?? ['state', 'county', 'tract', 'block group'].map((column) => row.get(column) ?? '').join(''));
 }
 
 interface Asked {
-  readonly unit: Unit;
+  readonly unit: CensusUnit;
   readonly year: number;
   readonly variables: readonly Variable[];
 }
@@ -141,7 +147,7 @@ function acsDocument(response: HttpResponse, { unit, year, variables }: Asked): 
   return censusDocument(row !== undefined, { ...unit, name: name as string | null, year, values }, sources[source].text);
 }
 
-function cellOf(row: Row, code: string, { status }: HttpResponse): Value {
+function cellOf(row: AcsRow, code: string, { status }: HttpResponse): Value {
   const cell = row.get(code);
   if (cell === undefined) throw new Failure('answer', `the answer has no column ${code}`, { status });
   return cell;
@@ -155,4 +161,68 @@ function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;
   return parseJson(text);
+}
+
+/** The levels of geographic units for which the US census has figures. */
+type CensusLevel = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
+
+/** A geographic unit of the US census. */
+interface CensusUnit {
+  readonly level: CensusLevel;
+  readonly geoid: string;
+}
+
+/**
+ * The level of a geographic unit, by the number of digits in its code. A block's code begins with the code of its block group, which is
+ * used instead.
+ */
+const levels: Readonly<Record<number, CensusLevel>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
+
+/**
+ * Returns the geographic unit with that code; undefined if the text is not a code. A leading zero that was lost, for example in a
+ * spreadsheet, is restored.
+ */
+function unitOf(text: string): CensusUnit | undefined {
+  const code = text.trim();
+  const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
+  const level = levels[digits.length];
+  return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
+}
+
+/**
+ * Returns the geographic unit for a ZIP code, or for the first five digits of a ZIP+4; undefined for any other text. A leading zero that
+ * was lost, for example in a spreadsheet, is restored.
+ */
+function zctaOf(text: string): CensusUnit | undefined {
+  const [, code] = /^(\d{4,5})(?: ?- ?\d{4})?$/.exec(text.trim()) ?? /^(\d{5})\d{4}$/.exec(text.trim()) ?? [];
+  return code === undefined ? undefined : { level: 'zcta', geoid: code.padStart(5, '0') };
+}
+
+/** Returns the message for text that is not the code of a geographic unit. */
+function noUnit(option: 'geoid' | 'zcta', text: string): string {
+  const expected =
+    option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
+  const code = text.trim();
+  const found = JSON.stringify(code.length > 40 ? `${code.slice(0, 40)}…` : code);
+  return `expected ${expected}, found ${found}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
+}
+
+/** Parses the code of a geographic unit. Throws a Failure (`request`) if the text is not a code. */
+function readUnit(option: 'geoid' | 'zcta', text: string): CensusUnit {
+  const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
+  if (!unit) throw new Failure('request', noUnit(option, text), { sent: false });
+  return unit;
+}
+
+/**
+ * Returns the query parameters that select all geographic units in the same larger unit, such as all counties of a state. Records for these
+ * units can then share a request. ZIP code tabulation areas are in no larger unit.
+ */
+function predicatesOf({ level, geoid }: CensusUnit): { readonly for: string; readonly in?: string } {
+  const county = `state:${geoid.slice(0, 2)} county:${geoid.slice(2, 5)}`;
+  if (level === 'state') return { for: 'state:*' };
+  if (level === 'county') return { for: 'county:*', in: `state:${geoid.slice(0, 2)}` };
+  if (level === 'tract') return { for: 'tract:*', in: county };
+  if (level === 'block group') return { for: 'block group:*', in: `${county} tract:${geoid.slice(5, 11)}` };
+  return { for: `zip code tabulation area:${geoid}` };
 }

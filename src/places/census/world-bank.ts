@@ -4,13 +4,20 @@ import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
-import { checkedText } from '../../nodes/checked-text.ts';
 import { refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
-import { countryTemplate } from '../node/country-template.ts';
+import { countryTemplate } from '../places-options.ts';
 import { sources } from '../sources.ts';
-import type { CensusOptions } from './census-options.ts';
-import { type CensusProvider, type CensusQuestions, censusDocument, type Variable, variablesTemplate, yearForm } from './provider.ts';
+import {
+  type CensusOptions,
+  type CensusProvider,
+  type CensusQuestions,
+  censusDocument,
+  checkedText,
+  type Variable,
+  variablesTemplate,
+  yearForm,
+} from './provider.ts';
 
 const source = 'world-bank';
 

@@ -2,23 +2,23 @@ import type { LookupAnswer, LookupRequest, Lookups } from '../../core/lookup.ts'
 import type { LookupDocument, LookupQueries } from '../lookup.ts';
 
 /** A function that performs lookups of one kind. It returns no promise if its data is already in memory. */
-type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
+type LookupFunction<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
 /** For each kind of lookup, a function that imports the code and loads the data. `folder` contains the embedded data. */
-const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
+const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<LookupFunction<Name>> } = {
   chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
   category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
   address: async (folder) => (await import('./geography/geography.ts')).loadAddresses(folder),
   point: async (folder) => (await import('./geography/geography.ts')).loadPoints(folder),
-  points: async () => (await import('./points/points.ts')).findPoints,
+  points: async () => (await import('./points-data.ts')).findPoints,
 };
 
 /**
  * Creates the lookups, which use embedded data in `folder` or point files. The data for a kind of lookup is loaded when it is first needed.
  */
 export function createLookups(folder: string): Lookups {
-  const finders = new Map<string, Finder<never>>();
-  const coming = new Map<string, Promise<Finder<never>>>();
+  const finders = new Map<string, LookupFunction<never>>();
+  const coming = new Map<string, Promise<LookupFunction<never>>>();
   return {
     find(request) {
       const finder = finders.get(request.lookup);
@@ -28,7 +28,7 @@ export function createLookups(folder: string): Lookups {
     },
   };
 
-  function loaded(name: keyof LookupQueries): Promise<Finder<never>> {
+  function loaded(name: keyof LookupQueries): Promise<LookupFunction<never>> {
     const found = coming.get(name);
     if (found) return found;
     const loading = loaders[name](folder).then((finder) => {
@@ -40,7 +40,7 @@ export function createLookups(folder: string): Lookups {
   }
 }
 
-function lookupAnswer(find: Finder<never>, { query }: LookupRequest): LookupAnswer | Promise<LookupAnswer> {
+function lookupAnswer(find: LookupFunction<never>, { query }: LookupRequest): LookupAnswer | Promise<LookupAnswer> {
   const body = find(query as never);
   return body instanceof Promise ? body.then((found) => ({ kind: 'lookup', body: found })) : { kind: 'lookup', body };
 }

@@ -4,15 +4,12 @@ import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
-import { jsonOf } from '../../core/value/value.ts';
-import type { AddressParts } from '../geocode.ts';
-import type { LookupDocument } from '../lookup.ts';
+import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import type { AddressParts, LookupDocument } from '../lookup.ts';
 import { sources } from '../sources.ts';
-import { addressQuery, type CensusData, fipsWithin, matchedPlace } from './census-place.ts';
-import { geocodeDocument } from './document.ts';
+import { type FoundPlace, geocodeDocument, pointIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
-import type { ProviderBatch } from './provider.ts';
-import type { QuestionTemplate } from './question.ts';
+import type { ProviderBatch, QuestionTemplate } from './question.ts';
 
 /** Builds batch requests of up to 10,000 addresses each. https://www2.census.gov/geo/pdfs/maps-data/data/Census_Geocoder_User_Guide.pdf */
 export function censusBatch(
@@ -59,7 +56,7 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
 }
 
 /** The columns of a row in a response. The columns after the side of the street exist only if codes of geographic units were requested. */
-type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
+type BatchRow = readonly [number: string, sent: string, status: string, ...more: string[]];
 
 /** Returns the documents for the complete rows in a response, keyed by row number. */
 function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
@@ -68,20 +65,20 @@ function documentsIn(response: HttpResponse, withGeographies: boolean): Readonly
     const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(start)}`;
     throw new Failure('parse', `expected CSV, found ${found}`, { status: response.status, retryable: true });
   }
-  const rows = (readBody(response, 'rows', true) ?? []) as unknown as Row[];
+  const rows = (readBody(response, 'rows', true) ?? []) as unknown as BatchRow[];
   const last = response.body.at(-1) === 0x0a ? undefined : rows.at(-1);
   return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
 }
 
 /** True unless the row is cut off. `isOpen` is true if the row's line does not end, so that its last cell might be incomplete. */
-function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
+function isComplete([, , status, ...more]: BatchRow, withGeographies: boolean, isOpen: boolean): boolean {
   if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
   const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);
   const [, , coordinates = ''] = more;
   return more.length >= columns && /^-?[\d.]+,-?[\d.]+$/.test(coordinates) && (!isOpen || end.test(more.at(-1) ?? ''));
 }
 
-function documentOfRow([, , status, ...more]: Row): LookupDocument {
+function documentOfRow([, , status, ...more]: BatchRow): LookupDocument {
   const attribution = sources['census-bureau'].text;
   const question = { address: {} };
   if (status !== 'Match') return geocodeDocument([], question, attribution, status === 'Tie');
@@ -97,3 +94,60 @@ function csvLine(cells: readonly string[]): string {
   const quoted = cells.map((cell) => `"${cell.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('"', '""')}"`);
   return `${quoted.join(',')}\n`;
 }
+
+/** The versions of the census data that the geocoder uses. */
+export type CensusData = { readonly benchmark: string; readonly vintage: string };
+
+/**
+ * Returns the parts of a postal address under the names that the geocoder uses. Throws a Failure if there is no street, because the
+ * geocoder refuses such an address.
+ */
+export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
+  const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
+  if (parts.street === '')
+    throw new Failure('request', 'expected a street, because census-us finds only houses, found none', { sent: false });
+  return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''));
+}
+
+/** The country of every place that this provider finds. */
+export const unitedStates = { country: 'United States of America', countryCode: 'US' };
+
+/**
+ * Parses a postal address such as `4600 SILVER HILL RD, WASHINGTON, DC, 20233` into a place. Throws a Failure if the coordinates are
+ * invalid.
+ */
+export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlace {
+  const [line = '', city, state, postcode] = address.split(', ');
+  const [, housenumber, street] = /^(\d\S*) (.+)$/.exec(line) ?? [];
+  return {
+    ...pointIn(lat, lon),
+    ...{ level: 'house', name: address, housenumber, street: street ?? line, city, postcode },
+    regionCode: state,
+    region: usStates.get(state ?? ''),
+    ...unitedStates,
+  };
+}
+
+/**
+ * Returns the codes of the state, county, tract and block that a census code contains. The code of a level is null if the census code is
+ * too short for it.
+ */
+export function fipsWithin(code: string): JsonObject {
+  const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
+  return { state: part(2), county: part(5), tract: part(11), block: part(15) };
+}
+
+const names = [
+  'AL Alabama, AK Alaska, AZ Arizona, AR Arkansas, CA California, CO Colorado, CT Connecticut, DE Delaware, DC District of Columbia',
+  'FL Florida, GA Georgia, HI Hawaii, ID Idaho, IL Illinois, IN Indiana, IA Iowa, KS Kansas, KY Kentucky, LA Louisiana, ME Maine',
+  'MD Maryland, MA Massachusetts, MI Michigan, MN Minnesota, MS Mississippi, MO Missouri, MT Montana, NE Nebraska, NV Nevada',
+  'NH New Hampshire, NJ New Jersey, NM New Mexico, NY New York, NC North Carolina, ND North Dakota, OH Ohio, OK Oklahoma, OR Oregon',
+  'PA Pennsylvania, RI Rhode Island, SC South Carolina, SD South Dakota, TN Tennessee, TX Texas, UT Utah, VT Vermont, VA Virginia',
+  'WA Washington, WV West Virginia, WI Wisconsin, WY Wyoming, PR Puerto Rico, VI U.S. Virgin Islands, GU Guam, AS American Samoa',
+  'MP Northern Mariana Islands',
+];
+
+/** The states and territories of the USA, keyed by postal code. */
+export const usStates: ReadonlyMap<string, string> = new Map(
+  names.flatMap((line) => line.split(', ')).map((state) => [state.slice(0, 2), state.slice(3)]),
+);

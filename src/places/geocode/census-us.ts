@@ -3,16 +3,13 @@ import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { checkedText } from '../../nodes/checked-text.ts';
+import { checkedText } from '../census/provider.ts';
 import { queryText } from '../lookup/server-requests.ts';
 import { sources } from '../sources.ts';
-import { censusBatch } from './census-batch.ts';
-import { addressQuery, type CensusData, fipsWithin, matchedPlace, unitedStates } from './census-place.ts';
+import { addressQuery, type CensusData, censusBatch, fipsWithin, matchedPlace, unitedStates, usStates } from './census-batch.ts';
 import { type FoundPlace, geocodeDocument, textIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
-import type { Provider } from './provider.ts';
-import type { Question } from './question.ts';
-import { usStates } from './us-states.ts';
+import type { GeocodeProvider, GeocodeQuestion } from './question.ts';
 
 const source = 'census-bureau';
 
@@ -20,7 +17,7 @@ const source = 'census-bureau';
  * The provider for the geocoder of the US census, which finds houses and the codes of census units.
  * https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html
  */
-export const censusUs: Provider = {
+export const censusUs: GeocodeProvider = {
   source,
   server: 'https://geocoding.geo.census.gov',
   isPublic: false,
@@ -61,7 +58,7 @@ function withoutVintage(dataOf: (fields: Fields) => CensusData): (fields: Fields
   return (fields) => ({ benchmark: dataOf(fields).benchmark });
 }
 
-function pointQuery({ lat, lon }: Question & { lat: number; lon: number }) {
+function pointQuery({ lat, lon }: GeocodeQuestion & { lat: number; lon: number }) {
   return { x: String(lon), y: String(lat) };
 }
 
@@ -94,7 +91,7 @@ function censusPlace({ matchedAddress, coordinates, addressComponents, geographi
 }
 
 /** Returns the census units that contain a point, in the form of a place; empty if there are none. */
-function placeAt(body: Value, question: Question): FoundPlace[] {
+function placeAt(body: Value, question: GeocodeQuestion): FoundPlace[] {
   const { geographies } = resultIn(body);
   if (!isObject(geographies)) throw new Failure('answer', `expected geographies, found ${excerpt(jsonOf(body))}`);
   const fips = fipsOf(geographies);

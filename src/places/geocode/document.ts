@@ -1,11 +1,9 @@
 import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
-import { type Coordinates, readCoordinates } from '../coordinates.ts';
-import { metresBetween } from '../distance.ts';
+import { type Coordinates, metresBetween, readCoordinates } from '../coordinates.ts';
 import { doubtText } from '../doubt.ts';
-import { maxCandidates, noPlace } from '../geocode.ts';
-import type { LookupDocument } from '../lookup.ts';
-import type { Question } from './question.ts';
+import { type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
+import type { GeocodeQuestion } from './question.ts';
 
 /** The level of a place, such as a house or a street. It shows how exact the place's coordinates are. */
 export type Level = 'house' | 'street' | 'postcode' | 'place' | 'region' | 'country';
@@ -27,7 +25,7 @@ export interface FoundPlace extends Coordinates {
 }
 
 /** Returns the places that are in the countries of the query, and within its maximum distance. */
-export function placesFor(found: readonly FoundPlace[], question: Question): readonly FoundPlace[] {
+export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestion): readonly FoundPlace[] {
   const { country } = question;
   const there = country ? found.filter(({ countryCode = '' }) => country.includes(countryCode)) : found;
   return 'address' in question ? there : there.filter((place) => metresBetween(question, place) <= question.maxDistance);
@@ -36,7 +34,7 @@ export function placesFor(found: readonly FoundPlace[], question: Question): rea
 /** Returns the answer document for the places that were found. The best place comes first. */
 export function geocodeDocument(
   found: readonly FoundPlace[],
-  question: Question,
+  question: GeocodeQuestion,
   attribution: string,
   isAmbiguous = false,
 ): LookupDocument {

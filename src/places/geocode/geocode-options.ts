@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { concurrency, timeout } from '../../core/options/amounts.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { describedAs } from '../../core/value/dictionary.ts';
-import { meanings } from '../../nodes/call-options.ts';
-import { distanceMetres } from '../distance.ts';
-import { lookupOptions } from '../lookup/lookup-options.ts';
+import { meanings } from '../../nodes/call-policy.ts';
+import { distanceMetres } from '../coordinates.ts';
+import { lookupOptions } from '../lookup/lookup.ts';
 
 const expectedAddress = 'expected text with {{field}}, or a mapping with street, city, state, postcode and country';
 

@@ -1,15 +1,13 @@
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { addressText } from '../geocode.ts';
-import type { LocalData, Lookup } from '../lookup/lookup.ts';
+import { checkLocalOptions, type LocalData, type Lookup } from '../lookup/lookup.ts';
 import { lookupNode } from '../lookup/lookup-node.ts';
-import { checkLocalOptions } from '../lookup/lookup-options.ts';
+import { addressText } from '../lookup.ts';
 import { censusUs } from './census-us.ts';
 import { type GeocodeOptions, geocodeOptions } from './geocode-options.ts';
 import { nominatim } from './nominatim.ts';
 import { photon } from './photon.ts';
-import type { Provider } from './provider.ts';
-import { type QuestionTemplate, questionTemplate } from './question.ts';
+import { type GeocodeProvider, type QuestionTemplate, questionTemplate } from './question.ts';
 import { contextOf, geocodeServer, settingsOf } from './server-geocode.ts';
 
 /** The geocode node. It finds the place at a postal address, or the place nearest to a point. */
@@ -24,7 +22,7 @@ export const geocode = defineNode({
 });
 
 /** The providers that send requests to a server. */
-const servers: Readonly<Record<Exclude<GeocodeOptions['provider'], 'embedded'>, Provider>> = {
+const servers: Readonly<Record<Exclude<GeocodeOptions['provider'], 'embedded'>, GeocodeProvider>> = {
   'census-us': censusUs,
   nominatim,
   photon,

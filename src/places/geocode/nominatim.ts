@@ -1,17 +1,16 @@
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { addressText } from '../geocode.ts';
 import { queryText } from '../lookup/server-requests.ts';
+import { addressText } from '../lookup.ts';
 import { sources } from '../sources.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
-import type { Provider } from './provider.ts';
-import type { Question } from './question.ts';
+import type { GeocodeProvider, GeocodeQuestion } from './question.ts';
 
 const source = 'openstreetmap';
 
 /** The provider for Nominatim, which searches OpenStreetMap. https://nominatim.org/release-docs/latest/api/Overview/ */
-export const nominatim: Provider = {
+export const nominatim: GeocodeProvider = {
   source,
   server: 'https://nominatim.openstreetmap.org',
   isPublic: true,
@@ -30,7 +29,7 @@ export const nominatim: Provider = {
 
 const format = { format: 'jsonv2', addressdetails: '1' };
 
-function pathOf(question: Question): string {
+function pathOf(question: GeocodeQuestion): string {
   if ('address' in question) {
     const { address, country } = question;
     const countrycodes = country && { countrycodes: country.join(',').toLowerCase() };
@@ -40,7 +39,7 @@ function pathOf(question: Question): string {
 }
 
 /** Returns the results in a response, which has a list for an address, but a single result for a point. */
-function nominatimResults(body: Value, question: Question): JsonObject[] {
+function nominatimResults(body: Value, question: GeocodeQuestion): JsonObject[] {
   if ('address' in question && Array.isArray(body)) return body.filter(isObject);
   if (!('address' in question) && isObject(body)) {
     const { error } = body;

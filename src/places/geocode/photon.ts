@@ -1,16 +1,16 @@
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { addressText } from '../geocode.ts';
 import { queryText } from '../lookup/server-requests.ts';
+import { addressText } from '../lookup.ts';
 import { sources } from '../sources.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
-import type { Provider } from './provider.ts';
+import type { GeocodeProvider } from './question.ts';
 
 const source = 'openstreetmap';
 
 /** The provider for Photon, which searches OpenStreetMap. https://github.com/komoot/photon/blob/master/docs/api-v1.md */
-export const photon: Provider = {
+export const photon: GeocodeProvider = {
   source,
   server: 'https://photon.komoot.io',
   isPublic: true,

@@ -3,12 +3,10 @@ import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { countryNamed } from '../country-names.ts';
-import type { LookupBatch, LookupServer } from '../lookup/lookup.ts';
-import type { LookupOptions } from '../lookup/lookup-options.ts';
+import type { LookupBatch, LookupOptions, LookupServer } from '../lookup/lookup.ts';
 import { publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
-import type { Provider } from './provider.ts';
-import type { Question, QuestionTemplate } from './question.ts';
+import type { GeocodeProvider, GeocodeQuestion, QuestionTemplate } from './question.ts';
 
 /** The parts of a node that sends addresses or points to a server. */
 interface ServerGeocode {
@@ -26,12 +24,12 @@ const publicBackoff = { initial: 30_000, max: 120_000 } as const;
  * Returns the context in which a node is built. For a public server, limits from the command line are left out, because they must not
  * override the server's limits.
  */
-export function contextOf({ connection }: GeocodeOptions, provider: Provider | undefined, context: BuildContext): BuildContext {
+export function contextOf({ connection }: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): BuildContext {
   return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
 }
 
 /** Returns the options of a node, with the defaults of its provider. `provider` is undefined for embedded data. */
-export function settingsOf(options: GeocodeOptions, provider: Provider | undefined, context: BuildContext): LookupOptions {
+export function settingsOf(options: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): LookupOptions {
   const { concurrency, timeoutMs = 30_000 } = provider ?? {};
   const { batch, retry, connection } = options;
   const isShared = connection !== undefined && context.connection(connection)?.concurrency !== undefined;
@@ -49,14 +47,14 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
 }
 
 /** Returns the lookup server for a provider, configured with the options of a node. */
-export function geocodeServer(provider: Provider, { options, question, context }: ServerGeocode): LookupServer {
+export function geocodeServer(provider: GeocodeProvider, { options, question, context }: ServerGeocode): LookupServer {
   const settings = settingsOf(options, provider, context);
   const { server, headers, perDay } = provider;
   const requests = serverRequests({ server, options: settings, headers, perDay }, context);
   const pathOf = provider.paths(options, context);
   const batch = batchOf(provider, requests, { options, question, context });
   checkCountries(provider, options, context);
-  const documentOf = (response: HttpResponse, asked: Question) => provider.document(readBody(response, 'json', true) ?? null, asked);
+  const documentOf = (response: HttpResponse, asked: GeocodeQuestion) => provider.document(readBody(response, 'json', true) ?? null, asked);
   return {
     publicServer: requests.publicServer,
     credentials: requests.credentials,
@@ -74,7 +72,7 @@ export function geocodeServer(provider: Provider, { options, question, context }
     },
     document([first], record) {
       const response = first as HttpResponse;
-      if (!batch) return documentOf(response, question.render(record) as Question);
+      if (!batch) return documentOf(response, question.render(record) as GeocodeQuestion);
       const document = batch.documents(response).get(1);
       if (!document) throw new Failure('answer', 'the answer has nothing for this record');
       return document;
@@ -84,11 +82,15 @@ export function geocodeServer(provider: Provider, { options, question, context }
 }
 
 /** Returns an empty query of the kind that the node sends. */
-function sampleQuestion({ point }: GeocodeOptions): Question {
+function sampleQuestion({ point }: GeocodeOptions): GeocodeQuestion {
   return point ? { lat: 0, lon: 0, maxDistance: 0 } : { address: '' };
 }
 
-function batchOf(provider: Provider, requests: ServerRequests, { options, question, context }: ServerGeocode): LookupBatch | undefined {
+function batchOf(
+  provider: GeocodeProvider,
+  requests: ServerRequests,
+  { options, question, context }: ServerGeocode,
+): LookupBatch | undefined {
   const { batch: size, address, point, cache } = options;
   if (size === undefined || !provider.batch) return undefined;
   if (point) context.problem(['batch'], 'a batch works only with address, not with point; leave out batch');
@@ -102,7 +104,7 @@ function batchOf(provider: Provider, requests: ServerRequests, { options, questi
 }
 
 /** Reports the countries that are literal in the flow if the provider has no addresses in any of them. */
-function checkCountries({ countries }: Provider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
+function checkCountries({ countries }: GeocodeProvider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
   const written = [country].flat();
   if (
     !countries ||
@@ -118,10 +120,10 @@ function checkCountries({ countries }: Provider, { provider, country = [] }: Geo
  * throws a Failure instead of returning undefined.
  */
 function askable(
-  { countries }: Provider,
+  { countries }: GeocodeProvider,
   { provider, no_match: noMatch }: GeocodeOptions,
-  asked: Question | undefined,
-): Question | undefined {
+  asked: GeocodeQuestion | undefined,
+): GeocodeQuestion | undefined {
   const { country } = asked ?? {};
   if (!countries || !country || country.some((code) => countries.codes.includes(code))) return asked;
   if (noMatch === 'keep') return undefined;

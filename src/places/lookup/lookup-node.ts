@@ -1,13 +1,13 @@
 import { completed, isIncomplete } from '../../core/action.ts';
 import { compileMapping } from '../../core/answer/mapping.ts';
-import { type BuildContext, type Node, type NodeContext, Unasked } from '../../core/node.ts';
+import type { LookupAnswer, LookupRequest } from '../../core/lookup.ts';
+import { type BuildContext, type CallPolicy, type Node, type NodeContext, Unasked } from '../../core/node.ts';
+import type { Fields } from '../../core/record.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../../nodes/call-policy.ts';
 import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
-import { askLocalData } from './ask-local-data.ts';
 import { askServer } from './ask-server.ts';
-import type { Lookup } from './lookup.ts';
-import type { LookupOptions } from './lookup-options.ts';
+import type { LocalData, Lookup, LookupOptions } from './lookup.ts';
 import { type AskedRecord, type Asking, LookupResults } from './lookup-results.ts';
 
 /** Builds a node that looks something up for each record; undefined if a problem was reported. */
@@ -38,3 +38,37 @@ function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, 
 }
 
 const chainSources: readonly SourceName[] = ['name-suggestion-index'];
+
+/**
+ * Builds the action for a lookup in local data. Like any call, the lookup costs credits and is reported. It waits for no rate limit and is
+ * never retried.
+ */
+function askLocalData(data: LocalData, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
+  const documentOf = ({ body }: LookupAnswer, request: LookupRequest) => {
+    const found = body as LookupDocument;
+    return data.document?.(found, request) ?? found;
+  };
+  return {
+    action: {
+      ...policy,
+      ...results.actionParts,
+      prepare: (fields) => results.askedFor(data.request(fields), fields),
+      accept: (found: LookupAnswer, request, record) => results.answer(documentOf(found, request as LookupRequest), record as Fields),
+      credentials: [],
+      maxCalls: 1,
+      lookup: { label: results.label, isLocal: true, dataFile: data.file },
+    },
+    ask(asked, context) {
+      const request = asked.request as LookupRequest;
+      // The rows are created within the call. Otherwise, thousands of documents would stay in memory until they become rows.
+      const rows = (found: LookupAnswer) => results.rows(documentOf(found, request), asked, context);
+      return context.call({
+        answer({ lookups }) {
+          const found = lookups.find(request);
+          // A lookup in memory finishes immediately, so the record does not wait for a turn of the event loop.
+          return found instanceof Promise ? found.then(rows) : rows(found);
+        },
+      });
+    },
+  };
+}

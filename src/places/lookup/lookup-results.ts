@@ -1,14 +1,13 @@
 import type { ActionRequest } from '../../core/action.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import { Failure } from '../../core/failure.ts';
-import { type Action, type NodeContext, type Reading, Unasked } from '../../core/node.ts';
+import { type Action, type NodeContext, type RowsRead, Unasked } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { type Accepted, readMapped } from '../../nodes/calling.ts';
 import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
-import type { Lookup } from './lookup.ts';
-import type { LookupOptions } from './lookup-options.ts';
+import type { Lookup, LookupOptions } from './lookup.ts';
 
 /** A record whose lookup is in progress. */
 export interface AskedRecord {
@@ -80,7 +79,7 @@ export class LookupResults {
   }
 
   /** Maps a document to rows. A path counts as found only if its value is not null, because a document always has all of its members. */
-  #read(fields: Fields, answer: Answer): Reading {
+  #read(fields: Fields, answer: Answer): RowsRead {
     const { rows, found } = readMapped(this.#mapping, fields, answer);
     const hasValue = (field: string) => rows.some((row) => (row.get(field) ?? null) !== null);
     return { rows, found: this.#mapping.fields.map((field, index) => found[index] === true && hasValue(field)) };

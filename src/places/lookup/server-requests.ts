@@ -10,13 +10,13 @@ import type { DayLimit, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { connectionOf, matches } from '../../nodes/call-policy.ts';
 import { httpOptions } from '../../nodes/http/http-options.ts';
 import { compileRequest } from '../../nodes/http/request-template.ts';
-import type { LookupOptions } from './lookup-options.ts';
+import type { LookupOptions } from './lookup.ts';
 
 /** Minimum wait in ms before a retry, if a public server asks for a wait. */
 const publicWaitMs = 30_000;
 
 /** The parts of a node that determine where requests are sent. */
-export interface ServerParts {
+interface ServerParts {
   /** The origin of the built-in server. A connection replaces it. */
   readonly server: string;
   readonly options: Pick<LookupOptions, 'timeout' | 'connection'>;

@@ -1,9 +1,9 @@
 import { excerpt } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { type Coordinates, isCoordinates } from '../coordinates.ts';
-import type { FoundPoint } from '../points.ts';
-import { overpassQuery } from './overpass-query.ts';
-import type { PointsProvider } from './provider.ts';
+import type { FoundPoint, Tags } from '../lookup.ts';
+import type { Area, PointsProvider, PointsQuestion, Where } from './provider.ts';
 
 /** An Overpass server, which queries OpenStreetMap. https://wiki.openstreetmap.org/wiki/Overpass_API */
 export const overpass: PointsProvider = {
@@ -43,4 +43,55 @@ function pointOf({ type, id, center, tags, ...element }: JsonObject): FoundPoint
   const place = { lat: Number(lat), lon: Number(lon) } satisfies Coordinates;
   if (typeof type !== 'string' || !isCoordinates(place)) return [];
   return [{ id: `${type}/${jsonOf(id as Value)}`, ...place, tags: isObject(tags) ? (tags as Readonly<Record<string, string>>) : {} }];
+}
+
+/** The time in seconds and the memory in bytes that the server may use for the query. */
+const settings = '[out:json][timeout:60][maxsize:268435456];';
+
+/** Returns the query in Overpass QL, on one line. Throws a Failure (`request`) if a value contains a control character. */
+function overpassQuery({ where, categories, chain, limit }: PointsQuestion): string {
+  const place = placeText(where);
+  const area = isArea(where) ? `${areaText(where)}->.a;` : '';
+  const filters = (categories.length === 0 ? [{ tags: {} }] : categories).map(
+    ({ tags }) => `nwr${tagText({ ...tags, ...chain })}${place};`,
+  );
+  const union = filters.length === 1 ? (filters[0] as string) : `(${filters.join('')});`;
+  return `${settings}${area}${union}out tags center ${limit + 1};`;
+}
+
+function placeText(where: Where): string {
+  if ('near' in where) return `(around:${number(where.radius)},${number(where.near.lat)},${number(where.near.lon)})`;
+  return isArea(where) ? '(area.a)' : `(${where.bbox.map(number).join(',')})`;
+}
+
+function isArea(where: Where): where is Area {
+  return !('near' in where) && !('bbox' in where);
+}
+
+function areaText(area: Area): string {
+  if ('country' in area) return `area${tagText({ 'ISO3166-1': area.country, admin_level: '2' })}`;
+  if ('region' in area) return `area${tagText({ 'ISO3166-2': area.region })}`;
+  const [kind, id] = area.osm.split('/');
+  return `area(${(kind === 'relation' ? 3_600_000_000 : 2_400_000_000) + Number(id)})`;
+}
+
+function tagText(tags: Tags): string {
+  return Object.entries(tags)
+    .map(([key, value]) => (value === '*' ? `[${quoted(key)}]` : `[${quoted(key)}=${quoted(value)}]`))
+    .join('');
+}
+
+/** Returns text in quotes. Escapes every character that could end the quotes. */
+function quoted(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+  const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.exec(text)?.[0];
+  if (control === undefined) return `"${text.replace(/[\\"]/g, '\\$&')}"`;
+  const code = control.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  throw new Failure('request', `expected a name without control characters, found U+${code}`, { sent: false });
+}
+
+/** Returns the shortest form of a number without an exponent. */
+function number(value: number): string {
+  const text = String(value);
+  return text.includes('e') ? value.toFixed(12).replace(/\.?0+$/, '') : text;
 }

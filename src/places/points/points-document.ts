@@ -1,14 +1,12 @@
 import type { JsonObject } from '../../core/value/value.ts';
-import type { Coordinates } from '../coordinates.ts';
-import { metresBetween } from '../distance.ts';
-import type { LookupDocument } from '../lookup.ts';
-import { type FoundPoint, hasTags } from '../points.ts';
+import { type Coordinates, metresBetween } from '../coordinates.ts';
+import { type FoundPoint, hasTags, type LookupDocument } from '../lookup.ts';
 import { type SourceName, sources } from '../sources.ts';
 import type { AskedCategory, FoundPoints } from './provider.ts';
 import type { WhereTemplate } from './where-option.ts';
 
 /** The parts of a query on which its answer document depends. */
-export interface AskedPoints {
+interface AskedPoints {
   /** The point from which distances are measured; undefined if the query is for an area. */
   readonly near: Coordinates | undefined;
   readonly categories: readonly AskedCategory[];

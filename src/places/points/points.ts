@@ -3,21 +3,19 @@ import type { Value } from '../../core/value/value.ts';
 import { usesWithin } from '../../nodes/http/request-template.ts';
 import type { Lookup } from '../lookup/lookup.ts';
 import { publicLimits } from '../lookup/server-requests.ts';
-import { categoryOption } from '../node/category-option.ts';
-import type { PlacesOptions, SettledOptions } from '../node/places-options.ts';
+import { categoryOption, type PlacesOptions, type SettledOptions } from '../places-options.ts';
 import { overpass } from './overpass.ts';
 import { unknownChain } from './points-document.ts';
-import { pointsFile } from './points-file.ts';
-import { pointsServer } from './points-server.ts';
+import { pointsFile, pointsServer } from './points-server.ts';
 import type { AskedCategory, PointsProvider } from './provider.ts';
 import { whereTemplate } from './where-option.ts';
 
-type Source = NonNullable<PlacesOptions['source']>;
+type PointSource = NonNullable<PlacesOptions['source']>;
 
 /** The providers that send requests to a server. */
-const servers: Readonly<Record<Exclude<Source, 'file'>, PointsProvider>> = { overpass };
+const servers: Readonly<Record<Exclude<PointSource, 'file'>, PointsProvider>> = { overpass };
 
-const defaultSource: Source = 'overpass';
+const defaultSource: PointSource = 'overpass';
 const defaultLimit = 100;
 const defaultTimeoutMs = 90_000;
 

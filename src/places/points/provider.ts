@@ -1,8 +1,8 @@
 import type { DayLimit } from '../../core/ports.ts';
 import type { Value } from '../../core/value/value.ts';
-import type { LookupOptions } from '../lookup/lookup-options.ts';
+import type { LookupOptions } from '../lookup/lookup.ts';
 import type { Payload } from '../lookup/server-requests.ts';
-import type { Around, Box, FoundPoint, Tags } from '../points.ts';
+import type { Around, Box, FoundPoint, Tags } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
 
 /**

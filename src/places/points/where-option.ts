@@ -2,11 +2,9 @@ import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
-import { readCoordinates } from '../coordinates.ts';
-import { noCountry } from '../country.ts';
-import { countryNamed } from '../country-names.ts';
-import { distanceMetres } from '../distance.ts';
-import type { PlacesOptions } from '../node/places-options.ts';
+import { distanceMetres, readCoordinates } from '../coordinates.ts';
+import { countryNamed, noCountry } from '../country-names.ts';
+import type { PlacesOptions } from '../places-options.ts';
 import type { Area, Where } from './provider.ts';
 
 /**

@@ -14,7 +14,7 @@ export interface Range {
 }
 
 /** The load of one step, according to the records that have been read so far. */
-export interface StepLoad {
+interface StepLoad {
   /** Number of records that make their first call at this step. */
   readonly records: number;
   /**

@@ -9,12 +9,10 @@ import type { Fields } from '../../core/record.ts';
 import type { MaxErrors } from '../../core/run-options.ts';
 import { minCallsBefore } from '../../engine/failure-limits.ts';
 import { actionsOf, type Range, sumOf } from './actions.ts';
-import { Groups } from './groups.ts';
-import { Probes } from './probe.ts';
-import { Questions } from './questions.ts';
+import { Groups, Questions } from './groups.ts';
 import { Demand, type Duration } from './time.ts';
-import { TokenCounts, type Tokens } from './tokens.ts';
-import { Walk, type WalkListener } from './walk.ts';
+import { type EstimatedTokens, TokenForecast } from './tokens.ts';
+import { Probes, Walk, type WalkListener } from './walk.ts';
 
 /** The estimated load of a run, as far as it is known before anything is sent. */
 export interface Forecast {
@@ -39,7 +37,7 @@ export interface Forecast {
   /** The estimated duration of the run; undefined if nothing is sent. */
   readonly time: Duration | undefined;
   /** The estimated number of tokens; undefined if no node calls an LLM. */
-  readonly tokens: Tokens | undefined;
+  readonly tokens: EstimatedTokens | undefined;
   /** The first requests that the run will send. Leaves out a request that an earlier record sends, too, and that the cache then answers. */
   readonly requests: readonly ActionRequest[];
 }
@@ -63,7 +61,7 @@ export class Forecaster implements WalkListener {
   readonly #indexes: ReadonlyMap<Step, number>;
   readonly #probes: Probes;
   readonly #demand: Demand;
-  readonly #tokens: TokenCounts;
+  readonly #tokens: TokenForecast;
   readonly #groups: readonly (Groups | undefined)[];
   readonly #questions: readonly (Questions | undefined)[];
   /** For each step, the number of records that make their first call there. */
@@ -84,7 +82,7 @@ export class Forecaster implements WalkListener {
     this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
     this.#probes = new Probes(this.#steps);
     this.#demand = new Demand(this.#steps);
-    this.#tokens = new TokenCounts(this.#steps);
+    this.#tokens = new TokenForecast(this.#steps);
     this.#groups = this.#steps.map(Groups.of);
     this.#questions = this.#steps.map(Questions.of);
     this.#firstCalls = this.#steps.map(() => 0);

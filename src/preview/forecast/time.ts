@@ -2,7 +2,7 @@ import { type ActionRequest, gateOf, isLocal } from '../../core/action.ts';
 import type { Step } from '../../core/node.ts';
 import { gateKey } from '../../engine/gates.ts';
 import type { Range } from './actions.ts';
-import type { Probes } from './probe.ts';
+import type { Probes } from './walk.ts';
 
 /** Assumed duration of a request in ms. */
 const latencyMs = 200;

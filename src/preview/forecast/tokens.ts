@@ -2,10 +2,10 @@ import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { rounded } from '../../core/spending.ts';
 import type { Range } from './actions.ts';
-import type { Probes } from './probe.ts';
+import type { Probes } from './walk.ts';
 
 /** A node that ends the run early, because it reaches its maximum cost if every answer has the maximum length. */
-export interface CostStop {
+interface CostStop {
   readonly node: string;
   readonly maxCost: number;
   /** The node can ask this many questions before it reaches its maximum cost. */
@@ -13,7 +13,7 @@ export interface CostStop {
 }
 
 /** Estimated number and cost of the tokens that a run needs. */
-export interface Tokens {
+export interface EstimatedTokens {
   readonly input: number;
   /** Number of tokens in all answers if every answer has the maximum length. */
   readonly maxOutput: number;
@@ -24,7 +24,7 @@ export interface Tokens {
 }
 
 /** The number of known questions at a step, and the total number of their tokens. */
-interface Known {
+interface KnownTokens {
   questions: number;
   input: number;
 }
@@ -33,9 +33,9 @@ interface Known {
  * Counts the tokens in questions to LLMs. A question that depends on an earlier response is not known yet, and is assumed to have the
  * average length of the known questions.
  */
-export class TokenCounts {
+export class TokenForecast {
   readonly #steps: readonly Step[];
-  readonly #known: readonly Known[];
+  readonly #known: readonly KnownTokens[];
 
   constructor(steps: readonly Step[]) {
     this.#steps = steps;
@@ -46,16 +46,16 @@ export class TokenCounts {
   add(index: number, fields: Fields): void {
     const { tokens } = this.#steps[index]?.node.action ?? {};
     if (!tokens) return;
-    const known = this.#known[index] as Known;
+    const known = this.#known[index] as KnownTokens;
     known.questions++;
     known.input += tokens.inputOf(fields);
   }
 
   /** Returns the tokens of all steps; undefined if no step calls an LLM. */
-  total(ranges: readonly Range[], probes: Probes): Tokens | undefined {
+  total(ranges: readonly Range[], probes: Probes): EstimatedTokens | undefined {
     const each = this.#steps.flatMap((_, index) => this.#ofStep(index, (ranges[index] as Range).expected, probes) ?? []);
     if (each.length === 0) return undefined;
-    const sum = (of: (tokens: Tokens) => number) => each.reduce((total, tokens) => total + of(tokens), 0);
+    const sum = (of: (tokens: EstimatedTokens) => number) => each.reduce((total, tokens) => total + of(tokens), 0);
     const hasPrices = each.every(({ maxCost }) => maxCost !== undefined);
     return {
       input: sum(({ input }) => input),
@@ -65,10 +65,10 @@ export class TokenCounts {
     };
   }
 
-  #ofStep(index: number, expected: number, probes: Probes): Tokens | undefined {
+  #ofStep(index: number, expected: number, probes: Probes): EstimatedTokens | undefined {
     const { tokens } = this.#steps[index]?.node.action ?? {};
     if (!tokens) return undefined;
-    const known = this.#known[index] as Known;
+    const known = this.#known[index] as KnownTokens;
     const length = known.questions > 0 ? known.input / known.questions : (probes.of(index)?.inputTokens ?? 0);
     const input = Math.round(expected * length);
     const maxOutput = expected * tokens.maxOutput;

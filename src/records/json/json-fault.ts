@@ -1,7 +1,7 @@
 import { maxDepth, tooDeep } from '../../core/value/json.ts';
 
 /** The first error in JSON text. */
-export interface JsonFault {
+interface JsonFault {
   /** The 0-based offset of the error in the text. */
   readonly offset: number;
   readonly message: string;

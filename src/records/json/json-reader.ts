@@ -3,9 +3,8 @@ import type { Item } from '../../core/item.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
-import { ElementScanner } from './json-element.ts';
 import { jsonFault } from './json-fault.ts';
-import { recordOf, tokenKind } from './json-record.ts';
+import { ElementScanner, recordOf, tokenKind } from './json-record.ts';
 import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
 
 const expected = {
@@ -26,7 +25,7 @@ const byteOrderMark = [0xef, 0xbb, 0xbf];
  * A search for a list of records inside an object. If a file begins with an object instead of an array, the error message tells the user
  * where the list is.
  */
-interface Search {
+interface ListSearch {
   /** The offset at which the object begins. */
   readonly offset: number;
   /** The error to throw if the object contains no list of records. */
@@ -58,7 +57,7 @@ export class JsonReader implements RecordReader {
   #fault: AutomateError | undefined;
   /** Reads the text around an array that is inside objects; undefined if the whole text is the array. */
   #walk: JsonWalk | undefined;
-  #search: Search | undefined;
+  #search: ListSearch | undefined;
 
   constructor(name: string, { offset, line, records }: Position, path?: readonly string[]) {
     this.#name = name;
@@ -129,7 +128,7 @@ export class JsonReader implements RecordReader {
     }
   }
 
-  #resultOf({ notFound, found }: Search): AutomateError {
+  #resultOf({ notFound, found }: ListSearch): AutomateError {
     const path = this.#walk?.foundPath;
     return path === undefined ? notFound : found(path);
   }

@@ -1,6 +1,6 @@
 import type { Item } from '../../core/item.ts';
 import { SparseFields } from '../../core/record.ts';
-import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../csv/csv-header.ts';
+import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../csv-reader.ts';
 import { Unreadable } from '../errors.ts';
 import type { Input } from '../input.ts';
 import type { RecordContent } from '../json/json-record.ts';
@@ -76,7 +76,7 @@ export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Pro
 }
 
 /** A sheet that is being read, with the number of bytes read so far. */
-interface Reading {
+interface SheetReading {
   readonly book: Workbook;
   /** The names of the input and the sheet, for messages. */
   readonly place: string;
@@ -84,7 +84,7 @@ interface Reading {
 }
 
 /** Yields the rows of a sheet. Reads no faster than the caller consumes the rows. */
-async function* sheetRows(zip: Zip, reading: Reading): AsyncGenerator<readonly SheetRow[]> {
+async function* sheetRows(zip: Zip, reading: SheetReading): AsyncGenerator<readonly SheetRow[]> {
   const sheet = new SheetReader(reading.book);
   const xml = new XmlReader(sheet);
   try {
@@ -113,7 +113,7 @@ function faultOf(act: () => void): { readonly error: unknown } | undefined {
   }
 }
 
-interface Header {
+interface SheetHeader {
   readonly header: readonly string[];
   readonly columns: readonly Column[];
   /** The rows after the header row that were read in the same chunk. */
@@ -123,7 +123,7 @@ interface Header {
 /**
  * Reads the header, which is the first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid.
  */
-async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: Reading): Promise<Header> {
+async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: SheetReading): Promise<SheetHeader> {
   const { value, done } = await rows.next();
   const [first, ...rest] = done ? [] : value;
   if (!first) throw inputError(place, 'expected a header row with the names of the columns, found an empty sheet');
@@ -137,7 +137,7 @@ async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: 
 }
 
 /** Returns a function that converts rows to records. When reading resumes, it leaves out the rows that have already been read. */
-function itemsOf(header: readonly string[], columns: readonly Column[], { book }: Reading, from: Position | undefined) {
+function itemsOf(header: readonly string[], columns: readonly Column[], { book }: SheetReading, from: Position | undefined) {
   const contentOf = contentReader(header, columns);
   let records = from?.records ?? 0;
   return (rows: readonly SheetRow[]): Item[] =>

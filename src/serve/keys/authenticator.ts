@@ -1,7 +1,7 @@
 import { type ApiKey, keyState } from '../store/api-key.ts';
 import { holdsKey } from '../store/key-value.ts';
-import type { FailedAttempts } from './failed-attempts.ts';
 import type { KeyDirectory } from './key-directory.ts';
+import type { KeyClock } from './request-rates.ts';
 
 /** The parts of a request that can contain an API key. */
 export interface KeyRequest {
@@ -14,10 +14,10 @@ export interface KeyRequest {
 }
 
 /** The types of problem with which a request is refused if its API key is missing or not accepted. */
-export type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
+type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
 
 /** The reason why a request without an accepted API key is refused. */
-export interface KeyRefusal {
+interface KeyRefusal {
   readonly problem: KeyProblem;
   /** An explanation in words, which the response contains as `detail`. */
   readonly detail: string;
@@ -26,10 +26,10 @@ export interface KeyRefusal {
 }
 
 /** The API key of a request, or the reason why the request is refused. */
-export type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
+type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
 
 /** A request that was refused because of its API key. At most one per minute is recorded for each IP address. */
-export interface RefusedAttempt {
+interface RefusedAttempt {
   readonly address: string;
   readonly problem: KeyProblem;
   /** The id of the API key if it has expired; undefined if the key is unknown. */
@@ -37,7 +37,7 @@ export interface RefusedAttempt {
 }
 
 /** Functions and objects that an authenticator uses. */
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly keys: Pick<KeyDirectory, 'lookUp' | 'clock'>;
   readonly failures: FailedAttempts;
   /** Records a refused request. */
@@ -90,4 +90,65 @@ function hasKey(query: string): boolean {
 
 function dayOf(wallMs = 0): string {
   return new Date(wallMs).toISOString().slice(0, 10);
+}
+
+const windowMs = 60_000;
+
+/** Number of failed attempts per IP address and minute that get the status 401. Further ones get 429. */
+const maxFailures = 19;
+
+/** Maximum number of IP addresses whose failures are counted. If there are more, the address whose minute began first is forgotten. */
+const maxAddresses = 10_000;
+
+/** The facts about a client's IP address after an attempt to log in or to use an API key has failed. */
+interface RefusedClient {
+  /** True for the first failed attempt from the IP address in this minute. */
+  readonly isFirst: boolean;
+  /** Seconds until the IP address may try again; undefined while it has attempts left. */
+  readonly retryAfterS: number | undefined;
+}
+
+/** Counts failed attempts for each IP address and minute. A minute begins with the first failed attempt. */
+export class FailedAttempts {
+  /** The current minute of each IP address, with the oldest first. */
+  readonly #windows = new Map<string, { readonly startMs: number; count: number }>();
+
+  constructor(readonly clock: Pick<KeyClock, 'now'>) {}
+
+  /** Counts a failed attempt from an IP address. */
+  add(address: string): RefusedClient {
+    const network = networkOf(address);
+    const now = this.clock.now();
+    const window = this.#windowOf(network, now);
+    window.count++;
+    const left = window.startMs + windowMs - now;
+    return { isFirst: window.count === 1, retryAfterS: window.count > maxFailures ? Math.max(1, Math.ceil(left / 1000)) : undefined };
+  }
+
+  #windowOf(network: string, now: number) {
+    const found = this.#windows.get(network);
+    if (found && now - found.startMs < windowMs) return found;
+    this.#windows.delete(network);
+    const [oldest] = this.#windows.keys();
+    if (oldest !== undefined && this.#windows.size >= maxAddresses) this.#windows.delete(oldest);
+    const window = { startMs: now, count: 0 };
+    this.#windows.set(network, window);
+    return window;
+  }
+}
+
+/**
+ * Returns the network of an IP address, under which failures are counted. For IPv6 it is the first 64 bits, because senders can choose the
+ * rest.
+ */
+function networkOf(address: string): string {
+  const [plain = ''] = address.split('%');
+  if (!plain.includes(':')) return plain;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
+  if (mapped) return mapped;
+  const [head = '', tail] = plain.split('::');
+  const first = head === '' ? [] : head.split(':');
+  const last = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? [] : new Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  return `${[...first, ...zeros, ...last].slice(0, 4).join(':')}::/64`;
 }

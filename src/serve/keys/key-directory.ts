@@ -4,7 +4,7 @@ import type { KeyValue } from '../store/keys.ts';
 import type { KeyClock } from './request-rates.ts';
 
 /** The source from which the API keys are loaded. */
-export interface KeySource {
+interface KeySource {
   /** Returns a string that changes with every change of an API key, no matter which process makes it. */
   state(): string;
   list(): readonly ApiKey[];

@@ -1,11 +1,10 @@
-import { durationMs } from '../../core/duration.ts';
+import { durationMs, futureMoment, futureTime } from '../../core/duration.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
-import { futureMoment, futureTime } from '../../core/text/expiry.ts';
 import { defaultRate, defaultScopes, type KeyChanges, type KeySettings, rateOf, type Scope, scopes } from '../store/api-key.ts';
 import { holdsKey } from '../store/key-value.ts';
 
 /** The rights of a new API key, as strings written by the user. */
-export interface WrittenRights {
+interface WrittenRights {
   readonly flows?: readonly string[] | undefined;
   readonly scopes?: readonly string[] | undefined;
   readonly rate?: string | undefined;
@@ -26,7 +25,7 @@ export function keySettings(name: string, { flows, scopes: rights, rate, credits
 }
 
 /** The limits of an API key that the user changes. A value of null removes the limit. */
-export interface WrittenChanges {
+interface WrittenChanges {
   readonly flows?: readonly string[] | null | undefined;
   readonly rate?: string | undefined;
   readonly credits?: number | null | undefined;

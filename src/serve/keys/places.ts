@@ -1,7 +1,7 @@
-import type { Problem } from '../problem.ts';
+import type { ProblemResponse } from '../problem.ts';
 
 /** Limits on how many requests are processed at the same time. */
-export interface PlacesOptions {
+interface SlotLimits {
   /** Maximum number of requests that are processed at the same time. */
   readonly max: number;
   /**
@@ -12,11 +12,11 @@ export interface PlacesOptions {
   /** True to refuse a request, instead of letting it wait, when its API key already uses three quarters of the slots. */
   readonly refusesLargest: boolean;
   /** Returns the Problem for a request that can neither start nor wait. */
-  readonly full: () => Problem;
+  readonly full: () => ProblemResponse;
 }
 
 /** A request that needs a slot, which is the permission to be processed. */
-export interface PlaceRequest {
+interface PlaceRequest {
   /** The id of the API key; empty for the web page. */
   readonly owner: string;
   /** Aborted when the client has disconnected. */
@@ -33,7 +33,7 @@ class Waiting {
   /** Resolves when the request gets a slot. Rejects if it is refused. */
   readonly entered: Promise<void>;
   enter = () => {};
-  refuse = (_problem: Problem) => {};
+  refuse = (_problem: ProblemResponse) => {};
 
   constructor(readonly owner: string) {
     this.entered = new Promise((resolve, reject) => {
@@ -47,13 +47,13 @@ class Waiting {
  * Slots for requests that are processed at the same time, shared fairly between API keys. While another key waits, a key uses at most three
  * quarters of the slots. A free slot goes to the waiting key that uses the fewest slots.
  */
-export class Places {
-  readonly #options: PlacesOptions;
+export class RequestSlots {
+  readonly #options: SlotLimits;
   readonly #taken = new Map<string, number>();
   #waiting: Waiting[] = [];
   #count = 0;
 
-  constructor(options: PlacesOptions) {
+  constructor(options: SlotLimits) {
     this.#options = options;
   }
 

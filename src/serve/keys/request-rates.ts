@@ -1,7 +1,7 @@
 import { type ApiKey, defaultRate, type Rate, rateOf } from '../store/api-key.ts';
 
 /** The state of an API key's rate limit, as the RateLimit headers express it. */
-export interface RateState {
+interface RateState {
   /** Number of requests that are allowed in a window of time. */
   readonly quota: number;
   readonly windowS: number;
@@ -12,12 +12,12 @@ export interface RateState {
 }
 
 /** The decision whether a request is allowed, and the state of the rate limit after it. */
-export interface RateTurn extends RateState {
+interface RateTurn extends RateState {
   /** False if the request exceeds the rate limit. */
   readonly isAllowed: boolean;
 }
 
-interface Bucket {
+interface TokenBucket {
   /** Number of requests that may be sent now. It grows continuously, so it can be a fraction. */
   tokens: number;
   atMs: number;
@@ -31,7 +31,7 @@ const manyBuckets = 1000;
 
 /** Limits the rate of each API key's requests with a token bucket. */
 export class RequestRates {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
@@ -48,7 +48,7 @@ export class RequestRates {
     return stateOf(this.#bucketOf(key));
   }
 
-  #bucketOf({ id, rate }: Pick<ApiKey, 'id' | 'rate'>): Bucket {
+  #bucketOf({ id, rate }: Pick<ApiKey, 'id' | 'rate'>): TokenBucket {
     const now = this.clock.now();
     const found = this.#buckets.get(id);
     if (found?.written === rate) return filled(found, now);
@@ -65,14 +65,14 @@ export class RequestRates {
 }
 
 /** Adds the tokens that have accrued since the bucket was last used. */
-function filled(bucket: Bucket, now: number): Bucket {
+function filled(bucket: TokenBucket, now: number): TokenBucket {
   const { requests, windowMs } = bucket.rate;
   bucket.tokens = Math.min(requests, bucket.tokens + ((now - bucket.atMs) * requests) / windowMs);
   bucket.atMs = now;
   return bucket;
 }
 
-function stateOf({ tokens, rate: { requests, windowMs } }: Bucket): RateState {
+function stateOf({ tokens, rate: { requests, windowMs } }: TokenBucket): RateState {
   const remaining = Math.floor(tokens);
   const windowS = windowMs / 1000;
   const waitS = Math.max(1, Math.ceil(((1 - tokens) * windowS) / requests));

@@ -3,15 +3,14 @@ import * as z from 'zod';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { type Book, monthOf, type Spent } from '../../credits/book.ts';
-import { sums } from '../../credits/credit-sums.ts';
 import { heldCredits } from '../../credits/holds.ts';
+import { sums } from '../../credits/rest.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { Server } from '../server.ts';
-import { keyNames } from './key-routes.ts';
+import { keyNames, withBook } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
 import type { Billing } from './page-shapes.ts';
-import { withBook } from './served-book.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { testConnection } from '../../connections/connection-test.ts';
-import { removeConnection } from '../../connections/remove-connection.ts';
+import { removeConnection, testConnection } from '../../connections/connection-test.ts';
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
 import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
@@ -13,16 +12,16 @@ import type { ToolServer } from '../../core/tools.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { createMessages, type Messages } from '../../credentials/messages.ts';
-import { compileSavedConnection } from '../../flow/saved-connection.ts';
-import { findSaved, loadConnection, saveConnection } from '../../run/saved-connections.ts';
+import { compileSavedConnection } from '../../flow/connections.ts';
+import { findSaved, loadConnection, saveConnection } from '../../run/flow-folder.ts';
+import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
-import { messageForClient } from '../http/advice.ts';
 import { isLoopback } from '../listening.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { refuseOtherAddress } from './credential-address.ts';
-import type { Connection, ConnectionTest } from './page-shapes.ts';
+import type { ShownConnection, ShownConnectionTest } from './page-shapes.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -43,7 +42,7 @@ const body = z.strictObject({
   secret: z.string().max(65_536).optional(),
 });
 
-type Body = z.output<typeof body>;
+type ConnectionBody = z.output<typeof body>;
 
 const params = z.object({ name: z.string() });
 
@@ -53,7 +52,7 @@ const page = new Caller(undefined);
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
   // For each connection, the result of its latest test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
-  const tested = (name: string, { ok, message }: ConnectionTest) =>
+  const tested = (name: string, { ok, message }: ShownConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
   // The latest test of a connection that was not saved. If that connection is saved next, this is shown as its test result.
   let unsaved: { readonly body: string; readonly test: TestedConnection } | undefined;
@@ -62,7 +61,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
     POST: {
       schema: { body },
       handler: async (request, reply) => {
-        const given = request.body as Body;
+        const given = request.body as ConnectionBody;
         await saveFromPage(given, request, server);
         if (unsaved?.body === hashOf(given)) {
           tested(given.name, unsaved.test.result);
@@ -78,7 +77,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
     POST: {
       schema: { body },
       handler: async (request) => {
-        const given = request.body as Body;
+        const given = request.body as ConnectionBody;
         const test = await testNew(given, request, server);
         unsaved = { body: hashOf(given), test };
         return test.result;
@@ -110,20 +109,20 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
 }
 
 /** Returns a hash by which a connection with its secret can be recognized. The secret itself must not stay in memory. */
-function hashOf(given: Body): string {
+function hashOf(given: ConnectionBody): string {
   return createHash('sha256').update(JSON.stringify(given)).digest('base64url');
 }
 
 function savedName(name: string): string {
   if (Object.hasOwn(readConnections(process.env), name)) return name;
-  throw new Problem('not-found', `there is no connection "${name}"`);
+  throw new ProblemResponse('not-found', `there is no connection "${name}"`);
 }
 
 function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
   return { allowHttp, ...(env !== undefined && { env }), ...(cacert !== undefined && { cacert }) };
 }
 
-function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): Connection[] {
+function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): ShownConnection[] {
   return Object.entries(readConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
     const { type: method, credential } = (Array.isArray(written) ? written[0] : (written ?? {})) as Record<string, unknown>;
     const test = tests.get(name);
@@ -136,7 +135,7 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
 }
 
 /** Checks a connection and returns it in the form in which a flow contains it. Throws a Problem (`bad-request`) if it is not valid. */
-function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHttp } }: Server) {
+function writtenOf({ type, name, url, auth: method }: ConnectionBody, { shared: { allowHttp } }: Server) {
   const written = {
     type,
     ...(type === 'http' ? { base_url: url } : { url }),
@@ -146,14 +145,14 @@ function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHtt
   try {
     return { written, connection: compileSavedConnection(name, written, allowHttp) };
   } catch (error) {
-    throw new Problem('bad-request', messageForClient(error as Error));
+    throw new ProblemResponse('bad-request', messageForClient(error as Error));
   }
 }
 
-async function saveFromPage(given: Body, request: FastifyRequest, server: Server): Promise<void> {
+async function saveFromPage(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<void> {
   const { written } = writtenOf(given, server);
   if (Object.hasOwn(readConnections(process.env), given.name))
-    throw new Problem('bad-request', `there is a connection "${given.name}" already: remove it first, or choose another name`);
+    throw new ProblemResponse('bad-request', `there is a connection "${given.name}" already: remove it first, or choose another name`);
   await storeSecret(given, request, server);
   await saveConnection(given.name, written, { force: false });
   loadConnection(given.name, server.shared.allowHttp);
@@ -161,12 +160,12 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
 
 /** The result of a test, and the tools of the MCP server if it responded. */
 interface TestedConnection {
-  readonly result: ConnectionTest;
+  readonly result: ShownConnectionTest;
   readonly tools: ToolServer | undefined;
 }
 
 /** Tests a new connection with its secret. Neither of them is saved. */
-async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<TestedConnection> {
+async function testNew(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<TestedConnection> {
   const { connection } = writtenOf(given, server);
   const forget = await storeSecret(given, request, server);
   try {
@@ -180,18 +179,22 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
  * Stores the secret that the user typed on the web page. Returns a function that removes the secret. Throws a Problem if the secret was
  * sent without encryption or would replace another secret.
  */
-async function storeSecret({ auth: method, secret, url }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
+async function storeSecret(
+  { auth: method, secret, url }: ConnectionBody,
+  request: FastifyRequest,
+  server: Server,
+): Promise<() => Promise<unknown>> {
   if (method.type === 'none') return async () => undefined;
   await refuseOtherAddress({ credential: method.credential, url, hasSecret: secret !== undefined }, server);
   if (secret === undefined) return async () => undefined;
   if (request.protocol !== 'https' && !isLoopback(request.ip))
-    throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
+    throw new ProblemResponse('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
   const { credential } = method;
   const store = openCredentials(server.shared.env, createMessages());
   try {
     await store.set(credential, secret, {});
   } catch (error) {
-    if (error instanceof AutomateError) throw new Problem('bad-request', messageForClient(error));
+    if (error instanceof AutomateError) throw new ProblemResponse('bad-request', messageForClient(error));
     throw error;
   }
   return () => store.remove(credential, true);

@@ -4,7 +4,7 @@ import { openCredentials } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { isAllowedHost } from '../../credentials/secret.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 
 /** A credential named by the web page, and the URL to which its secret would be sent. */
@@ -25,7 +25,7 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
   const stored = store.list().find(({ name, env }) => name === credential && env === store.env);
   const isInVariable = variableWith(credential, process.env) !== undefined;
   if ((stored || isInVariable) && hasSecret)
-    throw new Problem(
+    throw new ProblemResponse(
       'bad-request',
       `there is a credential "${credential}" already: leave its secret out to use it, or choose another name`,
     );
@@ -36,7 +36,7 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
   const uses = flows.flatMap(({ plan }) => plan?.credentials ?? []).filter(({ name }) => name === credential);
   if (uses.some(({ origins }) => origins.includes(origin))) return;
   const ways = `use it where a flow or a connection uses it already, or allow the host: automate credentials set ${credential} --hosts ${new URL(origin).host}`;
-  throw new Problem('bad-request', `the credential "${credential}" is not meant for ${origin}\n${ways}`);
+  throw new ProblemResponse('bad-request', `the credential "${credential}" is not meant for ${origin}\n${ways}`);
 }
 
 /** Returns the origins to which saved connections send the secret of a credential. */

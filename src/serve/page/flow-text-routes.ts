@@ -5,20 +5,20 @@ import * as z from 'zod';
 import { FlowError } from '../../core/failure.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { writeDurably } from '../../files/state-file.ts';
-import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';
+import { type MapText, nodeTexts, withMap } from '../../flow/map-text.ts';
 import { compileFlow } from '../../run/flow-file.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
-import { problemJson } from '../flows/flow-json.ts';
-import { Problem } from '../problem.ts';
-import { seenFlow } from '../routes/audience.ts';
+import { problemJson } from '../flow-json.ts';
+import { ProblemResponse } from '../problem.ts';
+import { seenFlow } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
 import type { FlowText } from './page-shapes.ts';
 
 /** Schema of the body of a request that saves a node's map. z.record is not used, because it would drop a field named `__proto__`. */
-const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object whose values are strings') });
+const mapBody = z.strictObject({ map: z.custom<MapText>(isTexts, 'expected an object whose values are strings') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
@@ -71,11 +71,11 @@ async function saveMap(server: Server, { id, path, plan }: ServedFlow, request: 
   const { node } = request.params as z.output<typeof mapParams>;
   const { map } = request.body as z.output<typeof mapBody>;
   const index = plan?.steps.findIndex((step) => step.id === node && step.node.action) ?? -1;
-  if (index < 0) throw new Problem('not-found', `there is no node "${node}" with a map in ${id}`);
+  if (index < 0) throw new ProblemResponse('not-found', `there is no node "${node}" with a map in ${id}`);
   const text = await readFile(path, 'utf8');
-  if (request.headers['if-match'] !== etagOf(text)) throw new Problem('changed-meanwhile', `${id} was changed since it was read`);
+  if (request.headers['if-match'] !== etagOf(text)) throw new ProblemResponse('changed-meanwhile', `${id} was changed since it was read`);
   if (nodeTexts(text)[index]?.map === undefined)
-    throw new Problem('bad-request', 'the map contains more than fields and paths: change it in the file');
+    throw new ProblemResponse('bad-request', 'the map contains more than fields and paths: change it in the file');
   const changed = withMap(text, index, map);
   await refuseInvalid(server, path, changed);
   const { mode } = await stat(path);
@@ -88,6 +88,6 @@ async function refuseInvalid({ shared: { allowHttp, env, withoutFiles } }: Serve
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     const errors = error.problems.map((problem) => problemJson(problem, path));
-    throw new Problem('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
+    throw new ProblemResponse('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
   }
 }

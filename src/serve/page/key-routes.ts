@@ -2,17 +2,17 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { monthOf } from '../../credits/book.ts';
+import { type Book, monthOf, openBook } from '../../credits/book.ts';
+import { bookPath } from '../../credits/prices.ts';
+import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
-import { messageForClient } from '../http/advice.ts';
 import { keyChanges, keySettings, overlapOf } from '../keys/key-settings.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../store/api-key.ts';
 import type { MadeKey } from '../store/keys.ts';
 import { actorOf } from './page-options.ts';
-import type { NewKey, ShownKey } from './page-shapes.ts';
-import { withBook } from './served-book.ts';
+import type { KeyOnPage, NewKey } from './page-shapes.ts';
 
 const newKey = z.strictObject({
   name: z.string(),
@@ -89,16 +89,16 @@ function madeJson({ key, value }: MadeKey): NewKey {
 }
 
 /** Runs `act`. Turns the error for an invalid setting into a Problem (`bad-request`). */
-export function refusing<Result>(act: () => Result): Result {
+function refusing<Result>(act: () => Result): Result {
   try {
     return act();
   } catch (error) {
-    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', messageForClient(error));
+    if (error instanceof AutomateError && error.kind === 'usage') throw new ProblemResponse('bad-request', messageForClient(error));
     throw error;
   }
 }
 
-function shownKeys(server: Server, home: string): ShownKey[] {
+function shownKeys(server: Server, home: string): KeyOnPage[] {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();
@@ -141,4 +141,14 @@ function dayOf(day: string, counts: readonly DayCount[]): DayCount {
 /** Returns the names of API keys, keyed by id. */
 export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
   return new Map(keys.map(({ id, name }) => [id, name]));
+}
+
+/** Opens the ledger of a home folder and runs `act` with it. */
+export function withBook<Result>(home: string, act: (book: Book) => Result): Result {
+  const book = openBook(bookPath(home));
+  try {
+    return act(book);
+  } finally {
+    book.close();
+  }
 }

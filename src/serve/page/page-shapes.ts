@@ -1,5 +1,5 @@
 /** The result of testing one request of a flow, as `automate test-request --json` prints it. */
-export interface TestResult {
+export interface ShownTest {
   readonly request: Readonly<Record<string, unknown>> | null;
   readonly response: {
     readonly status?: number;
@@ -7,7 +7,7 @@ export interface TestResult {
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
   } | null;
-  readonly structure: readonly StructureRow[] | null;
+  readonly structure: readonly ShownPath[] | null;
   /** Number of paths in the answer that `structure` leaves out; undefined if it has all of them. */
   readonly more_paths?: number;
   readonly map: readonly Readonly<Record<string, unknown>>[] | null;
@@ -15,7 +15,7 @@ export interface TestResult {
 }
 
 /** A path to a value in a response. */
-export interface StructureRow {
+export interface ShownPath {
   readonly path: string;
   readonly type: string;
   readonly sample: string;
@@ -41,7 +41,7 @@ export interface Snippet {
 }
 
 /** The node types and the tools of MCP connections, as examples to copy into a flow. */
-export interface Library {
+export interface NodeLibrary {
   readonly node_types: readonly Snippet[];
   readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
 }
@@ -61,7 +61,7 @@ export interface ServerInfo {
 }
 
 /** A saved connection, as the web page shows it. */
-export interface Connection {
+export interface ShownConnection {
   readonly name: string;
   readonly type: 'http' | 'mcp';
   readonly address: string;
@@ -73,7 +73,7 @@ export interface Connection {
 }
 
 /** The result of testing a connection. */
-export interface ConnectionTest {
+export interface ShownConnectionTest {
   readonly ok: boolean;
   /** One line that describes the success or says why the test failed. */
   readonly message: string;
@@ -82,7 +82,7 @@ export interface ConnectionTest {
 }
 
 /** An API key, without its secret value. */
-export interface ShownKey {
+export interface KeyOnPage {
   readonly id: string;
   readonly name: string;
   readonly start: string;
@@ -114,11 +114,11 @@ export interface Billing {
   readonly allowance: number | null;
   readonly remaining: number | null;
   readonly resets_at: string;
-  readonly by_flow: readonly Share[];
-  readonly by_node: readonly Share[];
-  readonly by_connection: readonly Share[];
-  readonly by_environment: readonly Share[];
-  readonly by_key: readonly Share[];
+  readonly by_flow: readonly CreditShare[];
+  readonly by_node: readonly CreditShare[];
+  readonly by_connection: readonly CreditShare[];
+  readonly by_environment: readonly CreditShare[];
+  readonly by_key: readonly CreditShare[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
   /** The limits that apply to runs and requests, each as text with its unit; null for no limit. */
@@ -126,13 +126,13 @@ export interface Billing {
 }
 
 /** The credits spent by one flow, node, connection, environment or API key. */
-export interface Share {
+export interface CreditShare {
   readonly name: string;
   readonly credits: number;
 }
 
 /** An entry of the audit log. */
-export interface AuditEntry {
+export interface AuditRow {
   readonly time: string;
   readonly who: string;
   readonly what: string;

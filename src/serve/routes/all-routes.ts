@@ -1,21 +1,20 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { addRoutes } from '../app.ts';
 import type { Hosts } from '../listening.ts';
-import { addMcpRoute, refuseForeignOrigin } from '../mcp/mcp-route.ts';
-import type { ServedTools } from '../mcp/served-tools.ts';
 import { addOpenApi, addOpenApiRoute } from '../openapi.ts';
-import { addPageFiles } from '../page/page-files.ts';
-import type { PageOptions } from '../page/page-options.ts';
+import { addPageFiles, type PageOptions } from '../page/page-options.ts';
 import { addPageRoutes } from '../page/page-routes.ts';
+import { ProblemResponse } from '../problem.ts';
 import { addProblemPages } from '../problem-pages.ts';
+import { addMcpRoute, refuseForeignOrigin, type ServedTools } from '../served-tools.ts';
 import type { Server } from '../server.ts';
 import { addKeyDoor, callerOfKey } from './key-door.ts';
-import { addOpenRoutes, type HealthOptions } from './open.ts';
 import { addUiRoutes, type UiOptions } from './ui.ts';
 import { addUsageRoute } from './usage.ts';
 import { addFlowRoutes } from './v1.ts';
 
 /** The settings from which all routes of the server are made. */
-export interface RoutesOptions extends HealthOptions {
+interface RoutesOptions extends HealthOptions {
   readonly home: string;
   readonly sessions: UiOptions;
   /** The settings of the web page; undefined for a server without one. */
@@ -43,4 +42,28 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
   if (!page) return;
   addUiRoutes(app, server, sessions, (guarded) => addPageRoutes(guarded, server, page));
   addPageFiles(app, page.files);
+}
+
+/** Functions that report the state of the server to health checks. */
+interface HealthOptions {
+  isStopping(): boolean;
+  /** True while the server's queue in Redis cannot be reached. */
+  isQueueAway(): boolean;
+}
+
+/** Adds the routes that need neither a key nor a session. They report the health of the server. */
+function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: HealthOptions): void {
+  const hidden = { hide: true } as object;
+  addRoutes(app, '/healthz', { GET: { schema: hidden, handler: async () => ({ status: 'ok' }) } });
+  addRoutes(app, '/readyz', {
+    GET: {
+      schema: hidden,
+      handler: async () => {
+        if (isStopping()) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+        if (isQueueAway())
+          throw new ProblemResponse('queue-away', 'the queue of the workers cannot be reached', {}, { 'retry-after': '10' });
+        return { status: 'ok' };
+      },
+    },
+  });
 }

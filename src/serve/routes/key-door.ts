@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
 import { addGuarded } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { rateHeaders } from '../keys/request-rates.ts';
 import type { ServerKeys } from '../keys/server-keys.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
+import type { Server } from '../server.ts';
 import type { ApiKey, Scope } from '../store/api-key.ts';
 
 declare module 'fastify' {
@@ -21,7 +23,7 @@ declare module 'fastify' {
 }
 
 /** The prefix of routes that need an API key, and an additional check of their requests. */
-export interface KeyDoor {
+interface KeyDoor {
   readonly prefix: '/v1' | '/mcp';
   /** Checks a request before the API key in it is checked. Throws a Problem to refuse the request. */
   readonly before?: (request: FastifyRequest) => void;
@@ -64,7 +66,7 @@ function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): vo
   const { scopes } = routeOptions.config;
   if (scopes) caller.need(...scopes);
   const { flow } = params as { readonly flow?: string };
-  if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
+  if (flow !== undefined && !caller.sees(flow)) throw new ProblemResponse('not-found', `there is no flow "${flow}"`);
 }
 
 /** HTTP statuses of responses that are counted as refused requests of the API key. */
@@ -72,7 +74,7 @@ const refusals: ReadonlySet<number> = new Set([402, 403, 404, 429]);
 
 /** Returns the API key that sent a request to `/v1`. */
 export function callerOfKey({ key }: FastifyRequest): Caller {
-  if (!key) throw new Problem('key-missing', 'expected an API key');
+  if (!key) throw new ProblemResponse('key-missing', 'expected an API key');
   return new Caller(key);
 }
 
@@ -81,7 +83,7 @@ function authenticated({ headers, ip }: FastifyRequest, query: string, { authent
   const found = authenticator.authenticate({ authorization: headers.authorization, xApiKey, query, address: ip });
   if ('key' in found) return found.key;
   const { problem, detail, retryAfterS } = found.refusal;
-  throw new Problem(
+  throw new ProblemResponse(
     problem,
     detail,
     {},
@@ -96,5 +98,39 @@ function takeTurn(key: ApiKey, reply: FastifyReply, { rates }: ServerKeys): void
   const turn = rates.take(key);
   reply.headers(rateHeaders(turn));
   if (!turn.isAllowed)
-    throw new Problem('rate-limited', `expected at most ${key.rate} requests`, {}, { 'retry-after': String(turn.resetS) });
+    throw new ProblemResponse('rate-limited', `expected at most ${key.rate} requests`, {}, { 'retry-after': String(turn.resetS) });
 }
+
+/** A set of routes and who may use them: `/v1` for API keys, `/ui` for the web page. */
+export interface Audience {
+  /** The prefix of all paths in the set, which is `/v1` or `/ui`. */
+  readonly base: string;
+  /** Returns the sender of a request that was accepted. */
+  callerOf(request: FastifyRequest): Caller;
+}
+
+/** Returns the flow named in the path of a request. Throws a Problem (`not-found`) if it does not exist or the sender may not see it. */
+export async function seenFlow(server: Server, caller: Caller, request: FastifyRequest) {
+  const { flow: id } = request.params as { flow: string };
+  const flow = caller.sees(id) ? await server.flows.find(id) : undefined;
+  if (!flow) throw new ProblemResponse('not-found', `there is no flow "${id}"`);
+  return flow;
+}
+
+/**
+ * Returns the number of seconds in `Prefer: wait=N` (RFC 7240); undefined without this header. Throws a Problem (`bad-request`) if N is not
+ * from `least` to `most`.
+ */
+export function preferredWait({ headers }: FastifyRequest, least: number, most: number): number | undefined {
+  const written = /(?:^|[,;\s])wait\s*=\s*"?([^",;\s]*)"?/i.exec([headers.prefer ?? ''].flat().join(','))?.[1];
+  if (written === undefined) return undefined;
+  const seconds = Number(written);
+  if (/^\d+$/.test(written) && seconds >= least && seconds <= most) return seconds;
+  throw new ProblemResponse('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
+}
+
+/** Schema of a whole number in the query of a request. */
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { maxErrorsOf } from '../../engine/failure-limits.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
-import { queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
+import { queryWithVariables, variablesIn } from '../flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
 import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
@@ -12,7 +12,7 @@ import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
 import { type BodyFormat, bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
-import { type Audience, preferredWait, seenFlow, wholeNumber } from './audience.ts';
+import { type Audience, preferredWait, seenFlow, wholeNumber } from './key-door.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {
@@ -75,19 +75,19 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
     .send(run.json(base));
 }
 
-interface Asked {
+interface AskedRun {
   readonly request: FastifyRequest;
   readonly flow: Awaited<ReturnType<typeof seenFlow>>;
   readonly caller: Caller;
 }
 
-interface NewRun {
+interface RunRequestBody {
   readonly run: ServedRun;
   /** True if an earlier request with the same Idempotency-Key has already created the run. */
   readonly isReplayed: boolean;
 }
 
-async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
+async function newRun(server: Server, { request, flow, caller }: AskedRun): Promise<RunRequestBody> {
   const body = bodyFormat(request.headers);
   const options = storedOptions(request, body);
   const { out } = request.query as z.output<typeof newRunQuery>;
@@ -146,7 +146,7 @@ async function onceFor(
   { named, hash, id }: { readonly named: NamedRequest | undefined; readonly hash: string; readonly id: string },
   folder: RunFolder,
   make: () => Promise<ServedRun>,
-): Promise<NewRun> {
+): Promise<RunRequestBody> {
   if (!named) return { run: await make(), isReplayed: false };
   const earlier = idempotency.beginRun(named, hash, id, (found) => runs.find(found));
   if (earlier) {

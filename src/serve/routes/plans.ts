@@ -7,19 +7,19 @@ import { selectRecords } from '../../output/selected-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import { Forecaster } from '../../preview/forecast/forecast.ts';
 import { requestValue } from '../../preview/preview.ts';
-import { isTable } from '../../records/inputs/input.ts';
+import { isTable } from '../../records/inputs.ts';
 import { openSource } from '../../records/source.ts';
 import { addRoutes } from '../app.ts';
 
 import type { Caller } from '../caller.ts';
 
-import { problemJson } from '../flows/flow-json.ts';
-import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
-import { Problem } from '../problem.ts';
+import { problemJson } from '../flow-json.ts';
+import { planWithVariables, variablesIn } from '../flow-variables.ts';
+import { ProblemResponse } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
-import { type Audience, seenFlow } from './audience.ts';
+import { type Audience, seenFlow } from './key-door.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
 /**
@@ -43,7 +43,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
   });
 }
 
-type Flow = Awaited<ReturnType<typeof seenFlow>>;
+type PlannedFlow = Awaited<ReturnType<typeof seenFlow>>;
 
 async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
   const flow = await seenFlow(server, caller, request);
@@ -54,7 +54,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 }
 
 /** Makes a plan, which forecasts a run. `gone` is aborted when the client disconnects, which ends the work. */
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
+async function runPlan({ shared, limits }: Server, flow: PlannedFlow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
@@ -70,10 +70,14 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
-      throw new Problem('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
-        line: 1,
-        errors,
-      });
+      throw new ProblemResponse(
+        'input-unreadable',
+        `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`,
+        {
+          line: 1,
+          errors,
+        },
+      );
     }
     const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
     for await (const items of selectRecords(source, { options, plan, format })) {
@@ -109,12 +113,12 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
  * `failed` returns the Problem. `breakOff` ends the body.
  */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
-  let problem: Problem | undefined;
-  const fail = (found: Problem) => {
+  let problem: ProblemResponse | undefined;
+  const fail = (found: ProblemResponse) => {
     problem ??= found;
     return problem;
   };
-  const planTooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
+  const planTooLarge = () => fail(new ProblemResponse('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw planTooLarge();
   const steps: Transform[] = [limited(maxBytes, planTooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, planTooLarge));
@@ -125,7 +129,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     return from.pipe(to);
   }, request.raw);
   const breakOff = () => {
-    const error = fail(new Problem('bad-request', 'the body was cut off'));
+    const error = fail(new ProblemResponse('bad-request', 'the body was cut off'));
     for (const step of steps) step.destroy(error);
   };
   request.raw.once('close', () => request.raw.complete || breakOff());
@@ -133,7 +137,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
 }
 
 /** Passes a body on, but throws if it is too large. */
-function limited(maxBytes: number, planTooLarge: () => Problem): Transform {
+function limited(maxBytes: number, planTooLarge: () => ProblemResponse): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

@@ -5,15 +5,15 @@ import { isObject, type JsonObject, type Value } from '../../core/value/value.ts
 import { createMessages } from '../../credentials/messages.ts';
 import { previewValue } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
+import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, failureProblem } from '../calls.ts';
-import { planWithVariables, queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
-import { messageForClient } from '../http/advice.ts';
+import { planWithVariables, queryWithVariables, variablesIn } from '../flow-variables.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
-import { type Audience, seenFlow } from './audience.ts';
+import { type Audience, seenFlow } from './key-door.ts';
 import { jsonType, sendText } from './replays.ts';
 
 const testBody = z.strictObject({
@@ -45,9 +45,9 @@ export function addTestRoute(app: FastifyInstance, server: Server, { base, calle
   });
 }
 
-type Flow = Awaited<ReturnType<typeof seenFlow>>;
+type TestedFlow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function testText({ shared }: Server, flow: Flow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
+async function testText({ shared }: Server, flow: TestedFlow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
   const { record, node, send } = request.body as z.output<typeof testBody>;
   const messages = createMessages();
   const { allowHttp, env } = shared;
@@ -72,7 +72,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     const { cause } = error as Error;
     if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))
-      throw new Problem('bad-request', messageForClient(error));
+      throw new ProblemResponse('bad-request', messageForClient(error));
     return asProblem(flow)(error);
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.ts';
 import { type EarlierAnswer, maxAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
-import { Problem, type ProblemName } from '../problem.ts';
+import { type ProblemName, ProblemResponse } from '../problem.ts';
 import type { Reservation } from '../runs/disk-space.ts';
 import type { Server } from '../server.ts';
 
@@ -54,7 +54,7 @@ export async function answerOnce(
     save(ok);
     return sendText(reply, ok);
   } catch (error) {
-    if (error instanceof Problem && paid.includes(error.problem)) {
+    if (error instanceof ProblemResponse && paid.includes(error.problem)) {
       const body = JSON.stringify(error.body(request.id));
       save({ status: error.status, type: 'application/problem+json; charset=utf-8', body });
     } else if (named) idempotency.forget(named);

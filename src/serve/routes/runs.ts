@@ -5,7 +5,7 @@ import { statOf } from '../../files/stat.ts';
 import { flowId } from '../../run/flow-folder.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
 import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
@@ -13,7 +13,7 @@ import { errorsFormatOf, payerOf } from '../runs/stored-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
 import { keyId } from '../store/key-value.ts';
-import { type Audience, wholeNumber } from './audience.ts';
+import { type Audience, wholeNumber } from './key-door.ts';
 
 const runParams = z.object({ id: z.string() });
 
@@ -110,7 +110,8 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
           await sendGrowing(run, path, reply, headers);
           return reply;
         }
-        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its output is not complete yet; use ?follow=true`, { state });
+        if (run.isOpen)
+          throw new ProblemResponse('run-state', `the run is ${state}: its output is not complete yet; use ?follow=true`, { state });
         return sendFile(path, reply, headers);
       },
     },
@@ -122,7 +123,8 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
       handler: async (request, reply) => {
         const run = runOf(request);
         const { state, inputFormat } = run.stored;
-        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
+        if (run.isOpen)
+          throw new ProblemResponse('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
         const format = errorsFormatOf(inputFormat);
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
       },
@@ -142,7 +144,9 @@ function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
       handler: async (request, reply) => {
         const { folder, stored, isOpen } = runOf(request);
         if (isOpen)
-          throw new Problem('run-state', `the run is ${stored.state}: its report is written when the run ends`, { state: stored.state });
+          throw new ProblemResponse('run-state', `the run is ${stored.state}: its report is written when the run ends`, {
+            state: stored.state,
+          });
         const headers = fileHeaders(`${stored.flow}.html`, 'text/html; charset=utf-8');
         return sendFile(folder.report, reply, { ...headers, 'content-security-policy': reportPolicy });
       },
@@ -230,7 +234,7 @@ function listRuns(server: Server, { base, callerOf }: Audience, request: Fastify
 function seenRun(server: Server, caller: Caller, request: FastifyRequest): ServedRun {
   const { id } = request.params as { id: string };
   const run = server.runs.find(id);
-  if (!run || !caller.seesRun(run.stored)) throw new Problem('not-found', `there is no run "${id}"`);
+  if (!run || !caller.seesRun(run.stored)) throw new ProblemResponse('not-found', `there is no run "${id}"`);
   return run;
 }
 
@@ -240,6 +244,6 @@ function fileHeaders(name: string, type: string): Record<string, string> {
 
 function sendFile(path: string, reply: FastifyReply, headers: Record<string, string>): FastifyReply {
   const size = statOf(path)?.size;
-  if (size === undefined) throw new Problem('not-found', 'the run has written no such file');
+  if (size === undefined) throw new ProblemResponse('not-found', 'the run has written no such file');
   return reply.headers({ ...headers, 'content-length': size }).send(createReadStream(path));
 }

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { addGuarded, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
-import { FailedAttempts } from '../keys/failed-attempts.ts';
-import { Problem } from '../problem.ts';
+import { FailedAttempts } from '../keys/authenticator.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import type { Sessions } from '../sessions.ts';
 import type { Links } from '../store/links.ts';
@@ -53,7 +53,7 @@ function addSessionRoutes(app: FastifyInstance, server: Server, options: UiOptio
       handler: async (request, reply) => {
         if (!links.spend((request.body as { token: string }).token)) {
           if (refused.add(request.ip).isFirst) server.audit(page, request, 'session.open', '', 'session-missing');
-          throw new Problem('session-missing', 'the link was used, or has expired: automate serve login prints a new one');
+          throw new ProblemResponse('session-missing', 'the link was used, or has expired: automate serve login prints a new one');
         }
         server.audit(page, request, 'session.open', '');
         const proofs = sessions.open();
@@ -76,7 +76,7 @@ function requireSession(request: FastifyRequest, options: UiOptions): void {
   const cookie = cookieOf(request, options);
   const pageToken = request.headers['x-automate-page'];
   if (cookie !== undefined && typeof pageToken === 'string' && options.sessions.use({ cookie, pageToken })) return;
-  throw new Problem('session-missing', 'expected a session: automate serve login prints a link that opens one');
+  throw new ProblemResponse('session-missing', 'expected a session: automate serve login prints a link that opens one');
 }
 
 /**
@@ -87,7 +87,7 @@ function refuseOtherSites({ headers, protocol }: FastifyRequest, isTls: boolean)
   const { origin, host } = headers;
   const scheme = isTls ? 'https' : protocol;
   const isOwn = origin === undefined ? headers['sec-fetch-site'] === 'same-origin' : origin === `${scheme}://${host}`;
-  if (!isOwn) throw new Problem('cross-site', 'expected a request from the page of this server');
+  if (!isOwn) throw new ProblemResponse('cross-site', 'expected a request from the page of this server');
 }
 
 function cookieName({ port }: UiOptions): string {

@@ -44,7 +44,7 @@ export function addUsageRoute(app: FastifyInstance, server: Server, home: string
   });
 }
 
-interface Asked {
+interface AskedUsage {
   readonly key: LetInKey;
   readonly month: Month;
   readonly home: string;
@@ -54,7 +54,7 @@ interface Asked {
  * Returns the credits that an API key has spent. The ledger and the server's counts can both be incomplete, because the ledger records
  * calls late and a crash can lose counts. So the larger number is used.
  */
-function creditsOf({ key, month: { name: month }, home }: Asked, counted: number) {
+function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: number) {
   const book = openBook(bookPath(home));
   try {
     const own = book.spent(month).filter((spent) => spent.key === key.id);

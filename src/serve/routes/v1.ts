@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
-import { flowJsonText } from '../flows/flow-json.ts';
-import { planOfCall, queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
+import { flowJsonText } from '../flow-json.ts';
+import { planOfCall, queryWithVariables, variablesIn } from '../flow-variables.ts';
 import { recordOfBody, textOfBody } from '../json-body.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
-import { type Audience, preferredWait, seenFlow } from './audience.ts';
+import { type Audience, preferredWait, seenFlow } from './key-door.ts';
 import { addNewRunRoute } from './new-run.ts';
 import { addPlanRoute } from './plans.ts';
 import { addTestRoute } from './record-tests.ts';

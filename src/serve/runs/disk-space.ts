@@ -1,4 +1,6 @@
-import { Problem } from '../problem.ts';
+import { Unfinished } from '../../core/failure.ts';
+import type { OutputSpace, SpaceUse } from '../../files/folder.ts';
+import { ProblemResponse, statusOf } from '../problem.ts';
 
 /** Disk space that is reserved for a request body while it arrives. */
 export interface Reservation {
@@ -80,7 +82,7 @@ export class DiskSpace {
   async #makeRoom(bytes: number): Promise<void> {
     await this.#lookUp(bytes);
     if (!this.#fits(this.stored, bytes))
-      throw new Problem('disk-full', 'runs and stored answers have used up their disk space (--max-disk)');
+      throw new ProblemResponse('disk-full', 'runs and stored answers have used up their disk space (--max-disk)');
     this.#reserved += bytes;
   }
 
@@ -91,5 +93,50 @@ export class DiskSpace {
 
   #fits(stored: number, more: number): boolean {
     return stored + this.#reserved + this.#answers() + more <= this.#max;
+  }
+}
+
+/** The reason for the end of a run for which there is no more space. */
+export const diskFullReason = `${statusOf('disk-full')}: the runs have used up their disk space (--max-disk)
+delete runs that are no longer needed, or start the server with a larger --max-disk, then resume this run`;
+
+/** The disk space of a part of a run. It counts what the run writes, and ends the run when the space of all runs is used up. */
+export class RunSpace implements OutputSpace {
+  readonly #disk: DiskSpace;
+  readonly #full: () => void;
+  readonly #used: Record<SpaceUse, number> = { output: 0, temporary: 0, unfinished: 0, saved: 0 };
+  #isFull = false;
+
+  /** `full` is called once, when there is no space left. */
+  constructor(disk: DiskSpace, full: () => void) {
+    this.#disk = disk;
+    this.#full = full;
+  }
+
+  /** Size in bytes of the files that this part of the run has saved, in the folder for files. */
+  get saved(): number {
+    return this.#used.saved;
+  }
+
+  /** Size in bytes of everything that this part of the run has written outside of the run's folder. */
+  get outside(): number {
+    return this.#used.saved + this.#used.temporary + this.#used.unfinished;
+  }
+
+  async take(bytes: number, use: SpaceUse): Promise<void> {
+    const room = await this.#disk.take(bytes, !this.#isFull);
+    this.#used[use] += bytes;
+    if (room === 'fits') return;
+    if (!this.#isFull) {
+      this.#isFull = true;
+      this.#full();
+    }
+    // Everything else is written even now: a resumed run would send the requests for it again. But a record may have any number of pages.
+    if (room === 'over' && use === 'unfinished') throw new Unfinished();
+  }
+
+  free(bytes: number): void {
+    this.#used.temporary -= bytes;
+    this.#disk.free(bytes);
   }
 }

@@ -3,12 +3,12 @@ import type { CodedMessage } from '../../core/error-code.ts';
 import type { Plan } from '../../core/plan.ts';
 import { openRunLedger, pricesOf } from '../../credits/prices.ts';
 import type { PayingKey } from '../../credits/rest.ts';
-import { hasTextCells } from '../../records/inputs/input.ts';
+import { hasTextCells } from '../../records/inputs.ts';
 import { loadFlow } from '../../run/flow-file.ts';
 import { payingNow, type SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller } from '../caller.ts';
 import { creditsProblem } from '../calls.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredRun } from './stored-run.ts';
 
@@ -68,7 +68,7 @@ export async function nextPayer(
   }
   if (!(await usedUp(plan, payingKey(stored.key), shared))) {
     const detail = 'the key that started this run has credits left: only that key and the page can resume it';
-    throw new Problem('scope-missing', detail, { scope: 'run' });
+    throw new ProblemResponse('scope-missing', detail, { scope: 'run' });
   }
   await refuseUnpaid(plan, caller.key, shared);
   return storedKey(caller.key);

@@ -2,7 +2,7 @@
  * Runs that are waiting to start. Their owners (API keys) take turns. The next run is one whose owner has the fewest runs under way, no
  * matter how many of its runs wait.
  */
-export class Queue<Run> {
+export class RunQueue<Run> {
   readonly #byOwner = new Map<string, Run[]>();
 
   get length(): number {

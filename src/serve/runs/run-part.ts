@@ -5,7 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { planOutput } from '../../output/output-plan.ts';
-import { inputFormat, openInput } from '../../records/inputs/input.ts';
+import { inputFormat, openInput } from '../../records/inputs.ts';
 import { countsOf, totalsOf, workOf } from '../../report/run-figures.ts';
 import type { RunView } from '../../report/run-view.ts';
 import { liveViewOf } from '../../report/run-view-of.ts';
@@ -14,11 +14,11 @@ import { payingNow, type SharedParts } from '../../run/flow-runtime.ts';
 import { type RunHandle, runFlow, type Stop } from '../../run/run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from '../../run/run-request.ts';
 import { failedRun, type RunResult } from '../../run/run-result.ts';
-import { messageForClient } from '../http/advice.ts';
+import { messageForClient } from '../advice.ts';
+import { diskFullReason, type RunSpace } from './disk-space.ts';
 import { payingKey, storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
-import { diskFullReason, type RunSpace } from './run-space.ts';
 import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 import { maxRecordBytes } from './upload.ts';
 
@@ -37,7 +37,7 @@ export interface EndedPart {
 const graceMs = 10_000;
 
 /** The objects that receive the events of a part of a run, and count its disk space. */
-export interface PartListeners {
+interface PartListeners {
   readonly events: RunEvents;
   readonly space: RunSpace;
 }

@@ -3,12 +3,12 @@ import { savedBytesIn, savedNamesPath } from '../../files/saved-names.ts';
 import { statOf } from '../../files/stat.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller, LetInKey } from '../caller.ts';
-import { Problem } from '../problem.ts';
+import { ProblemResponse } from '../problem.ts';
 import { DiskSpace, type Reservation } from './disk-space.ts';
 import { nextPayer, storedKey } from './paying.ts';
-import { Queue } from './queue.ts';
+import { RunQueue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
-import { type RunWork, ServedRun } from './served-run.ts';
+import { ServedRun, type WorkOfRun } from './served-run.ts';
 import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
 /** Limits on the runs of a server. */
@@ -24,7 +24,7 @@ export interface RunLimits {
 }
 
 /** A new run whose input has been stored, but which has not started. */
-export type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
+type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
 
 /**
  * Number of times that the server may crash during a run. After that, only a user can resume the run, because the run itself might cause
@@ -44,12 +44,12 @@ interface NewFolder {
 }
 
 /** Functions that are called when something happens to a run. */
-export interface RunListener {
+interface RunListener {
   /** Returns the size in bytes of the stored responses, which share the disk space with the runs. */
   answerBytes(): number;
 
   /** Receives the records and credits of each part of a run when the part has ended. */
-  paid(run: StoredRun, work: RunWork): void;
+  paid(run: StoredRun, work: WorkOfRun): void;
   /** Receives each run that has ended. When the server starts, also receives all runs that ended before. */
   ended(run: ServedRun): void;
 }
@@ -63,7 +63,7 @@ export class Runs {
   readonly #limits: RunLimits;
   readonly #listener: RunListener;
   readonly #runs = new Map<string, ServedRun>();
-  readonly #queue = new Queue<ServedRun>();
+  readonly #queue = new RunQueue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
   /** New runs that are being stored at the moment. */
   readonly #arriving = new Set<ServedRun>();
@@ -186,7 +186,7 @@ export class Runs {
     await run.saved.catch(() => {
       // If the run has already started, nothing needs to be undone: the run fails by itself and reports the full disk.
       if (this.#queue.remove(run)) run.move(state, { resumable, ending, exitCode, reason, endedAt });
-      throw new Problem('disk-full', 'the run cannot be resumed: the disk is full');
+      throw new ProblemResponse('disk-full', 'the run cannot be resumed: the disk is full');
     });
   }
 
@@ -199,7 +199,7 @@ export class Runs {
     const path = from.errors(inputFormat);
     const bytes = statOf(path)?.size;
     if (isOpenState(state) || counts.failed === 0 || bytes === undefined)
-      throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
+      throw new ProblemResponse('run-state', `the run is ${state} and has no failed records to retry`, { state });
     const { id, folder, space } = await this.newFolder(key, bytes);
     folder.create();
     const errorsFormat = errorsFormatOf(inputFormat);
@@ -220,7 +220,7 @@ export class Runs {
   /** Deletes a run and its files. Throws a Problem (`run-state`) if it is waiting or under way. */
   async delete(run: ServedRun): Promise<void> {
     const { state } = run.stored;
-    if (run.isOpen) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
+    if (run.isOpen) throw new ProblemResponse('run-state', `the run is ${state}: stop it first`, { state });
     this.#runs.delete(run.id);
     await run.ended;
     await run.saved.catch(() => undefined);
@@ -289,7 +289,7 @@ export class Runs {
     this.#ended(run, run.end('stopped', changes));
   }
 
-  #ended(run: ServedRun, work: RunWork): void {
+  #ended(run: ServedRun, work: WorkOfRun): void {
     this.#listener.paid(run.stored, work);
     if (!run.isOpen) this.#listener.ended(run);
   }
@@ -305,7 +305,7 @@ export class Runs {
     // Every API key may have one waiting run, so that one key cannot block the others.
     const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOfRun(run) === owner);
     if (maxQueue > 0 && !waits) return;
-    throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
+    throw new ProblemResponse('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
   }
 
   #enqueue(run: ServedRun): void {
@@ -333,9 +333,9 @@ function ownerOfRun({ stored }: ServedRun): string {
 }
 
 function refuseNotResumable({ stored: { state, resumable } }: ServedRun): void {
-  if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+  if (!resumable) throw new ProblemResponse('run-state', `the run is ${state}: there is nothing to resume`, { state });
 }
 
-function stopping(): Problem {
-  return new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+function stopping(): ProblemResponse {
+  return new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
 }

@@ -3,13 +3,12 @@ import { doneOf } from '../../report/run-figures.ts';
 import type { RunView } from '../../report/run-view.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
-import { Problem } from '../problem.ts';
-import type { RunShape, RunState } from '../shapes.ts';
-import type { DiskSpace } from './disk-space.ts';
+import { ProblemResponse } from '../problem.ts';
+import type { RunShape, ServedRunState } from '../shapes.ts';
+import { type DiskSpace, RunSpace } from './disk-space.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { type EndedPart, RunPart } from './run-part.ts';
-import { RunSpace } from './run-space.ts';
 import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
@@ -20,7 +19,7 @@ const settledMs = 3000;
 type EndState = 'stopped' | 'finished' | 'failed';
 
 /** The finished records and the credits of a run, which are counted for its API key. */
-export type RunWork = StoredRun['counted'];
+export type WorkOfRun = StoredRun['counted'];
 
 /** A run of the server, in any state from waiting to ended. */
 export class ServedRun {
@@ -80,16 +79,17 @@ export class ServedRun {
    * Changes the state of the run. The check and the change are synchronous, so nothing can happen between them. `saved` resolves when the change is on
    * disk. Throws a Problem (`run-state`) if the run cannot change to that state.
    */
-  move(state: RunState, changes: Partial<StoredRun> = {}): void {
+  move(state: ServedRunState, changes: Partial<StoredRun> = {}): void {
     const from = this.stored.state;
-    if (!mayFollow(from, state)) throw new Problem('run-state', `the run is ${from}, so it cannot become ${state}`, { state: from });
+    if (!mayFollow(from, state))
+      throw new ProblemResponse('run-state', `the run is ${from}, so it cannot become ${state}`, { state: from });
     Object.assign(this.stored, changes, { state });
     this.events.state(state, this.stored.ending, this.stored.reason);
     this.#save();
   }
 
   /** Sets the final state of the run. Returns the work that has not been counted for the API key yet. */
-  end(state: EndState, changes: Partial<StoredRun>): RunWork {
+  end(state: EndState, changes: Partial<StoredRun>): WorkOfRun {
     const { counts, totals, counted } = { ...this.stored, ...changes };
     const work = { records: counts.read, credits: totals.credits };
     this.#part = undefined;
@@ -102,7 +102,7 @@ export class ServedRun {
    * Processes the records until the run ends or is stopped, or until the disk space of all runs is used up. `ended` receives the work when
    * the run is no longer under way.
    */
-  start(shared: SharedParts, disk: DiskSpace, ended: (work: RunWork) => void): void {
+  start(shared: SharedParts, disk: DiskSpace, ended: (work: WorkOfRun) => void): void {
     const space = new RunSpace(disk, () => {
       if (this.stored.state === 'running') this.move('stopping');
       part.stopFull();
@@ -154,7 +154,7 @@ export class ServedRun {
     return this.#part?.totals() ?? this.stored.totals;
   }
 
-  async #toEnd(part: RunPart, ended: (work: RunWork) => void): Promise<void> {
+  async #toEnd(part: RunPart, ended: (work: WorkOfRun) => void): Promise<void> {
     const stopProgress = this.#showProgress(part);
     const { ending, exitCode, reason, isResumable, counts, totals } = await this.#saved.then(
       () => part.run(),

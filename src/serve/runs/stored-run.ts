@@ -1,5 +1,5 @@
 import type { GivenVariables } from '../../core/run-options.ts';
-import type { RunShape, RunState } from '../shapes.ts';
+import type { RunShape, ServedRunState } from '../shapes.ts';
 
 /** The run options that can be set in the request's query string. */
 export interface StoredOptions {
@@ -39,7 +39,7 @@ export interface StoredRun {
   readonly bytes: number;
   readonly createdAt: string;
   readonly retryOf: string | null;
-  state: RunState;
+  state: ServedRunState;
   startedAt: string | null;
   endedAt: string | null;
   ending: string | null;
@@ -100,7 +100,7 @@ function mergedCounts<Entry extends object, Count extends keyof Entry>(
 }
 
 /** The states that may follow each state. Only `ServedRun.move` changes the state of a run. */
-const following: Readonly<Record<RunState, readonly RunState[]>> = {
+const following: Readonly<Record<ServedRunState, readonly ServedRunState[]>> = {
   queued: ['running', 'stopped', 'failed'],
   running: ['stopping', 'stopped', 'finished', 'failed', 'queued'],
   stopping: ['stopped', 'finished', 'failed', 'queued'],
@@ -110,11 +110,11 @@ const following: Readonly<Record<RunState, readonly RunState[]>> = {
 };
 
 /** True if a run may change from one state to the other. */
-export function mayFollow(from: RunState, to: RunState): boolean {
+export function mayFollow(from: ServedRunState, to: ServedRunState): boolean {
   return following[from].includes(to);
 }
 
 /** True for all states of a run that has not ended. */
-export function isOpenState(state: RunState): boolean {
+export function isOpenState(state: ServedRunState): boolean {
   return state === 'queued' || state === 'running' || state === 'stopping';
 }

@@ -9,15 +9,15 @@ import { createMessages } from '../../credentials/messages.ts';
 import { syncFolder } from '../../files/folder.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import type { Format } from '../../records/format.ts';
-import { hasTextCells, isTable, openInput } from '../../records/inputs/input.ts';
+import { hasTextCells, isTable, openInput } from '../../records/inputs.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
+import { messageForClient } from '../advice.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem } from '../calls.ts';
-import { problemJson } from '../flows/flow-json.ts';
-import { planWithVariables } from '../flows/flow-variables.ts';
-import { messageForClient } from '../http/advice.ts';
-import { Problem } from '../problem.ts';
+import { problemJson } from '../flow-json.ts';
+import { planWithVariables } from '../flow-variables.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Reservation } from './disk-space.ts';
 import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -56,11 +56,12 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds[type.toLowerCase()];
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
-  if (!kind) throw new Problem('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
+  if (!kind)
+    throw new ProblemResponse('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
-    throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
+    throw new ProblemResponse('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
   if (kind === 'xlsx' && encoding !== 'identity')
-    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is already compressed', { expected: [] });
+    throw new ProblemResponse('media-type', 'expected a workbook without Content-Encoding: it is already compressed', { expected: [] });
   return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
 }
 
@@ -72,7 +73,7 @@ function namedCharset(parameters: readonly string[]): string | undefined {
   const pairs = parameters.filter((parameter) => parameter !== '').map((parameter) => parameterShape.exec(parameter) ?? parameter);
   for (const pair of pairs)
     if (typeof pair === 'string')
-      throw new Problem('media-type', `expected parameters such as charset=utf-8, found ${pair}`, { expected: uploadTypes });
+      throw new ProblemResponse('media-type', `expected parameters such as charset=utf-8, found ${pair}`, { expected: uploadTypes });
   const found = pairs.find((pair) => typeof pair !== 'string' && pair[1]?.toLowerCase() === 'charset');
   return found?.[2] ?? found?.[3];
 }
@@ -91,7 +92,7 @@ export async function storeBody(
   { isGzip }: BodyFormat,
   { maxBytes, space }: { readonly maxBytes: number; readonly space: Reservation },
 ): Promise<{ readonly bytes: number; readonly hash: string }> {
-  const tooLarge = () => new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
+  const tooLarge = () => new ProblemResponse('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
   if (declaredBytes(request) > maxBytes) throw tooLarge();
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
@@ -112,9 +113,10 @@ export async function storeBody(
     await unpacked?.end();
     await file.sync();
   } catch (error) {
-    if (error instanceof Problem) throw error;
-    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new Problem('disk-full', 'the body cannot be stored: the disk is full');
-    throw new Problem('bad-request', `the body was cut off: ${(error as Error).message}`);
+    if (error instanceof ProblemResponse) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
+      throw new ProblemResponse('disk-full', 'the body cannot be stored: the disk is full');
+    throw new ProblemResponse('bad-request', `the body was cut off: ${(error as Error).message}`);
   } finally {
     clearTimeout(timer);
     await file.close();
@@ -128,7 +130,7 @@ class UnpackedSize {
   readonly #gunzip = createGunzip();
   readonly #done: Promise<void>;
 
-  constructor(max: number, tooLarge: () => Problem) {
+  constructor(max: number, tooLarge: () => ProblemResponse) {
     let bytes = 0;
     this.#done = (async () => {
       for await (const chunk of this.#gunzip) {
@@ -136,9 +138,9 @@ class UnpackedSize {
         if (bytes > max) throw tooLarge();
       }
     })().catch((error: unknown) => {
-      throw error instanceof Problem
+      throw error instanceof ProblemResponse
         ? error
-        : new Problem('input-unreadable', `the body is not valid gzip: ${(error as Error).message}`, { line: null });
+        : new ProblemResponse('input-unreadable', `the body is not valid gzip: ${(error as Error).message}`, { line: null });
     });
     this.#done.catch(() => undefined);
   }
@@ -156,7 +158,7 @@ class UnpackedSize {
 }
 
 /** A stored request body with records, and the flow that is to process them. */
-export interface StoredBody {
+interface StoredBody {
   readonly flow: ServedFlow;
   readonly folder: RunFolder;
   /** The format of the body, as in the name of the stored file. */
@@ -179,7 +181,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
   if (problems.length > 0) {
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
-    throw new Problem('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
+    throw new ProblemResponse('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
       line: 1,
       errors,
     });
@@ -193,6 +195,6 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
 export function unreadableBody(error: unknown, shown = (message: string) => message): unknown {
   if (!(error instanceof AutomateError)) return error;
   const message = shown(messageForClient(error));
-  if (error.kind === 'usage') return new Problem('bad-request', message);
-  return new Problem('input-unreadable', message, { line: detailsOf(error, 'input-unreadable')?.line ?? null });
+  if (error.kind === 'usage') return new ProblemResponse('bad-request', message);
+  return new ProblemResponse('input-unreadable', message, { line: detailsOf(error, 'input-unreadable')?.line ?? null });
 }

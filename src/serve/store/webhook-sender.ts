@@ -1,15 +1,18 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { AutomateError, Failure, invalidOption } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, invalidOption } from '../../core/failure.ts';
 import { isLoopback, targetOf } from '../../core/template/target.ts';
+import type { Credentials } from '../../credentials/credentials.ts';
+import { secretOfCommand } from '../../credentials/flow-secrets.ts';
+import type { Messages } from '../../credentials/messages.ts';
 import { AddressRefused, refuseHost, refuseName } from '../../http/guard.ts';
 import type { Transport } from '../../http/transport.ts';
-import type { Message, Webhook } from './webhooks.ts';
+import { type Message, secretNameOf, type Webhook } from './webhooks.ts';
 
 /** The result of sending a message to a webhook: the status of the response, or the reason why there was no response. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
 /** The transport and the clocks for sending messages to webhooks. */
-export interface SenderTools {
+interface SenderTools {
   readonly transport: Pick<Transport, 'send'>;
   /** Returns the current time in monotonic ms. */
   now(): number;
@@ -88,4 +91,17 @@ export function isDelivered(receipt: Receipt): boolean {
 /** Returns the status of the response to a message as a string, or the reason why there was no response. */
 export function receiptText(receipt: Receipt): string {
   return 'status' in receipt ? String(receipt.status) : receipt.problem;
+}
+
+/**
+ * Reads the secret with which a webhook's messages are signed. Throws an AutomateError (`credential`) if the secret is missing or cannot be
+ * read.
+ */
+export async function readWebhookSecret(webhook: string, credentials: Credentials, messages: Messages): Promise<string> {
+  const name = secretNameOf(webhook);
+  const found = (await credentials.find([name])).get(name);
+  if (found && 'secret' in found) return found.secret.text;
+  if (found && 'command' in found) return (await secretOfCommand(found.command, messages)).text;
+  if (found) throw errorOf('credential', found.problem);
+  throw new AutomateError('credential', `the secret of the webhook "${webhook}" is missing: no credential "${name}" is stored`);
 }

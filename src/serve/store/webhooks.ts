@@ -43,7 +43,7 @@ export interface LastDelivery {
 /** Time in ms for which messages are stored. A message with the same id cannot be added during this time. */
 const maxAgeMs = 60 * 86_400_000;
 
-interface Row {
+interface WebhookRow {
   readonly name: string;
   readonly url: string;
   readonly flows: string | null;
@@ -82,7 +82,9 @@ export class WebhookStore {
 
   /** Returns all webhooks, ordered by name. */
   all(): Webhook[] {
-    return this.database.read((database) => (database.prepare('select * from webhooks order by name').all() as Row[]).map(webhookOf));
+    return this.database.read((database) =>
+      (database.prepare('select * from webhooks order by name').all() as WebhookRow[]).map(webhookOf),
+    );
   }
 
   /** Returns the webhook with this name. Throws an AutomateError (`usage`) if there is none. */
@@ -127,7 +129,7 @@ export class WebhookStore {
           where next_at <= ? and is_off = 0 order by deliveries.created_at`,
         )
         .all(this.wallNow()),
-    ) as (Row & { id: string; body: string; attempts: number })[];
+    ) as (WebhookRow & { id: string; body: string; attempts: number })[];
     return rows.map((row) => ({ webhook: webhookOf(row), id: row.id, body: row.body, attempts: row.attempts }));
   }
 
@@ -154,7 +156,7 @@ export class WebhookStore {
   }
 }
 
-function webhookOf({ name, url, flows, allows_private, created_at, is_off }: Row): Webhook {
+function webhookOf({ name, url, flows, allows_private, created_at, is_off }: WebhookRow): Webhook {
   return {
     name,
     url,

@@ -1,20 +1,21 @@
 import { pathTo } from '../../core/answer/path.ts';
-import type { DescribedAnswer } from './described-answer.ts';
+import { referable } from '../../core/template/template.ts';
+import { freeName } from '../../core/text/suggest.ts';
+import { type DescribedAnswer, successfulAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
-import { listOf, type OpenApi, type Part, partOf } from './document.ts';
-import type { Operation } from './operations.ts';
+import { listOf, type OpenApi, type OpenApiObject, type Operation, partOf } from './document.ts';
 import { typeOf } from './sample.ts';
 
 /** A list in a response: its path, and the schema of one element. */
 interface AnswerList {
   readonly path: string;
-  readonly element: Part;
+  readonly element: OpenApiObject;
 }
 
 /** A member of a response that is an array. */
-interface Candidate {
+interface DescribedArray {
   readonly steps: readonly string[];
-  readonly element: Part;
+  readonly element: OpenApiObject;
   /** Returns the names of the members next to the array, and next to the object that contains it. */
   beside(): readonly string[];
 }
@@ -53,12 +54,12 @@ export function answerList(document: OpenApi, operation: Operation, answer: Desc
 
 function arraysIn(
   document: OpenApi,
-  { properties }: Part,
+  { properties }: OpenApiObject,
   above: readonly string[] = [],
-  around: Candidate['beside'] = () => [],
-): Candidate[] {
+  around: DescribedArray['beside'] = () => [],
+): DescribedArray[] {
   const members = partOf(properties);
-  return Object.entries(members).flatMap(([name, member]): Candidate[] => {
+  return Object.entries(members).flatMap(([name, member]): DescribedArray[] => {
     const steps = [...above, name];
     const schema = document.schema(member);
     const beside = () => [...around(), ...namesBut(name, members)];
@@ -67,15 +68,15 @@ function arraysIn(
   });
 }
 
-function namesBut(name: string, members: Part): string[] {
+function namesBut(name: string, members: OpenApiObject): string[] {
   return Object.keys(members).filter((other) => other !== name);
 }
 
 /** Returns the array that is the list of the response. Outer arrays come first. */
-function likeliest(arrays: readonly Candidate[], operation: Operation, isPaged: boolean): Candidate | undefined {
+function likeliest(arrays: readonly DescribedArray[], operation: Operation, isPaged: boolean): DescribedArray | undefined {
   const isOfOne = /\{[^{}]*\}(?:\.\w+)?\/?$/.test(operation.path);
   const all = [...arrays].sort((one, other) => one.steps.length - other.steps.length);
-  const isOnlyList = ({ beside }: Candidate) => beside().every(isAboutList);
+  const isOnlyList = ({ beside }: DescribedArray) => beside().every(isAboutList);
   if (isOfOne && !isPaged) return all.find((one) => envelopes.test(nameOf(one)) && isOnlyList(one));
   const resource = resourceWords(operation);
   const named = all.find((one) => resource.includes(singular(nameOf(one))));
@@ -88,7 +89,7 @@ function likeliest(arrays: readonly Candidate[], operation: Operation, isPaged: 
   return only && outer.length === 1 && (isPaged || isOnlyList(only)) ? only : undefined;
 }
 
-function nameOf({ steps }: Candidate): string {
+function nameOf({ steps }: DescribedArray): string {
   return steps.at(-1) ?? '';
 }
 
@@ -115,4 +116,58 @@ function singular(name: string): string {
 function resourceWords({ path }: Operation): string[] {
   const literal = path.split('/').findLast((segment) => segment !== '' && !segment.includes('{')) ?? '';
   return [literal, ...literal.split(/[^\p{L}\p{N}]+/u)].map(singular).filter((word) => word !== '');
+}
+
+const maxFields = 12;
+const maxDepth = 3;
+
+/** A scalar value in a response: its path, and the names along that path. */
+interface Leaf {
+  readonly path: string;
+  readonly names: readonly string[];
+}
+
+/** A `map` for the values of a response. */
+interface AnswerMap {
+  readonly map: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Returns a `map` that reads the values of an operation's successful JSON response, outermost values first. If the response is a list, or
+ * contains one, the map splits it into one record per element. Undefined if no successful response is JSON. The
+ * map replaces none of `columns`, the fields of the records: a value with such a name gets another one, and a note says so.
+ */
+export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
+  const answer = successfulAnswer(document, operation.part);
+  if (answer?.media.schema === undefined) return undefined;
+  const list = answerList(document, operation, answer);
+  const [schema, start] = list ? [list.element, `${list.path}[]`] : [document.schema(answer.media.schema), ''];
+  const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
+  const map = new Map<string, string>();
+  const notes: string[] = [];
+  for (const { path, names } of leaves.slice(0, maxFields)) {
+    const own = referable(names.join('_')) || 'value';
+    const field = freeName(own, (name) => columns.includes(name) || map.has(name));
+    if (columns.includes(own)) notes.push(`the answer's "${own}" becomes ${field}, because the records already have a field "${own}"`);
+    map.set(field, path);
+  }
+  return map.size === 0 ? undefined : { map: Object.fromEntries(map), notes };
+}
+
+/** Returns the scalar values within a schema. `above` lists the enclosing schemas, to detect recursion. */
+function leavesOf(document: OpenApi, schema: OpenApiObject, { path, names }: Leaf, above: readonly OpenApiObject[] = []): Leaf[] {
+  const type = typeOf(schema);
+  if (type === 'array' || names.length > maxDepth) return [];
+  if (type !== 'object') return path === '' ? [{ path: '$body', names: ['value'] }] : [{ path, names }];
+  return Object.entries(partOf(schema.properties)).flatMap(([name, member]) => {
+    const own = document.schema(member);
+    if (own.writeOnly === true || above.includes(document.at(member))) return [];
+    return leavesOf(document, own, { path: step(path, name), names: [...names, name] }, [...above, document.at(member)]);
+  });
+}
+
+function step(path: string, name: string): string {
+  if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(name)) return `${path}[${JSON.stringify(name)}]`;
+  return path === '' ? name : `${path}.${name}`;
 }

@@ -1,10 +1,9 @@
 import { pathTo } from '../../core/answer/path.ts';
-import { isCelName } from '../../core/condition/cel-name.ts';
+import { isCelName } from '../../core/condition/expression-error.ts';
 import { isMapping } from '../../core/value/value.ts';
 import type { WrittenPaging } from '../written-node.ts';
-import type { AnswerExample } from './answer-example.ts';
-import type { DescribedAnswer } from './described-answer.ts';
-import { type OpenApi, type Part, partOf } from './document.ts';
+import type { AnswerExample, DescribedAnswer } from './described-answer.ts';
+import { type OpenApi, type OpenApiObject, partOf } from './document.ts';
 import { typeOf } from './sample.ts';
 
 /** The paging of an operation that returns a list. */
@@ -21,15 +20,15 @@ export interface DescribedPaging {
 /** A query parameter, with its schema. */
 interface QueryParameter {
   readonly name: string;
-  readonly schema: Part;
+  readonly schema: OpenApiObject;
 }
 
-type Steps = readonly string[];
+type SchemaPath = readonly string[];
 
 /** A member of an answer. */
-interface Member {
-  readonly steps: Steps;
-  readonly schema: Part;
+interface AnswerMember {
+  readonly steps: SchemaPath;
+  readonly schema: OpenApiObject;
 }
 
 const parameterNames = {
@@ -105,7 +104,7 @@ interface CursorParts {
 }
 
 /** Returns the paging by a cursor, which the answer or the last item on a page holds. */
-function cursorPaging(document: OpenApi, members: readonly Member[], { query, items }: CursorParts): DescribedPaging | undefined {
+function cursorPaging(document: OpenApi, members: readonly AnswerMember[], { query, items }: CursorParts): DescribedPaging | undefined {
   const param = query.find(({ name, schema }) => parameterNames.cursor.test(name) && !isDate(schema))?.name;
   if (param === undefined) return undefined;
   const cursors = members.filter(({ steps, schema }) => memberNames.cursor.test(steps.at(-1) ?? '') && !isUrl(schema) && isScalar(schema));
@@ -124,7 +123,7 @@ function cursorPaging(document: OpenApi, members: readonly Member[], { query, it
   return { paginate, parameters: [param], fixed: [], pages: (body) => ({ body, lastBody: withValue(body, stepsTo(list), []) }) };
 }
 
-function urlPaging(members: readonly Member[], parameters: readonly string[]): DescribedPaging | undefined {
+function urlPaging(members: readonly AnswerMember[], parameters: readonly string[]): DescribedPaging | undefined {
   const next = members.find(({ steps, schema }) => {
     // HAL has _links.next.href.
     const name = (steps.at(-1) === 'href' ? steps.at(-2) : steps.at(-1)) ?? '';
@@ -140,21 +139,21 @@ function urlPaging(members: readonly Member[], parameters: readonly string[]): D
 }
 
 /** Returns the condition that ends the paging if the answer has a flag such as `has_more`. */
-function untilOf(members: readonly Member[]): { readonly until?: string } {
+function untilOf(members: readonly AnswerMember[]): { readonly until?: string } {
   const flag = members.find(({ steps, schema }) => memberNames.flag.test(steps.at(-1) ?? '') && typeOf(schema) === 'boolean');
   return flag?.steps.every(isCelName) ? { until: `body.${flag.steps.join('.')} == false` } : {};
 }
 
-function isUrl({ format }: Part): boolean {
+function isUrl({ format }: OpenApiObject): boolean {
   return typeof format === 'string' && /^(?:uri|url)/.test(format);
 }
 
 /** True for a filter such as `after=2026-01-31`, which has the name of a cursor. */
-function isDate({ format }: Part): boolean {
+function isDate({ format }: OpenApiObject): boolean {
   return typeof format === 'string' && format.startsWith('date');
 }
 
-function isScalar(schema: Part): boolean {
+function isScalar(schema: OpenApiObject): boolean {
   return !['object', 'array', 'boolean'].includes(typeOf(schema) ?? '');
 }
 
@@ -162,22 +161,22 @@ function isScalar(schema: Part): boolean {
 const maxDepth = 3;
 
 /** Returns the members of an answer, the outer ones first. Members of the elements of lists are not included. */
-function answerMembers(document: OpenApi, { properties }: Part, above: Steps): Member[] {
+function answerMembers(document: OpenApi, { properties }: OpenApiObject, above: SchemaPath): AnswerMember[] {
   const own = Object.entries(partOf(properties)).map(([name, schema]) => ({ steps: [...above, name], schema: document.schema(schema) }));
   const inner = above.length + 1 < maxDepth ? own.flatMap(({ steps, schema }) => answerMembers(document, schema, steps)) : [];
   return [...own, ...inner];
 }
 
-function textOfPath(steps: Steps): string {
+function textOfPath(steps: SchemaPath): string {
   return steps.reduce<string>(pathTo, '');
 }
 
-function stepsTo(list: string): Steps {
+function stepsTo(list: string): SchemaPath {
   return list === '$body' ? [] : [...list.matchAll(/\["((?:[^"\\]|\\.)*)"\]|[^.[\]]+/g)].map(([name, quoted]) => quoted ?? name);
 }
 
 /** Returns a copy of an example with another value at the end of the steps. */
-function withValue(example: unknown, [step, ...more]: Steps, value: unknown): unknown {
+function withValue(example: unknown, [step, ...more]: SchemaPath, value: unknown): unknown {
   if (step === undefined) return value;
   return isMapping(example) ? { ...example, [step]: withValue(example[step], more, value) } : example;
 }

@@ -1,13 +1,15 @@
 import { $RefParser } from '@apidevtools/json-schema-ref-parser';
 import { LineCounter, parseDocument } from 'yaml';
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, invalidOption } from '../../core/failure.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../../core/value/value.ts';
+import { plainName } from '../written-node.ts';
 
 /** An object in an OpenAPI file. Its members can be of any type, because real files often break the rules of OpenAPI. */
-export type Part = Readonly<Record<string, unknown>>;
+export type OpenApiObject = Readonly<Record<string, unknown>>;
 
 /** Returns the value if it is a mapping, otherwise an empty mapping. */
-export function partOf(value: unknown): Part {
+export function partOf(value: unknown): OpenApiObject {
   return isMapping(value) ? value : {};
 }
 
@@ -25,19 +27,19 @@ export function textIn(value: unknown): string | undefined {
  * A parsed OpenAPI file. References are resolved only when they are needed, so a broken reference does no harm in a part that is not used.
  */
 export interface OpenApi {
-  readonly root: Part;
+  readonly root: OpenApiObject;
   /** The file's path for messages. */
   readonly file: string;
   /**
    * Returns the object, or the object that its `$ref` points to. Returns an empty object for any other value. Throws an AutomateError
    * (`input`) if the `$ref` points to nothing.
    */
-  at(value: unknown): Part;
+  at(value: unknown): OpenApiObject;
   /**
    * Returns the schema with all parts of `allOf` merged, and with only the first alternative of `oneOf` or `anyOf`. Throws an AutomateError
    * (`input`) if a `$ref` in it points to nothing.
    */
-  schema(value: unknown): Part;
+  schema(value: unknown): OpenApiObject;
 }
 
 /**
@@ -48,13 +50,13 @@ export async function readOpenApi(text: string, file: string): Promise<OpenApi> 
   const root = partOf(parsedDocument(text, file));
   checkVersion(root, file);
   const refs = await new $RefParser().resolve(root, { resolve: { external: false } });
-  const at = (value: unknown): Part => {
+  const at = (value: unknown): OpenApiObject => {
     const { $ref } = partOf(value);
     return typeof $ref === 'string' ? partOf(followed($ref)) : partOf(value);
   };
-  const merged = new Map<Part, Part>();
+  const merged = new Map<OpenApiObject, OpenApiObject>();
   let expanded = 0;
-  const schema = (value: unknown): Part => {
+  const schema = (value: unknown): OpenApiObject => {
     if (++expanded > maxExpanded) throw tooManyParts(file);
     return mergedSchema(value, at, merged);
   };
@@ -77,7 +79,7 @@ export async function readOpenApi(text: string, file: string): Promise<OpenApi> 
   }
 }
 
-function checkVersion({ openapi, swagger }: Part, file: string): void {
+function checkVersion({ openapi, swagger }: OpenApiObject, file: string): void {
   const version = String(openapi ?? swagger ?? '');
   if (openapi !== undefined && /^3\.[01](?:\.|$)/.test(version)) return;
   const found = version === '' ? 'no "openapi" at its top' : `${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${version.slice(0, 20)}`;
@@ -112,7 +114,7 @@ function tooManyParts(file: string): AutomateError {
 }
 
 /** Merges each schema only once. `merged` are the schemas that are merged already, keyed by their written form. */
-function mergedSchema(value: unknown, at: OpenApi['at'], merged: Map<Part, Part>): Part {
+function mergedSchema(value: unknown, at: OpenApi['at'], merged: Map<OpenApiObject, OpenApiObject>): OpenApiObject {
   const written = at(value);
   const known = merged.get(written);
   if (known) return known;
@@ -129,6 +131,67 @@ function mergedSchema(value: unknown, at: OpenApi['at'], merged: Map<Part, Part>
 }
 
 /** Merges several objects. If two have a member with the same name, the later one wins. */
-function combined(parts: readonly Part[]): Part {
+function combined(parts: readonly OpenApiObject[]): OpenApiObject {
   return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
+}
+
+/** An operation (a method and a path) that an OpenAPI file describes. */
+export interface Operation {
+  /** The operationId; undefined if the operation has none. */
+  readonly id: string | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** The object that describes the operation. It includes the parameters and servers of the operation's path. */
+  readonly part: OpenApiObject;
+}
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+
+/** Returns the operations whose method a flow can use. */
+function operationsOf({ root, at }: OpenApi): Operation[] {
+  return Object.entries(partOf(root.paths)).flatMap(([path, item]) => {
+    const { parameters, servers, ...own } = at(item);
+    return methods.flatMap((method): Operation[] => {
+      if (own[method] === undefined) return [];
+      const part = at(own[method]);
+      const all = [...listOf(parameters), ...listOf(part.parameters)];
+      const id = textIn(part.operationId);
+      return [{ id, method: method.toUpperCase(), path, part: { servers, ...part, parameters: all } }];
+    });
+  });
+}
+
+const maxListed = 200;
+
+/**
+ * Finds an operation by its operationId, or by method and path as in `GET /pets/{petId}`. If there is no such operation, throws an
+ * AutomateError (`usage`) that lists all operations.
+ */
+export function operationNamed(document: OpenApi, name: string | undefined): Operation {
+  const operations = operationsOf(document);
+  const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
+  const found =
+    operations.find(({ id }) => id !== undefined && id === name) ??
+    operations.find((operation) =>
+      [operation.id ?? operationPlace(operation), operationPlace(operation)].some((own) => own.toLowerCase() === written),
+    );
+  if (found) return found;
+  if (operations.length === 0)
+    throw new AutomateError('input', `${document.file}: no operation with method GET, POST, PUT, PATCH or DELETE`);
+  const choices = operations.map((operation) => operation.id ?? operationPlace(operation));
+  const lines = operations.slice(0, maxListed).map((operation) => `  ${operationText(operation)}`);
+  const more = operations.length > maxListed ? [`  and ${operations.length - maxListed} more`] : [];
+  const list = [...lines, ...more].join('\n');
+  if (name === undefined) throw invalidOption('operation', `expected the id of an operation in ${document.file}\n${list}`);
+  throw new AutomateError('usage', `${document.file} has no operation "${name}"${didYouMean(name, choices)}\n${list}`);
+}
+
+function operationPlace({ method, path }: Operation): string {
+  return `${method} ${path}`;
+}
+
+/** Returns one line about the operation, with its id, method and path. */
+export function operationText(operation: Operation): string {
+  const { id } = operation;
+  return id === undefined ? operationPlace(operation) : `${plainName(id)}  ${operationPlace(operation)}`;
 }

@@ -2,18 +2,13 @@ import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
 import type { ValuePath } from '../example-marks.ts';
 import type { Example } from '../starter-references.ts';
-import type { NeededCredential } from '../starter-secrets.ts';
+import type { CredentialToStore } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
-import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
-import { answerList } from './answer-list.ts';
-import { answerMap } from './answer-map.ts';
-import { isJson, successfulAnswer } from './described-answer.ts';
+import { answerList, answerMap } from './answer-list.ts';
+import { type AnswerExample, answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';
-import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
-import { exampleValues } from './example-values.ts';
-import { type FieldNames, fieldNames } from './field-names.ts';
-import { type Operation, operationText } from './operations.ts';
-import { sampleOf, withFields } from './sample.ts';
+import { listOf, type OpenApi, type OpenApiObject, type Operation, operationText, partOf, textIn } from './document.ts';
+import { exampleValues, type FieldNames, fieldNames, sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
 
 /** The request that is generated for an operation of an OpenAPI file. */
@@ -25,7 +20,7 @@ interface OperationRequest {
   /** The paths of the values in the body that are only examples. */
   readonly examples: readonly ValuePath[];
   readonly notes: readonly string[];
-  readonly credentials: readonly NeededCredential[];
+  readonly credentials: readonly CredentialToStore[];
   /** True if the request needs a field that is not a column of the example records. */
   readonly lacksColumns: boolean;
   /** The response that the API's documentation contains as an example; undefined if there is none. */
@@ -114,7 +109,7 @@ function pagingOf(document: OpenApi, operation: Operation, parameters: readonly 
 
 interface Parameter {
   readonly name: string;
-  readonly schema: Part;
+  readonly schema: OpenApiObject;
   readonly place: unknown;
   readonly isRequired: boolean;
   /** The only value that the schema allows for the parameter; undefined if the schema allows several. */
@@ -173,7 +168,7 @@ function optionalOnes(parameters: readonly Parameter[]): string[] {
   });
 }
 
-interface Body {
+interface DescribedBody {
   readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
   readonly headers: readonly [string, string][];
   readonly examples: readonly ValuePath[];
@@ -184,7 +179,7 @@ interface Body {
  * Returns the body for an operation, in the first media type that a flow can send. Throws an AutomateError (`usage`) if the operation
  * requires a body and a flow can send none of its media types.
  */
-function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
+function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): DescribedBody {
   const requestBody = document.at(operation.part.requestBody);
   const content = Object.entries(partOf(requestBody.content));
   const ofType = (matches: (type: string) => boolean) => content.find(([type]) => matches(type));
@@ -220,7 +215,7 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
 }
 
 /** Returns the example of a media type. If there is none, returns a sample that is generated from the schema. */
-function writtenExample(document: OpenApi, { example, examples, schema }: Part): unknown {
+function writtenExample(document: OpenApi, { example, examples, schema }: OpenApiObject): unknown {
   const [first] = Object.values(partOf(examples));
   return example ?? document.at(first).value ?? sampleOf(document, schema);
 }
@@ -229,7 +224,7 @@ function writtenExample(document: OpenApi, { example, examples, schema }: Part):
  * Returns the fields of a form. A form can contain strings, numbers, true, false, null, and lists of these. Any other value becomes JSON
  * text.
  */
-function formOf(value: Part): Record<string, unknown> {
+function formOf(value: OpenApiObject): Record<string, unknown> {
   const plain = (one: unknown) => (typeof one === 'object' && one !== null && !('cel' in one) ? JSON.stringify(one) : one);
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [name, Array.isArray(member) ? member.map(plain) : plain(member)]),

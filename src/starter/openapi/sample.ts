@@ -1,6 +1,9 @@
-import { isCelName } from '../../core/condition/cel-name.ts';
-import { listOf, type OpenApi, type Part, partOf } from './document.ts';
-import type { FieldNames } from './field-names.ts';
+import { isCelName } from '../../core/condition/expression-error.ts';
+import { referable, referableNames } from '../../core/template/template.ts';
+import { isMapping } from '../../core/value/value.ts';
+import type { ValuePath } from '../example-marks.ts';
+import type { Example } from '../starter-references.ts';
+import { listOf, type OpenApi, type OpenApiObject, partOf } from './document.ts';
 
 /** Maximum depth of a sample value. Deeper and recursive parts are left out. */
 const maxDepth = 3;
@@ -10,7 +13,12 @@ const maxDepth = 3;
  * request or for a response (`answer`). Leaves out `readOnly` members of a body and `writeOnly` members of a response. In objects inside a
  * body, also leaves out members that are not required.
  */
-export function sampleOf(document: OpenApi, written: unknown, above: readonly Part[] = [], of: 'body' | 'answer' = 'body'): unknown {
+export function sampleOf(
+  document: OpenApi,
+  written: unknown,
+  above: readonly OpenApiObject[] = [],
+  of: 'body' | 'answer' = 'body',
+): unknown {
   const schema = document.schema(written);
   const path = [...above, document.at(written)];
   const isWanted = (member: unknown) => above.length < maxDepth && !path.includes(document.at(member));
@@ -35,7 +43,7 @@ export function sampleOf(document: OpenApi, written: unknown, above: readonly Pa
 }
 
 /** Returns the type of a schema. OpenAPI 3.1 can list several types, for example `string` and `null`. */
-export function typeOf({ type, properties, items }: Part): string | undefined {
+export function typeOf({ type, properties, items }: OpenApiObject): string | undefined {
   const [first] = [type].flat().filter((one) => one !== 'null');
   if (typeof first === 'string') return first;
   return properties ? 'object' : items ? 'array' : undefined;
@@ -49,7 +57,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-function sampleScalar(schema: Part): unknown {
+function sampleScalar(schema: OpenApiObject): unknown {
   const type = typeOf(schema);
   if (type === 'integer' || type === 'number') return typeof schema.minimum === 'number' ? schema.minimum : 1;
   return type === 'boolean' ? true : (formats[String(schema.format)] ?? 'string');
@@ -80,4 +88,67 @@ export function withFields(value: unknown, { known }: FieldNames, isText: boolea
 function conversionOf(value: unknown): string | undefined {
   if (typeof value === 'boolean') return 'bool';
   return typeof value !== 'number' ? undefined : Number.isInteger(value) ? 'int' : 'double';
+}
+
+/**
+ * Returns the paths of values in a body that are only examples. Such a value does not come from a field, and the schema allows other
+ * values. `path` is the path of `value` in the node.
+ */
+export function exampleValues(document: OpenApi, written: unknown, value: unknown, path: ValuePath): ValuePath[] {
+  const schema = document.schema(written);
+  if (Array.isArray(value)) return value.flatMap((member, index) => exampleValues(document, schema.items, member, [...path, index]));
+  if (isReference(value)) return [];
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([name, member]) =>
+      exampleValues(document, partOf(schema.properties)[name], member, [...path, name]),
+    );
+  const isFixed = schema.const !== undefined || listOf(schema.enum).length === 1;
+  return isFixed ? [] : [path];
+}
+
+/** True for a value such as `{{field}}` or `{ cel: int(field) }`. */
+function isReference(value: unknown): boolean {
+  return typeof value === 'string' ? value.includes('{{') : isMapping(value) && Object.keys(value).join() === 'cel';
+}
+
+/** Finds the record fields from which a request takes its values. */
+export interface FieldNames {
+  /** Returns the field for a value that the request needs. If no column has a matching name, returns the value's own name. */
+  needed(name: string): string;
+  /** Returns the field that matches the name of a value; undefined if the records have no such column. */
+  known(name: string): string | undefined;
+  /** Returns the fields that the request needs although they are not columns. */
+  used(): readonly string[];
+  /** Returns notes about the fields that are not columns. */
+  notes(): readonly string[];
+}
+
+/**
+ * Matches names with the columns of example records, first exactly, then without regard to case and separators. A name that ends in `id`
+ * can also match the column `id`.
+ */
+export function fieldNames(example: Example | undefined): FieldNames {
+  const names = referableNames(example?.columns ?? []);
+  const columns = [...names.keys()];
+  const notes = new Map<string, string>();
+  const known = (name: string) => {
+    const column = columns.find((own) => own === name) ?? columns.find((own) => plainFieldName(own) === plainFieldName(name));
+    return column === undefined ? undefined : names.get(column);
+  };
+  const used = new Set<string>();
+  return { known, needed, used: () => [...used], notes: () => [...notes.values()] };
+
+  function needed(name: string): string {
+    const own = known(name) ?? (/id$/i.test(name) ? known('id') : undefined);
+    if (own !== undefined) return own;
+    const field = referable(name) || 'field';
+    used.add(field);
+    if (example)
+      notes.set(field, `${example.name} has no column "${field}": rename a column to it, or replace {{${field}}} with another field`);
+    return field;
+  }
+}
+
+function plainFieldName(name: string): string {
+  return name.replace(/[^\p{L}\p{M}\p{N}]+/gu, '').toLowerCase();
 }

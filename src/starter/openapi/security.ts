@@ -1,12 +1,12 @@
-import { hostName } from '../../flow/secrets/secret-owner.ts';
-import { type NeededCredential, secretPlace } from '../starter-secrets.ts';
+import { hostName } from '../../flow/secrets/secrets.ts';
+import { type CredentialToStore, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
-import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+import { listOf, type OpenApi, type OpenApiObject, partOf, textIn } from './document.ts';
 
 /** The `auth` of an operation, with its credentials and notes. */
 interface Security {
   readonly auth: readonly WrittenAuth[];
-  readonly credentials: readonly NeededCredential[];
+  readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
 }
 
@@ -21,7 +21,7 @@ interface Scheme {
 const maxSigners = 4;
 
 /** Returns the `auth` for an operation. Uses the first of the operation's security requirements that flows support. */
-export function securityOf(document: OpenApi, operation: Part, url: string): Security {
+export function securityOf(document: OpenApi, operation: OpenApiObject, url: string): Security {
   const schemes = partOf(document.at(document.root.components).securitySchemes);
   const requirements = listOf(operation.security ?? document.root.security)
     .map((requirement) => Object.entries(partOf(requirement)))
@@ -29,7 +29,7 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
     .map((requirement) => requirement.map(([name, scopes]) => ({ name, scheme: schemeOf(document.at(schemes[name]), scopes, url) })));
   const chosen = requirements.find((requirement) => requirement.every(({ scheme }) => scheme)) ?? requirements[0] ?? [];
   const names = credentialNames(url, Object.keys(schemes));
-  const found: { auth: WrittenAuth[]; credentials: NeededCredential[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
+  const found: { auth: WrittenAuth[]; credentials: CredentialToStore[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
   for (const { name, scheme } of chosen) {
     const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => secretPlace(other) === secretPlace(scheme.auth));
     if (!isFree) {
@@ -72,7 +72,7 @@ function schemeWords(name: string): string {
   );
 }
 
-function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefined {
+function schemeOf(scheme: OpenApiObject, scopes: unknown, url: string): Scheme | undefined {
   switch (scheme.type) {
     case 'apiKey':
       return keyScheme(String(scheme.name), scheme.in);
@@ -106,7 +106,7 @@ function httpScheme(scheme: string): Scheme | undefined {
 
 const clientId = 'my-client-id';
 
-function clientScheme({ tokenUrl }: Part, scopes: unknown, url: string): Scheme | undefined {
+function clientScheme({ tokenUrl }: OpenApiObject, scopes: unknown, url: string): Scheme | undefined {
   const written = textIn(tokenUrl);
   if (written === undefined || !URL.canParse(written, url)) return undefined;
   const names = listOf(scopes).filter((scope) => typeof scope === 'string');

@@ -1,5 +1,5 @@
 /** A problem that the server reported (RFC 9457). */
-export interface Problem {
+export interface ReportedProblem {
   readonly type: string;
   readonly title: string;
   readonly status: number;
@@ -9,7 +9,7 @@ export interface Problem {
 
 /** The error of a request that the server refused, or that did not reach the server. */
 export class ApiError extends Error {
-  constructor(readonly problem: Problem) {
+  constructor(readonly problem: ReportedProblem) {
     super(problem.detail);
   }
 
@@ -20,7 +20,7 @@ export class ApiError extends Error {
 }
 
 /** Options of a request to the server. `json` is a value that is sent as the body. */
-export interface ApiRequest {
+interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly json?: unknown;
   readonly body?: Blob;
@@ -71,16 +71,16 @@ export async function sendRequest(path: string, { method = 'GET', json, body, he
   throw new ApiError(await readProblem(response));
 }
 
-const unreachable: Problem = {
+const unreachable: ReportedProblem = {
   type: 'unreachable',
   title: 'The server cannot be reached',
   status: 0,
   detail: 'it may have been stopped; start it with: automate serve',
 };
 
-async function readProblem(response: Response): Promise<Problem> {
+async function readProblem(response: Response): Promise<ReportedProblem> {
   const title = `The server answered ${response.status}`;
-  const given = (await response.json().catch(() => ({}))) as Partial<Problem>;
+  const given = (await response.json().catch(() => ({}))) as Partial<ReportedProblem>;
   return { type: 'unknown', title, detail: '', ...given, status: response.status };
 }
 
@@ -92,4 +92,15 @@ export async function download(path: string, name: string): Promise<void> {
   Object.assign(link, { href: url, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/**
+ * Opens another path of the web page. Unlike the router's hooks, it can be called anywhere. `replace` is true if the back button should
+ * skip the current path.
+ */
+export function goTo(path: string, { replace = false } = {}): void {
+  if (replace) history.replaceState(null, '', path);
+  else history.pushState(null, '', path);
+  // The router shows the new path when it receives this event.
+  dispatchEvent(new PopStateEvent('popstate'));
 }

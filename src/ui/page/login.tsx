@@ -1,8 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { logIn, type Problem } from './api.ts';
-import { CodeBlock } from './frame/copy.tsx';
-import { ProblemNotice } from './frame/feedback.tsx';
-import { goTo } from './go-to.ts';
+import { goTo, logIn, type ReportedProblem } from './api.ts';
+import { CodeBlock, ProblemNotice } from './frame/feedback.tsx';
 import { problemOf } from './use-loaded.ts';
 
 /**
@@ -10,7 +8,7 @@ import { problemOf } from './use-loaded.ts';
  * prints a login link.
  */
 export function Login() {
-  const [problem, setProblem] = useState<Problem>();
+  const [problem, setProblem] = useState<ReportedProblem>();
   const [isBusy, setBusy] = useState(location.hash.length > 1);
   useEffect(() => {
     document.title = 'Log in · automate';

@@ -1,12 +1,12 @@
 import { render } from 'preact';
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router';
-import { Empty } from '../parts/panel.tsx';
+import { Empty } from '../parts/tiles.tsx';
 import { hasToken } from './api.ts';
-import { DocsPage } from './docs/docs-page.tsx';
+import { DocsPage } from './docs-page.tsx';
 import { FlowPage } from './flows/flow-page.tsx';
 import { FlowsPage } from './flows/flows-page.tsx';
 import { Frame } from './frame/frame.tsx';
-import { IntegrationsPage } from './integrations/integrations-page.tsx';
+import { IntegrationsPage } from './integrations-page.tsx';
 import { Login } from './login.tsx';
 import { RunPage } from './runs/run-page.tsx';
 import { RunsPage } from './runs/runs-page.tsx';

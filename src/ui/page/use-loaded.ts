@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, type Problem, requestJson } from './api.ts';
-import { goTo } from './go-to.ts';
+import { ApiError, goTo, type ReportedProblem, requestJson } from './api.ts';
 
 /** Data that is loaded from the server. */
 export interface Loaded<Data> {
@@ -8,7 +7,7 @@ export interface Loaded<Data> {
    * Undefined until the first load has ended. While the data is loaded again, the earlier data stays, so that nothing on the page jumps.
    */
   readonly data: Data | undefined;
-  readonly problem: Problem | undefined;
+  readonly problem: ReportedProblem | undefined;
   reload(): void;
 }
 
@@ -39,16 +38,16 @@ export function useLoaded<Data>(path: string | undefined, everyMs?: number): Loa
 interface LoadState<Data> {
   readonly path?: string;
   readonly data?: Data;
-  readonly problem?: Problem;
+  readonly problem?: ReportedProblem;
 }
 
 /** Returns a function that adds a problem to the state. Data that was loaded from the same path is kept. */
-function withProblem<Data>(path: string, problem: Problem): (before: LoadState<Data>) => LoadState<Data> {
+function withProblem<Data>(path: string, problem: ReportedProblem): (before: LoadState<Data>) => LoadState<Data> {
   return (before) => ({ ...(before.path === path ? before : {}), path, problem });
 }
 
 /** Turns an error into a problem that the page can show. If the session has ended, goes to the login page. */
-export function problemOf(error: unknown): Problem {
+export function problemOf(error: unknown): ReportedProblem {
   if (!(error instanceof ApiError)) return { type: 'page', title: 'The page has an error', status: 0, detail: String(error) };
   if (error.isLoggedOut) goTo('/login', { replace: true });
   return error.problem;
@@ -64,16 +63,16 @@ export function useEvery(everyMs: number | undefined, act: () => void): void {
 }
 
 /** An action that the user starts with a button. */
-export interface Action {
+export interface PageAction {
   readonly isBusy: boolean;
-  readonly problem: Problem | undefined;
+  readonly problem: ReportedProblem | undefined;
   /** Runs `act`, unless an earlier call is still running. Resolves to true if `act` has succeeded. */
   run(act: () => Promise<unknown>): Promise<boolean>;
 }
 
 /** Creates an action together with the state that its button shows. */
-export function useAction(): Action {
-  const [state, setState] = useState<{ isBusy: boolean; problem: Problem | undefined }>({ isBusy: false, problem: undefined });
+export function useAction(): PageAction {
+  const [state, setState] = useState<{ isBusy: boolean; problem: ReportedProblem | undefined }>({ isBusy: false, problem: undefined });
   const busy = useRef(false);
   const run = useCallback(async (act: () => Promise<unknown>) => {
     if (busy.current) return false;
@@ -91,4 +90,45 @@ export function useAction(): Action {
     }
   }, []);
   return { ...state, run };
+}
+
+/** One page of a list that the server returns in pages. */
+export interface ListPart {
+  readonly next_cursor: string | null;
+}
+
+/** The older pages of a list, as far as the user has loaded them. */
+interface Older<Part> {
+  readonly parts: readonly Part[];
+  readonly action: PageAction;
+  /**
+   * Returns the cursor with which the next older page is loaded; null if there is none. `first` is the cursor that came with the newest
+   * page.
+   */
+  cursor(first: string | null): string | null;
+  load(cursor: string): void;
+}
+
+/**
+ * Loads the older pages of a list, one at a time. `path` must end with `?`, or with a query and `&`, because the cursor is appended to it.
+ */
+export function useOlder<Part extends ListPart>(path: string): Older<Part> {
+  const [parts, setParts] = useState<readonly Part[]>([]);
+  const action = useAction();
+  const add = async (cursor: string) => setParts([...parts, await requestJson<Part>(`${path}cursor=${encodeURIComponent(cursor)}`)]);
+  return {
+    parts,
+    action,
+    cursor: (first) => (parts.at(-1) ?? { next_cursor: first }).next_cursor,
+    load: (cursor) => void action.run(() => add(cursor)),
+  };
+}
+
+/** Keeps the values of a form's fields. Returns them, and a function that makes the input handler of a field. */
+export function useForm<Form extends Readonly<Record<string, string>>>(
+  empty: Form,
+): readonly [form: Form, set: (name: keyof Form) => (value: string) => void] {
+  const [form, setForm] = useState(empty);
+  const set = (name: keyof Form) => (value: string) => setForm({ ...form, [name]: value });
+  return [form, set];
 }

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { inPercent } from './bar.tsx';
+import { creditFigure } from '../figures.ts';
+import { Table } from './table.tsx';
+import { inPercent } from './tiles.tsx';
 
 /** Height in px of the plot (the area between the axes) of every chart. */
 export const plotHeight = 144;
@@ -11,7 +13,7 @@ const topPx = 6.5;
 const height = plotHeight + 24;
 
 /** A labelled mark on an axis. `at` is its position, from 0 at the start of the axis to 1 at the end. */
-export interface Mark {
+interface AxisMark {
   readonly at: number;
   readonly text: string;
 }
@@ -19,8 +21,8 @@ export interface Mark {
 interface ChartProps {
   /** Describes the chart for screen readers. */
   readonly label: string;
-  readonly yMarks: readonly Mark[];
-  readonly xMarks: readonly Mark[];
+  readonly yMarks: readonly AxisMark[];
+  readonly xMarks: readonly AxisMark[];
   /** `start` if each label of the x axis begins at its mark. If undefined, labels are centred below their marks. */
   readonly anchor?: 'start';
   /** A table with the figures of the chart. */
@@ -70,7 +72,7 @@ function anchorAt(at: number, anchor: 'start' | undefined): 'start' | 'middle' |
 /** Width in px of the widest character that occurs in labels. */
 const characterPx = 7.5;
 
-function YAxis({ marks }: { readonly marks: readonly Mark[] }) {
+function YAxis({ marks }: { readonly marks: readonly AxisMark[] }) {
   const width = Math.ceil(Math.max(1, ...marks.map(({ text }) => text.length)) * characterPx) + 8;
   return (
     <svg width={width} height={height} aria-hidden>
@@ -89,4 +91,85 @@ function YAxis({ marks }: { readonly marks: readonly Mark[] }) {
  */
 export function y(share: number): number {
   return Number((topPx + (plotHeight - topPx - 0.5) * (1 - share)).toFixed(2));
+}
+
+/** Returns two to five round numbers for an axis. They begin with 0, and the last is at least `max`. */
+export function ticksUpTo(max: number): number[] {
+  const step = stepOf(max);
+  const last = Math.max(1, Math.ceil(max / step - 1e-9));
+  return Array.from({ length: last + 1 }, (_, index) => Number((index * step).toPrecision(12)));
+}
+
+function stepOf(max: number): number {
+  if (max <= 0) return 1;
+  const rough = max / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  return unit * ([1, 2, 2.5, 5, 10].find((step) => step * unit >= rough * 0.999) ?? 10);
+}
+
+/** Round intervals in ms between two marks on a time axis. The smallest that fits is used. */
+const timeSteps = [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000];
+const longSteps = [3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000];
+
+/** Returns up to six round times in ms for an axis. They begin with 0, and none is after `maxMs`. */
+export function timeTicks(maxMs: number): number[] {
+  const step = [...timeSteps, ...longSteps].find((ms) => maxMs / ms <= 5) ?? Math.ceil(maxMs / 5 / 86_400_000) * 86_400_000;
+  return Array.from({ length: Math.floor(maxMs / step + 1e-9) + 1 }, (_, index) => index * step);
+}
+
+/** A bar of the chart, with its name. */
+interface NamedBar {
+  readonly name: string;
+  readonly value: number;
+}
+
+interface BarsChartProps {
+  /** Describes the chart for screen readers. */
+  readonly label: string;
+  /** The headings of the two columns in the table below the chart. */
+  readonly titles: readonly [names: string, values: string];
+  readonly bars: readonly NamedBar[];
+}
+
+const barShare = 0.72;
+
+/** Maximum number of names that fit below the bars. */
+const maxNames = 6;
+
+/** A bar chart of named values. The same values are in a table below it. */
+export function BarsChart({ label, titles: [names, values], bars }: BarsChartProps) {
+  const ticks = ticksUpTo(Math.max(0, ...bars.map(({ value }) => value)));
+  const top = ticks.at(-1) ?? 1;
+  const width = 1 / Math.max(1, bars.length);
+  const every = Math.ceil(bars.length / maxNames);
+  return (
+    <Chart
+      label={label}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: creditFigure(tick) }))}
+      xMarks={bars.flatMap(({ name }, index) => (index % every === 0 ? [{ at: index * width, text: name }] : []))}
+      anchor="start"
+      table={
+        <Table
+          label={label}
+          rows={bars}
+          columns={[
+            { title: names, cell: ({ name }) => name },
+            { title: values, isNumber: true, cell: ({ value }) => creditFigure(value) },
+          ]}
+        />
+      }
+    >
+      {bars.map(({ name, value }, index) => (
+        <rect
+          key={name}
+          class="good"
+          x={inPercent((index + (1 - barShare) / 2) * width)}
+          width={inPercent(barShare * width)}
+          {...{ y: y(value / top), height: y(0) - y(value / top), rx: 2 }}
+        >
+          <title>{`${name}: ${creditFigure(value)}`}</title>
+        </rect>
+      ))}
+    </Chart>
+  );
 }

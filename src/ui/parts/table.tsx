@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 
 /** A column of a table. */
-export interface Column<Row> {
+interface TableColumn<Row> {
   /** The title of the column. Empty if it needs none, such as for a column with buttons. */
   readonly title: string;
   /** True for a column of numbers, which are right-aligned. */
@@ -14,7 +14,7 @@ export interface Column<Row> {
 interface TableProps<Row> {
   /** The name of the table for screen readers. */
   readonly label: string;
-  readonly columns: readonly Column<Row>[];
+  readonly columns: readonly TableColumn<Row>[];
   readonly rows: readonly Row[];
 }
 

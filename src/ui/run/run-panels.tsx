@@ -1,12 +1,8 @@
 import type { RunView } from '../../report/run-view.ts';
-import { counted, countText, creditFigure, duration, rate } from '../figures.ts';
-import { Empty, Panel } from '../parts/panel.tsx';
-import { type Tile, Tiles } from '../parts/tiles.tsx';
-import { Failures } from './failures.tsx';
-import { Progress } from './progress.tsx';
-import { RatesChart } from './rates-chart.tsx';
-import { LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
-import { TimesChart } from './times-chart.tsx';
+import { counted, countText, creditFigure, duration, percent, rate } from '../figures.ts';
+import { Bar, type BarPart, Empty, Panel, type Tile, Tiles } from '../parts/tiles.tsx';
+import { RatesChart, TimesChart } from './rates-chart.tsx';
+import { Failures, LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
 
 interface RunPanelsProps {
   readonly view: RunView;
@@ -94,4 +90,83 @@ function creditsTile({ credits: { spent, part, saved, limit, allowance } }: RunV
     ...(saved > 0 ? [`${creditFigure(saved)} saved by the cache`] : []),
   ];
   return { label: 'Credits', value: creditFigure(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
+}
+
+/** Shows the progress of a run. For a run that has ended, shows how it ended. */
+function Progress({ view }: { readonly view: RunView }) {
+  const { counts, total } = view;
+  const done = counts.written + counts.failed + counts.filtered;
+  const title = total === undefined || total === done ? counted(done, 'record') : `${countText(done)} of ${counted(total, 'record')}`;
+  const share = shareOf(view, done);
+  return (
+    <Panel title={title} note={share === undefined || share >= 1 ? undefined : percent(share, 1)}>
+      <Bar
+        size="large"
+        label={`${countText(counts.written)} written, ${countText(counts.failed)} failed`}
+        parts={barParts(view, done, share ?? 1)}
+      />
+      <CountsLine view={view} />
+    </Panel>
+  );
+}
+
+/** Returns the finished share of a run, from 0 to 1; undefined while it is not known. */
+function shareOf({ state, total, share }: RunView, done: number): number | undefined {
+  if (total !== undefined) return total === 0 ? 1 : done / total;
+  return state === 'finished' ? 1 : share;
+}
+
+/** Minimum share of the bar that is drawn for failed records, so that even one failed record in a million is visible. */
+const leastShare = 0.004;
+
+function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
+  if (done === 0) return [];
+  const bad = counts.failed === 0 ? 0 : Math.max(leastShare, (counts.failed / done) * share);
+  const parts: BarPart[] = [
+    { kind: 'good', share: Math.max(0, share - bad) },
+    { kind: 'bad', share: bad },
+  ];
+  return parts.filter((part) => part.share > 0);
+}
+
+function CountsLine({ view }: { readonly view: RunView }) {
+  const { counts, earlier, leftMs, pauses, workers } = view;
+  return (
+    <p class="line">
+      <Figure number={counts.written} text="written" />
+      {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
+      <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
+      {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
+      {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}
+      {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
+      {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}
+      {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
+      {earlier > 0 && <Figure number={earlier} text="from earlier parts of the run" />}
+      {workers && <WorkersFigure {...workers} />}
+      {leftMs !== undefined && <span>about {duration(leftMs)} left</span>}
+      {pauses.current && (
+        <span class="warn">
+          {pauses.current.gate} paused {duration(pauses.current.leftMs)} ({pauses.current.reason})
+        </span>
+      )}
+    </p>
+  );
+}
+
+function WorkersFigure({ now, units }: { readonly now: number; readonly units: number }) {
+  if (now === 0) return <span class="warn">waits for a worker</span>;
+  return (
+    <span>
+      <strong>{countText(now)}</strong> {now === 1 ? 'worker' : 'workers'}, <strong>{countText(units)}</strong>{' '}
+      {units === 1 ? 'unit' : 'units'} open
+    </span>
+  );
+}
+
+function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string | undefined }) {
+  return (
+    <span>
+      <strong class={kind}>{countText(number)}</strong> {text}
+    </span>
+  );
 }

@@ -5,7 +5,7 @@ import { onFrames, sendFrame } from './frames.ts';
 import { type FromWorker, processChannel, type ToProcess, type ToWorker } from './wire-form.ts';
 
 /** Gates (the rate limiters of APIs) that the child processes share. */
-export interface ChildStarts {
+interface ChildStarts {
   reserve(gate: string, process: object, intervalMs: number, count: number): ReservedStarts;
   /** Ends a process's rate at one gate, or at all gates if `gate` is undefined. The rate then no longer slows down the gate. */
   release(process: object, gate?: string): void;
@@ -13,7 +13,7 @@ export interface ChildStarts {
 }
 
 /** Settings of the child processes that act as workers. */
-export interface ChildrenOptions {
+interface ChildrenOptions {
   readonly children: number;
   /** The arguments of Node.js that start a child process. */
   readonly command: readonly string[];

@@ -1,20 +1,20 @@
 import type { Duplex } from 'node:stream';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import { onFrames, sendFrame } from './frames.ts';
-import type { Carrier, Results } from './run-reports.ts';
+import type { MessageCarrier, Results } from './run-reports.ts';
 import {
   type FromWorker,
   isUnit,
   processChannel,
-  type Question,
   type ToProcess,
   type ToWorker,
   type UnitItem,
   unitItems,
+  type WorkerQuestion,
 } from './wire-form.ts';
 
 /** The functions that a child process calls for messages from its parent process. */
-export interface PipeListener {
+interface PipeListener {
   unit(channel: number, items: readonly UnitItem[]): void;
   told(channel: number, message: Exclude<ToWorker, { kind: 'answer' }>): void;
 }
@@ -77,7 +77,7 @@ export class ChildPipe {
 }
 
 /** The link from a child process to one of its runs. */
-export class PipeLink implements Carrier {
+export class PipeLink implements MessageCarrier {
   readonly #pipe: ChildPipe;
   readonly #channel: number;
 
@@ -90,7 +90,7 @@ export class PipeLink implements Carrier {
     return this.#pipe.send(this.#channel, { kind: 'results', ...results });
   }
 
-  ask(question: Question): Promise<unknown> {
+  ask(question: WorkerQuestion): Promise<unknown> {
     return this.#pipe.ask(this.#channel, (id) => ({ kind: 'question', id, question }));
   }
 

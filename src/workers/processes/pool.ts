@@ -1,9 +1,9 @@
-import type { Closing } from '../../engine/passage/closing.ts';
-import type { Unit, UnitListener, Units } from '../../engine/passage/workers.ts';
+import type { Closing } from '../../engine/phase.ts';
+import type { Unit, UnitListener, Units } from '../../engine/workers.ts';
 import type { SpilledText } from '../../output/spill.ts';
 import { Arrivals, discard } from './arrivals.ts';
 import type { Channel, ChannelListener, Children } from './children.ts';
-import { errorOfForm, type Question, type Report, unitText } from './wire-form.ts';
+import { errorOfForm, unitText, type WorkerQuestion, type WorkerReport } from './wire-form.ts';
 
 /** Maximum number of units (groups of records) that a child process works on at a time. */
 const unitsPerChild = 4;
@@ -22,18 +22,18 @@ const maxNamed = 500;
 
 /** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
 export interface WorkerDesk {
-  answer(worker: number, question: Question): Promise<unknown>;
-  take(worker: number, report: Exclude<Report, { kind: 'closing' | 'error' }>): void;
+  answer(worker: number, question: WorkerQuestion): Promise<unknown>;
+  take(worker: number, report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
   /**
    * Processes a report that a worker sent to an earlier coordinator of the run. The results that came with the report are used in this run.
    */
-  takeEarlier(report: Exclude<Report, { kind: 'closing' | 'error' }>): void;
+  takeEarlier(report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
   /** Takes back everything that a worker had reserved and not used, because the worker was lost. */
   lost(worker: number): void;
 }
 
 /** Settings of the pool of child processes for one run. */
-export interface PoolOptions {
+interface PoolOptions {
   readonly children: Children;
   readonly manifest: object;
   /** True if the records come from a table. All records then have the same fields. */
@@ -44,7 +44,7 @@ export interface PoolOptions {
 }
 
 /** A unit with records that are not finished. */
-interface OpenUnit {
+interface PoolUnit {
   readonly unit: Unit;
   /** The unit's unfinished records, as positions within the unit. */
   readonly left: Set<number>;
@@ -59,9 +59,9 @@ export class Pool implements Units {
   /** Number of child processes that died before their work on the run was done. */
   lost = 0;
   readonly #options: PoolOptions;
-  readonly #children = new Set<Child>();
-  readonly #waiting: OpenUnit[] = [];
-  readonly #units = new Map<number, OpenUnit>();
+  readonly #children = new Set<WorkingChild>();
+  readonly #waiting: PoolUnit[] = [];
+  readonly #units = new Map<number, PoolUnit>();
   readonly #arrivals: Arrivals;
   #listener: UnitListener | undefined;
   #closing: Closing | undefined;
@@ -135,7 +135,7 @@ export class Pool implements Units {
   #start(at: number, manifest = this.#options.manifest): void {
     const { children, desk } = this.#options;
     const channel = children.open(at, (message) => this.#take(child, message));
-    const child = new Child(++this.#lastChild, channel);
+    const child = new WorkingChild(++this.#lastChild, channel);
     this.#children.add(child);
     channel.send({ kind: 'run', manifest });
     if (this.#closing) channel.send({ kind: 'closing', ...this.#closing });
@@ -146,7 +146,7 @@ export class Pool implements Units {
     });
   }
 
-  #take(child: Child, message: Parameters<ChannelListener>[0]): void {
+  #take(child: WorkingChild, message: Parameters<ChannelListener>[0]): void {
     const { desk } = this.#options;
     if (message.kind === 'question') {
       const { id, question } = message;
@@ -176,7 +176,7 @@ export class Pool implements Units {
     this.#send();
   }
 
-  #drop(open: OpenUnit, child: Child | undefined): void {
+  #drop(open: PoolUnit, child: WorkingChild | undefined): void {
     this.#units.delete(open.unit.id);
     child?.units.delete(open);
   }
@@ -189,15 +189,15 @@ export class Pool implements Units {
     while (this.#waiting.length > 0) {
       const child = this.#idlest();
       if (!child) return;
-      const open = this.#waiting.shift() as OpenUnit;
+      const open = this.#waiting.shift() as PoolUnit;
       child.units.add(open);
       child.sendUnit(open, this.#options.isTable);
     }
     if (this.#hasEnded) for (const child of this.#children) child.end();
   }
 
-  #idlest(): Child | undefined {
-    let idlest: Child | undefined;
+  #idlest(): WorkingChild | undefined {
+    let idlest: WorkingChild | undefined;
     for (const child of this.#children) if (!child.hasEnded && (!idlest || child.records < idlest.records)) idlest = child;
     return idlest && idlest.units.size < unitsPerChild ? idlest : undefined;
   }
@@ -212,7 +212,7 @@ export class Pool implements Units {
    *
    * If the process has died, other processes get its units. If too many processes have died, the run ends.
    */
-  #gone(child: Child, at: number): void {
+  #gone(child: WorkingChild, at: number): void {
     const left = [...child.units].sort((one, other) => one.unit.id - other.unit.id);
     const hasLeft = child.channel.hasEndedWell && !child.hasEnded && !this.#closing;
     if (hasLeft) {
@@ -253,7 +253,7 @@ export class Pool implements Units {
     }
   }
 
-  #leave(units: readonly OpenUnit[]): void {
+  #leave(units: readonly PoolUnit[]): void {
     for (const open of units) {
       this.#drop(open, undefined);
       for (const index of open.left) this.#listener?.finished(open.unit.id, index, undefined);
@@ -268,15 +268,15 @@ export class Pool implements Units {
 }
 
 /** Returns the message for ending a run because the records of a unit have crashed several workers. */
-export function lossText({ unit, left }: Pick<OpenUnit, 'unit' | 'left'>): string {
+export function lossText({ unit, left }: Pick<PoolUnit, 'unit' | 'left'>): string {
   const numbers = [...left].slice(0, maxNamed).map((index) => unit.items[index]?.number);
   const records = numbers.length === 1 ? `record ${numbers[0]} was` : `records ${numbers.join(', ')} were`;
   return `${maxLosses} workers in a row have died while ${records} in progress`;
 }
 
 /** A child process that works on the run, with its units. */
-class Child {
-  readonly units = new Set<OpenUnit>();
+class WorkingChild {
+  readonly units = new Set<PoolUnit>();
   /** True once the child process knows that there will be no further units. */
   hasEnded = false;
 
@@ -293,7 +293,7 @@ class Child {
   }
 
   /** Sends the unfinished records of a unit to the child process. */
-  sendUnit({ unit, left }: OpenUnit, isTable: boolean): void {
+  sendUnit({ unit, left }: PoolUnit, isTable: boolean): void {
     const items = unit.items.filter((_, index) => left.has(index));
     this.channel.sendText(unitText({ id: unit.id, items }, [...left], isTable));
   }

@@ -1,32 +1,32 @@
 import type { Event } from '../../core/event.ts';
 import type { SaveNames } from '../../core/transfer.ts';
-import type { HeldMoney, PaidCalls, RunLink } from '../../engine/passage/workers.ts';
-import type { Question, Report, ResultForm } from './wire-form.ts';
+import type { HeldMoney, PaidCalls, RunLink } from '../../engine/workers.ts';
+import type { ResultForm, WorkerQuestion, WorkerReport } from './wire-form.ts';
 
 /** Maximum time in ms for which a report is held back, so that it can be sent together with results. */
 const reportMs = 200;
 
 /** The reports of a worker, and the results of records that it sends together with them. */
 export interface Results {
-  readonly reports: readonly Report[];
+  readonly reports: readonly WorkerReport[];
   readonly results: readonly ResultForm[];
 }
 
 /** Carries the messages of a worker to its run, either over a pipe or through Redis. */
-export interface Carrier {
+export interface MessageCarrier {
   /** Sends reports and results to the run. If no more can be sent at the moment, returns a promise that resolves when more can be sent. */
   deliver(results: Results): Promise<void> | undefined;
-  ask(question: Question): Promise<unknown>;
+  ask(question: WorkerQuestion): Promise<unknown>;
 }
 
 /** The link from a worker to a run. It collects reports and results, and sends them together. */
 export class RunReports implements RunLink {
-  readonly #carrier: Carrier;
-  #reports: Report[] = [];
+  readonly #carrier: MessageCarrier;
+  #reports: WorkerReport[] = [];
   #results: ResultForm[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(carrier: Carrier) {
+  constructor(carrier: MessageCarrier) {
     this.#carrier = carrier;
   }
 
@@ -72,13 +72,13 @@ export class RunReports implements RunLink {
   }
 
   /** Sends a report immediately, together with everything collected so far. */
-  tell(report: Report): void {
+  tell(report: WorkerReport): void {
     this.#reports.push(report);
     void this.flush();
   }
 
   /** Adds a report that is not urgent. It is sent with the next results, or after 200 ms. */
-  add(report: Report): void {
+  add(report: WorkerReport): void {
     this.#reports.push(report);
     this.#timer ??= setTimeout(() => void this.flush(), reportMs);
   }
@@ -94,7 +94,7 @@ export class RunReports implements RunLink {
     await this.#carrier.deliver(message);
   }
 
-  #ask<Answer>(question: Question): Promise<Answer> {
+  #ask<Answer>(question: WorkerQuestion): Promise<Answer> {
     return this.#carrier.ask(question) as Promise<Answer>;
   }
 }

@@ -5,12 +5,12 @@ import type { Fields } from '../../core/record.ts';
 import type { SaveNames } from '../../core/transfer.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import type { Redactor } from '../../credentials/masking/redact.ts';
-import type { Closing } from '../../engine/passage/closing.ts';
-import type { Unit } from '../../engine/passage/workers.ts';
+import type { Redactor } from '../../credentials/redact.ts';
+import type { Closing } from '../../engine/phase.ts';
+import type { Unit } from '../../engine/workers.ts';
 
 /** A question that a worker asks the coordinator of its run. */
-export type Question =
+export type WorkerQuestion =
   | { readonly kind: 'take-calls'; readonly node: string; readonly calls: number }
   | { readonly kind: 'hold-money'; readonly node: string; readonly max: number; readonly most: number }
   | SaveQuestion;
@@ -26,7 +26,7 @@ export interface SaveQuestion {
 }
 
 /** A report from a worker to the coordinator of its run. Unlike a question, it needs no answer. */
-export type Report =
+export type WorkerReport =
   | { readonly kind: 'give-back'; readonly node: string; readonly calls: number }
   | { readonly kind: 'settle'; readonly node: string; readonly cost?: number | undefined }
   | { readonly kind: 'end-money'; readonly node: string; readonly held?: number | undefined; readonly cost?: number | undefined }
@@ -59,8 +59,8 @@ export type ToWorker =
  */
 export type FromWorker =
   | { readonly kind: 'ended' }
-  | { readonly kind: 'question'; readonly id: number; readonly question: Question }
-  | { readonly kind: 'results'; readonly reports: readonly Report[]; readonly results: readonly ResultForm[] };
+  | { readonly kind: 'question'; readonly id: number; readonly question: WorkerQuestion }
+  | { readonly kind: 'results'; readonly reports: readonly WorkerReport[]; readonly results: readonly ResultForm[] };
 
 /**
  * The result of a record: its rows as text, or its failure. `index` is the record's position within the unit. `pieces` is the number of
@@ -89,7 +89,7 @@ interface FailureForm {
 }
 
 /** An error as it is sent in JSON. An error without a kind is a bug. */
-export interface ErrorForm {
+interface ErrorForm {
   readonly kind?: ErrorKind | undefined;
   readonly message: string;
   readonly code?: string | undefined;

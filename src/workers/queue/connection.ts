@@ -15,10 +15,10 @@ export interface RedisSettings {
 }
 
 /** The reason why Redis cannot be used at present: it is unreachable, or it refuses commands, for example because its memory is full. */
-export type RedisTrouble = { readonly kind: 'away' } | { readonly kind: 'refusing'; readonly message: string };
+type RedisTrouble = { readonly kind: 'away' } | { readonly kind: 'refusing'; readonly message: string };
 
 /** Called when the use of Redis becomes impossible, and with undefined when it is possible again. */
-export type TroubleListener = (trouble: RedisTrouble | undefined) => void;
+type TroubleListener = (trouble: RedisTrouble | undefined) => void;
 
 const defaultDeadlineMs = 30_000;
 

@@ -11,7 +11,7 @@ import type { Seal } from './seal.ts';
 const maxKnownGates = 10_000;
 
 /** Called when the gate with the name `gate` pauses for `waitMs`. */
-export type PauseListener = (gate: string, waitMs: number) => void;
+type PauseListener = (gate: string, waitMs: number) => void;
 
 /** The Lua scripts for gates, which are called like Redis commands. */
 interface GateCommands {

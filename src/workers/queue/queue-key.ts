@@ -8,7 +8,7 @@ const wayOut = `make one: openssl rand -base64 24
 set AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue, or AUTOMATE_QUEUE_KEY_FILE to the name of a file with it`;
 
 /** The secrets of a queue. The caller has to mask them in all output. */
-export interface QueueSecrets {
+interface QueueSecrets {
   /** The key that encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. */
   readonly key: string;
   /** The password for Redis; undefined if none is set. */

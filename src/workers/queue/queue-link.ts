@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { HeldMoney, PaidCalls } from '../../engine/passage/workers.ts';
-import type { Carrier, Results } from '../processes/run-reports.ts';
+import type { HeldMoney, PaidCalls } from '../../engine/workers.ts';
+import type { MessageCarrier, Results } from '../processes/run-reports.ts';
 import { isPiece, type ResultForm } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type RunKeys } from './queue-keys.ts';
@@ -24,7 +24,7 @@ const sendAgainMs = 250;
 const maxVain = 24;
 
 /** Settings of the link from a worker to the coordinator of a run. */
-export interface QueueLinkOptions {
+interface QueueLinkOptions {
   readonly redis: QueueRedis;
   readonly keys: RunKeys;
   readonly seal: Seal;
@@ -41,7 +41,7 @@ export interface QueueLinkOptions {
 }
 
 /** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
-export class QueueLink implements Carrier {
+export class QueueLink implements MessageCarrier {
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
   readonly #options: QueueLinkOptions;

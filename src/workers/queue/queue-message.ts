@@ -1,15 +1,15 @@
 import * as z from 'zod';
 import type { Ending } from '../../core/event.ts';
 import { failureClasses } from '../../core/failure.ts';
-import type { HeldMoney, PaidCalls } from '../../engine/passage/workers.ts';
+import type { HeldMoney, PaidCalls } from '../../engine/workers.ts';
 import type { Results } from '../processes/run-reports.ts';
-import type { Question, ToWorker } from '../processes/wire-form.ts';
+import type { ToWorker, WorkerQuestion } from '../processes/wire-form.ts';
 
 /** A message from a worker to the coordinator of a run. */
 export type QueueMessage = QueueSender & QueueNews;
 
 /** The sender of a message and the number that identifies it. */
-export interface QueueSender {
+interface QueueSender {
   readonly worker: string;
   /** The generation of the units that the message is about. A new generation begins whenever all units are put into the queue again. */
   readonly gen: string;
@@ -38,7 +38,7 @@ export type QueueNews =
   | { readonly kind: 'ended' };
 
 /** A question to the coordinator. Before a worker begins a unit, it asks which records it may process. */
-export type QueueQuestion = Question | { readonly kind: 'begin'; readonly unit: number };
+export type QueueQuestion = WorkerQuestion | { readonly kind: 'begin'; readonly unit: number };
 
 /**
  * The answer to the question for a unit: the positions of the records that have no result yet. It is empty if the unit is finished, and

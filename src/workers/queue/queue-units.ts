@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
-import type { Closing } from '../../engine/passage/closing.ts';
-import type { Unit, UnitListener, Units } from '../../engine/passage/workers.ts';
+import type { Closing } from '../../engine/phase.ts';
+import type { Unit, UnitListener, Units } from '../../engine/workers.ts';
 import type { SpilledText } from '../../output/spill.ts';
 import { Arrivals, type ArrivedResult, discard } from '../processes/arrivals.ts';
 import { lossText, type WorkerDesk } from '../processes/pool.ts';
-import { errorOfForm, type Report, unitText } from '../processes/wire-form.ts';
+import { errorOfForm, unitText, type WorkerReport } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
 import { type Consent, type QueueMessage, type RunNews, readMessage } from './queue-message.ts';
@@ -58,7 +58,7 @@ const keptAnswers = 64;
 const maxStarts = 3;
 
 /** The parts of a queue that all runs in it share. */
-export interface QueueParts {
+interface QueueParts {
   readonly redis: QueueRedis;
   readonly keys: QueueKeys;
   readonly seal: Seal;
@@ -68,7 +68,7 @@ export interface QueueParts {
 }
 
 /** Settings of one run in a queue. */
-export interface QueueRunOptions extends RunEntryOptions {
+interface QueueRunOptions extends RunEntryOptions {
   readonly isTable: boolean;
   /**
    * True if this run may use results that workers have computed for an earlier coordinator of the run. Every record must then have a unique
@@ -86,7 +86,7 @@ export interface QueueRunOptions extends RunEntryOptions {
 }
 
 /** A unit with records that are not finished. */
-interface OpenUnit {
+interface QueueUnit {
   readonly unit: Unit;
   /** The unit's unfinished records, as positions within the unit. */
   readonly left: Set<number>;
@@ -139,13 +139,13 @@ export class QueueUnits implements Units {
   readonly #keys: RunKeys;
   readonly #entry: RunEntry;
   readonly #silences: Silences;
-  readonly #units = new Map<number, OpenUnit>();
+  readonly #units = new Map<number, QueueUnit>();
   /** The unit of each unfinished record and the record's position in that unit, keyed by the record's number. */
   readonly #unitOf = new Map<number, readonly [unit: number, index: number]>();
   /** Results that workers have computed for an earlier coordinator of this run, keyed by the record's number. */
   readonly #early = new Map<number, EarlyResult>();
   /** Reports of earlier workers, keyed by nonce. They count once a result of the same worker is used. */
-  readonly #earlyReports = new Map<string, Report[]>();
+  readonly #earlyReports = new Map<string, WorkerReport[]>();
   readonly #arrivals: Arrivals;
   /** The workers that have joined this generation, keyed by nonce. */
   readonly #workers = new Map<string, KnownWorker>();
@@ -218,7 +218,7 @@ export class QueueUnits implements Units {
   }
 
   put(unit: Unit): void {
-    const open: OpenUnit = { unit, left: new Set(unit.items.keys()), ...unheld };
+    const open: QueueUnit = { unit, left: new Set(unit.items.keys()), ...unheld };
     if (this.#units.size === 0) this.#finishedMs = this.#parts.now();
     this.#units.set(unit.id, open);
     const early: (readonly [number, EarlyResult])[] = [];
@@ -277,7 +277,7 @@ export class QueueUnits implements Units {
     this.#gens.add(this.#entry.gen);
   }
 
-  async #send(open: OpenUnit): Promise<void> {
+  async #send(open: QueueUnit): Promise<void> {
     const { redis, jobs, now } = this.#parts;
     const { run, isTable } = this.#options;
     const { unit, left } = open;
@@ -361,14 +361,14 @@ export class QueueUnits implements Units {
     // Without a worker, the run reports what it waits for anyway.
     if (this.#able().length === 0) this.#finishedMs = nowMs;
     const isStanding = this.#units.size > 0 && nowMs - this.#finishedMs >= standingMs;
-    const isQuiet = ({ quietSinceMs = nowMs }: OpenUnit) => nowMs - quietSinceMs >= quietMs;
+    const isQuiet = ({ quietSinceMs = nowMs }: QueueUnit) => nowMs - quietSinceMs >= quietMs;
     const units = [...this.#units.values()].filter((open) => isStanding || isQuiet(open));
     if (units.length === 0) return;
     const names = units.map(({ unit }) => this.#nameOf(unit));
     const states = await jobs.statesOf(names.map((unit) => ({ run, unit, records: this.#keys.records(unit) })));
     for (const [at, open] of units.entries()) open.misses = states[at] === 'missing' && isQuiet(open) ? open.misses + 1 : 0;
     if (units.some(({ unit, misses }) => misses >= maxMisses && this.#units.has(unit.id))) return void this.#putAgain('units');
-    const isStuck = ({ holder, quietSinceMs = nowMs }: OpenUnit) => holder === undefined && nowMs - quietSinceMs >= stuckMs;
+    const isStuck = ({ holder, quietSinceMs = nowMs }: QueueUnit) => holder === undefined && nowMs - quietSinceMs >= stuckMs;
     await this.#putStuck(units.filter((open, at) => states[at] === 'active' && isStuck(open)));
     if (!isStanding) return;
     this.#finishedMs = nowMs;
@@ -381,7 +381,7 @@ export class QueueUnits implements Units {
    * Puts units into the queue again under their names. If a worker has one of them after all, it still needs this coordinator's consent, so no
    * unit is processed twice.
    */
-  async #putStuck(units: readonly OpenUnit[]): Promise<void> {
+  async #putStuck(units: readonly QueueUnit[]): Promise<void> {
     for (const open of units) {
       this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
       open.quietSinceMs = this.#parts.now();
@@ -548,7 +548,7 @@ export class QueueUnits implements Units {
     return [];
   }
 
-  #release(open: OpenUnit): void {
+  #release(open: QueueUnit): void {
     open.holder = undefined;
     if (open.quietSinceMs !== undefined) open.quietSinceMs = this.#parts.now();
   }
@@ -592,7 +592,7 @@ export class QueueUnits implements Units {
     return known;
   }
 
-  #finish(open: OpenUnit, index: number, result: ArrivedResult | undefined): void {
+  #finish(open: QueueUnit, index: number, result: ArrivedResult | undefined): void {
     if (!open.left.delete(index)) {
       discard(result);
       return;
@@ -606,7 +606,7 @@ export class QueueUnits implements Units {
     this.#listener?.finished(open.unit.id, index, result);
   }
 
-  #leave(open: OpenUnit): void {
+  #leave(open: QueueUnit): void {
     const place = { run: this.#options.run, unit: this.#nameOf(open.unit) };
     if (open.left.size > 0) this.#removals.push(this.#parts.jobs.remove(place));
     for (const index of [...open.left]) this.#finish(open, index, undefined);
@@ -621,7 +621,7 @@ export class QueueUnits implements Units {
     for (const open of [...this.#units.values()]) this.#leave(open);
   }
 
-  #drop({ unit }: OpenUnit): void {
+  #drop({ unit }: QueueUnit): void {
     this.#units.delete(unit.id);
     this.#parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import * as z from 'zod';
 import { AutomateError } from '../../core/failure.ts';
-import type { Closing } from '../../engine/passage/closing.ts';
+import type { Closing } from '../../engine/phase.ts';
 import { ifForeign, type QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
 import { closingShape, readAs } from './queue-message.ts';
@@ -15,7 +15,7 @@ export const beatMs = 1000;
 export const deadMs = 15_000;
 
 /** The sealed state of a run, which its coordinator stores at every heartbeat. */
-export interface RunState {
+interface SealedRunState {
   /** The generation of the run's units. */
   readonly gen: string;
   /** The number of the heartbeat. It only ever rises, so an older state that was put back is recognized. */
@@ -35,7 +35,7 @@ const stateShape = z.object({
 /** A run as Redis describes it. Only `state` is sealed: any program that can write to Redis can change the rest. */
 export interface FoundRun {
   /** Undefined if the state cannot be read: it was changed, or sealed with another key. */
-  readonly state: RunState | undefined;
+  readonly state: SealedRunState | undefined;
   /** The generation of the run's units, according to the unsealed part. */
   readonly gen: string;
   /** The time since the coordinator's last heartbeat, in ms of Redis' clock. */
@@ -59,7 +59,7 @@ export async function findRun(redis: QueueRedis, keys: QueueKeys, seal: Seal, ru
   }
   const ageMs = (Number(time[0]) * 1e6 + Number(time[1]) - Number(seen ?? 0)) / 1000;
   return {
-    state: state ? (readAs(stateShape, seal.unsealValue(state, `${run} state`)) as RunState | undefined) : undefined,
+    state: state ? (readAs(stateShape, seal.unsealValue(state, `${run} state`)) as SealedRunState | undefined) : undefined,
     ageMs: Number.isFinite(ageMs) ? Math.max(0, ageMs) : Number.POSITIVE_INFINITY,
     ...{ gen: String(gen ?? ''), version: String(version ?? ''), fingerprint: String(fingerprint ?? ''), flow: String(flow ?? '') },
   };
@@ -188,7 +188,7 @@ export class RunEntry {
   /** Returns the names and values of the run's hash. */
   #values(): (string | Buffer)[] {
     const { run, facts, counts } = this.#options;
-    const state: RunState = { gen: this.gen, beat: this.#beat, closing: this.closing, hasEnded: this.hasEnded };
+    const state: SealedRunState = { gen: this.gen, beat: this.#beat, closing: this.closing, hasEnded: this.hasEnded };
     const values = {
       ...facts,
       ...{ gen: this.gen, beat: String(this.#beat), fingerprint: this.#seal.fingerprint, counts: JSON.stringify(counts()) },

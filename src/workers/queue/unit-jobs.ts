@@ -32,7 +32,7 @@ const often = 1_000_000;
 const backMs = 2000;
 
 /** The state of a unit in the queue. It is `missing` if no worker can ever get it. */
-export type UnitState = 'missing' | 'waiting' | 'active';
+type UnitState = 'missing' | 'waiting' | 'active';
 
 /** BullMQ's keys and their types. A key of a different type would keep all units in the queue. */
 const bullKeys = {
@@ -67,8 +67,8 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
   const options = { removeOnComplete: true, removeOnFail: true, attempts: often };
   const { client } = redis;
   const bullKey = (name: string) => `${prefix}:${queueName}:${name}`;
-  const addJob = ({ run, unit }: UnitPlace) =>
-    redis.insist(() => queue.add('unit', { run, unit }, { ...options, jobId: jobId({ run, unit }) }));
+  const addJob = (place: UnitPlace) =>
+    redis.insist(() => queue.add('unit', { run: place.run, unit: place.unit }, { ...options, jobId: jobId(place) }));
   const jobs: UnitQueue = {
     async put(place) {
       try {
@@ -107,18 +107,20 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
       const places = units.flatMap((unit) => [jobId(unit), dataOf(unit), unit.records]);
       return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, bullKey(''), types, ...places))) as UnitState[];
     },
-    async counts() {
-      const sizes = [client.llen(bullKey('wait')), client.llen(bullKey('active')), client.zcard(later)];
-      // A key of a different type counts as empty. The coordinator of a run removes it.
-      const [waiting = 0, active = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
-      return { waiting: waiting + off, active };
-    },
+    counts: () => countsOf(client, [bullKey('wait'), bullKey('active'), later]),
     async close() {
       connection.disconnect();
       await queue.close().catch(() => undefined);
     },
   };
   return jobs;
+}
+
+async function countsOf(client: QueueRedis['client'], [wait, active, later]: readonly [string, string, string]) {
+  const sizes = [client.llen(wait), client.llen(active), client.zcard(later)];
+  // A key of a different type counts as empty. The coordinator of a run removes it.
+  const [waiting = 0, taken = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
+  return { waiting: waiting + off, active: taken };
 }
 
 /** Returns the data of a unit's BullMQ job, exactly as BullMQ stores it. */
@@ -132,7 +134,7 @@ function jobId({ run, unit }: UnitPlace): string {
 }
 
 /** Settings of a consumer that takes units from the queue. */
-export interface UnitTakerOptions {
+interface UnitTakerOptions {
   /** Maximum number of units that the consumer processes at a time. */
   readonly units: number;
   readonly leaseMs: number;

@@ -20,7 +20,7 @@ const problemTexts = {
 };
 
 /** The kind of a reason for which a worker cannot process a run. */
-export type ProblemCode = keyof typeof problemTexts;
+type ProblemCode = keyof typeof problemTexts;
 
 /** The reason why a worker cannot process the records of a run. */
 export interface RunProblem {

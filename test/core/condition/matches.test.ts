@@ -4,7 +4,7 @@ import { ExpressionError } from '../../../src/core/condition/expression-error.ts
 import { limitLongEvaluations, type TimeLimit } from '../../../src/core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
-import { createTimeLimit } from '../../../src/files/time-limit.ts';
+import { createTimeLimit } from '../../../src/run/flow-file.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
 beforeAll(loadPatternEngine);

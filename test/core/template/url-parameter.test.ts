@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { withoutParameter, withParameter } from '../../../src/core/template/query.ts';
+import { withoutParameter, withParameter } from '../../../src/core/template/url.ts';
 
 describe('removing a parameter from the query of a URL', () => {
   test.each([

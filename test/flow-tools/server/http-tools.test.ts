@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { HttpTools } from '../../../src/flow-tools/server/http-tools.ts';
+import { ToolsOverHttp } from '../../../src/flow-tools/http-tools.ts';
 
 /** Creates an endpoint without tools, whose clock a test sets. A request's header `owner` contains its owner. */
 async function endpoint() {
   const clock = { ms: 0 };
   const toolbox = { list: async () => [], call: () => Promise.reject(new Error()), bug: () => undefined };
-  const tools = new HttpTools({ toolbox, version: '1', now: () => clock.ms });
+  const tools = new ToolsOverHttp({ toolbox, version: '1', now: () => clock.ms });
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;

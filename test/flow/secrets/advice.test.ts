@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AutomateError } from '../../../src/core/failure.ts';
-import { compileSavedConnection } from '../../../src/flow/saved-connection.ts';
+import { compileSavedConnection } from '../../../src/flow/connections.ts';
 import { flowProblems } from '../../helpers/flow-problems.ts';
 import { connection, ofNode, secret } from './canary.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compileSavedConnection } from '../../../src/flow/saved-connection.ts';
+import { compileSavedConnection } from '../../../src/flow/connections.ts';
 import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
 import { connection, random, secret } from './canary.ts';
 

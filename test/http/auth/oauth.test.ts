@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import type { Failure } from '../../../src/core/failure.ts';
-import { type OAuth, Tokens } from '../../../src/http/auth/oauth.ts';
+import { AccessTokens, type OAuth } from '../../../src/http/auth/oauth.ts';
 import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from '../sending.ts';
@@ -138,7 +138,7 @@ describe('an OAuth access token', () => {
   test('takes the place of the previous token in the list of secrets to mask', async () => {
     const registered: [string, string | undefined][] = [];
     let nowMs = 0;
-    const tokens = new Tokens({
+    const tokens = new AccessTokens({
       now: () => nowMs,
       fetch: async () => Response.json({ access_token: `token-${nowMs}` }),
       secret: (text, slot) => void registered.push([text, slot]),

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Failure } from '../../../src/core/failure.ts';
-import { type OAuth, Tokens } from '../../../src/http/auth/oauth.ts';
+import { AccessTokens, type OAuth } from '../../../src/http/auth/oauth.ts';
 
 const origin = 'https://login.example.com';
 const auth: OAuth = {
@@ -17,7 +17,7 @@ function useTokens() {
   let nowMs = 0;
   const used: string[] = [];
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
-  const tokens = new Tokens({ now: () => nowMs, fetch, secret: () => {}, used: (credential) => void used.push(credential) });
+  const tokens = new AccessTokens({ now: () => nowMs, fetch, secret: () => {}, used: (credential) => void used.push(credential) });
   const get = () =>
     tokens.send(
       auth,

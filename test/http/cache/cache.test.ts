@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { HitSource } from '../../../src/core/event.ts';
 import { Failure, Unfinished } from '../../../src/core/failure.ts';
 import type { HttpResponse } from '../../../src/core/ports.ts';
-import { createRedactor } from '../../../src/credentials/masking/redact.ts';
+import { createRedactor } from '../../../src/credentials/redact.ts';
 import { openDatabase } from '../../../src/files/database.ts';
 import { AnswersFile } from '../../../src/http/cache/answers-file.ts';
 import { createCache } from '../../../src/http/cache/cache.ts';

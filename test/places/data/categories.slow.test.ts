@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadCategories } from '../../../src/places/data/categories/categories.ts';
-import type { CategoryWords } from '../../../src/places/data/categories/category-data.ts';
+import type { CategoryWords } from '../../../src/places/data/categories/category-stems.ts';
 import { readDataNow } from '../../../src/places/data/data.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 

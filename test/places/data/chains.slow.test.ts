@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { ChainData } from '../../../src/places/data/chains/chain-data.ts';
 import { loadChains } from '../../../src/places/data/chains/chains.ts';
+import type { ChainData } from '../../../src/places/data/chains/company-words.ts';
 import { readDataNow } from '../../../src/places/data/data.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 import { bankLines } from './bank-lines.ts';

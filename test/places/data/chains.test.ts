@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ChainQuery } from '../../../src/places/chain.ts';
 import { loadChains } from '../../../src/places/data/chains/chains.ts';
+import type { ChainQuery } from '../../../src/places/lookup.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 import { noChains, spellings } from './company-names.ts';
 

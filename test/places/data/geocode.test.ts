@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import { describe, expect, test } from 'vitest';
 import { createLookups } from '../../../src/places/data/lookups.ts';
-import type { AddressQuery } from '../../../src/places/geocode.ts';
-import type { LookupDocument } from '../../../src/places/lookup.ts';
+import type { AddressQuery, LookupDocument } from '../../../src/places/lookup.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 
 const lookups = createLookups(dataFolder);

@@ -1,15 +1,14 @@
 import { iso1A2Code } from '@rapideditor/country-coder';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { earthRadius } from '../../../src/places/coordinates.ts';
 import { readAs } from '../../../src/places/data/data.ts';
 import { Areas, type AreasMeta } from '../../../src/places/data/geography/areas.ts';
-import { Columns } from '../../../src/places/data/geography/columns.ts';
 import { Nearest } from '../../../src/places/data/geography/nearest.ts';
-import { Places, type PlacesMeta } from '../../../src/places/data/geography/places.ts';
-import { earthRadius } from '../../../src/places/distance.ts';
+import { Columns, type PlacesMeta, PlaceTable } from '../../../src/places/data/geography/places.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 
-const places = await readAs(dataFolder, 'places', (bytes) => new Places(new Columns<PlacesMeta>(bytes)));
+const places = await readAs(dataFolder, 'places', (bytes) => new PlaceTable(new Columns<PlacesMeta>(bytes)));
 const borders = await readAs(dataFolder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes)));
 
 const radians = Math.PI / 180;

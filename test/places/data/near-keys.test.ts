@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { editDistance } from '../../../src/core/text/suggest.ts';
-import { NearKeys } from '../../../src/places/data/near-keys.ts';
+import { NearKeys } from '../../../src/places/data/folded-text.ts';
 
 test.each([
   ['starbuks', 'starbucks', 1],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { pointsOfFile } from '../../../src/places/data/points/points.ts';
+import { pointsOfFile } from '../../../src/places/data/points-data.ts';
 
 async function fileWith(name: string, content: string | Buffer): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-points-'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Event } from '../../../src/core/event.ts';
-import { MetricsRegistry } from '../../../src/report/metrics/metrics-registry.ts';
+import { MetricsRegistry } from '../../../src/report/metrics-registry.ts';
 import { parsedMetrics, valuesOf } from '../../helpers/prometheus.ts';
 
 const noFigures = { credits: () => 0, pausedMs: () => 0, open: () => 0 };

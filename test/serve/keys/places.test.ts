@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Places } from '../../../src/serve/keys/places.ts';
-import { Problem } from '../../../src/serve/problem.ts';
-import { Queue } from '../../../src/serve/runs/queue.ts';
+import { RequestSlots } from '../../../src/serve/keys/places.ts';
+import { ProblemResponse } from '../../../src/serve/problem.ts';
+import { RunQueue } from '../../../src/serve/runs/queue.ts';
 
-const full = () => new Problem('queue-full', 'full');
+const full = () => new ProblemResponse('queue-full', 'full');
 const gone = new AbortController().signal;
 
 /** Waits until all work that can continue has continued. */
@@ -11,7 +11,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Creates work that occupies a slot until the test ends it by its name. */
 function working(refusesLargest: boolean) {
-  const places = new Places({ max: 4, maxWaiting: 2, refusesLargest, full });
+  const places = new RequestSlots({ max: 4, maxWaiting: 2, refusesLargest, full });
   const inside = new Map<string, () => void>();
   const enter = (owner: string, name: string, more: { gone?: AbortSignal; waitMs?: number } = {}) =>
     places.within({ owner, gone, ...more }, () =>
@@ -71,7 +71,7 @@ describe("the server's slots for simultaneous calls", () => {
 });
 
 test('the server next starts a run of the key with the fewest runs in progress', () => {
-  const queue = new Queue<string>();
+  const queue = new RunQueue<string>();
   for (const run of ['a1', 'a2']) queue.add('a', run);
   queue.add('b', 'b1');
   const underWay = (owner: string) => (owner === 'a' ? 3 : 0);

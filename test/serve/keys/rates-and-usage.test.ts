@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { hasScope, seesFlow, seesRun } from '../../../src/serve/keys/access.ts';
+import { hasScope, seesFlow, seesRun } from '../../../src/serve/caller.ts';
 import { RequestRates, rateHeaders } from '../../../src/serve/keys/request-rates.ts';
-import { UsageCounter } from '../../../src/serve/keys/usage-counter.ts';
+import { UsageCounter } from '../../../src/serve/keys/server-keys.ts';
 import type { KeyUsage } from '../../../src/serve/store/usage.ts';
 import { noon, setClock } from '../../helpers/server-keys.ts';
 

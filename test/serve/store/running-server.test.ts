@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ownerText } from '../../../src/files/owner.ts';
-import { runningServer, serverLockPath } from '../../../src/serve/store/running-server.ts';
+import { runningServer, serverLockPath } from '../../../src/serve/store/links.ts';
 import { serverHome } from '../../helpers/server-keys.ts';
 
 const server = { pid: process.pid, address: 'http://127.0.0.1:4020', folder: '/flows' };

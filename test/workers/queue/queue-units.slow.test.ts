@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Unit } from '../../../src/engine/passage/workers.ts';
-import type { Report } from '../../../src/workers/processes/wire-form.ts';
+import type { Unit } from '../../../src/engine/workers.ts';
+import type { WorkerReport } from '../../../src/workers/processes/wire-form.ts';
 import { openRedis } from '../../../src/workers/queue/connection.ts';
 import { queueKeys } from '../../../src/workers/queue/queue-keys.ts';
 import type { QueueNews } from '../../../src/workers/queue/queue-message.ts';
@@ -25,10 +25,10 @@ async function coordinator() {
   onTestFinished(() => jobs.close());
   const clock = { ms: 0 };
   const warnings: string[] = [];
-  const reports: Report[] = [];
+  const reports: WorkerReport[] = [];
   const desk = {
     answer: async () => ({ calls: 1 }),
-    take: (_: number, report: Report) => void reports.push(report),
+    take: (_: number, report: WorkerReport) => void reports.push(report),
     takeEarlier: () => undefined,
     lost: () => undefined,
   };

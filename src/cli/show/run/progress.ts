@@ -1,7 +1,7 @@
 import { durationText } from '../../../core/duration.ts';
 import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
 import type { Pauses } from '../../../report/pauses.ts';
-import type { Share } from '../../../report/reading.ts';
+import type { FinishedShare } from '../../../report/reading.ts';
 import { showsCredits } from '../../../report/reported-run.ts';
 import { doneOf, workOf } from '../../../report/run-figures.ts';
 import type { Tally } from '../../../report/tally.ts';
@@ -20,7 +20,7 @@ export interface ProgressFacts {
   /**
    * Returns two finished shares (0 to 1): of the records since the run was resumed, and of the whole run. Undefined if they are not known.
    */
-  share(): Share | undefined;
+  share(): FinishedShare | undefined;
   readonly pauses: Pick<Pauses, 'current'>;
   /** Returns the number of workers. The method is left out in a run without workers. */
   workers?(): number | undefined;
@@ -147,7 +147,7 @@ export interface ProgressShow {
 const lineEveryMs = 10_000;
 
 /** Prints the progress as a plain line every 10 seconds, for logs. */
-export function showLines(line: ProgressLine, say: (text: string) => void): ProgressShow {
+function showLines(line: ProgressLine, say: (text: string) => void): ProgressShow {
   const timer = setInterval(() => say(line.text()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
@@ -157,7 +157,7 @@ export function showLines(line: ProgressLine, say: (text: string) => void): Prog
 const reservedColumns = 3;
 
 /** Shows the progress line, next to a spinner. The line never wraps. */
-export async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<ProgressShow> {
+async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
   const text = () => line.text(process.stderr.columns - reservedColumns);
   const spinner = ora({

@@ -5,7 +5,7 @@ import { durationText } from '../../../core/duration.ts';
 import type { CodedMessage } from '../../../core/error-code.ts';
 import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
 import { listedNames } from '../../../core/text/suggest.ts';
-import type { Usage } from '../../../credits/holds.ts';
+import type { MonthlyUsage } from '../../../credits/holds.ts';
 import { onOneLine } from '../../../records/errors.ts';
 import { type ResponseTimes, typicalMs } from '../../../report/response-times.ts';
 import { doneOf } from '../../../report/run-figures.ts';
@@ -101,9 +101,9 @@ function parkedLines({ parked }: Tally): string[] {
   ];
 }
 
-type NextStep = SummaryFacts['next'][number];
+type ShownStep = SummaryFacts['next'][number];
 
-function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
+function stepText({ why, command }: ShownStep, colors: ChalkInstance): string {
   return `  ${why}:\n    ${colors.cyan(command)}`;
 }
 
@@ -129,7 +129,7 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
 /** Used shares of the credit allowance at which the summary warns. */
 const warningShares = [0.95, 0.8];
 
-function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
+function usageLines(usage: MonthlyUsage | undefined, colors: ChalkInstance): string[] {
   if (!usage) return [];
   const { month, spent, limit } = usage;
   const share = limit === 0 ? 1 : spent / limit;
@@ -346,7 +346,7 @@ function concurrencyLines({ concurrency }: Tally): string[] {
 }
 
 /** Returns the lines about the results of lookups. */
-export function lookupLines({ lookups }: Tally): string[] {
+function lookupLines({ lookups }: Tally): string[] {
   const all = [...lookups.values()];
   return all.flatMap((counts) => {
     const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
@@ -379,6 +379,6 @@ function exampleText(name: string, count: number, first = ''): string[] {
 }
 
 /** Returns the attributions that the licenses of the data sources require. They are the last lines of the summary. */
-export function attributionLines(attributions: readonly Attribution[]): string[] {
+function attributionLines(attributions: readonly Attribution[]): string[] {
   return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }

@@ -1,6 +1,6 @@
 import { allSteps, type Plan } from '../../../core/plan.ts';
 import { counted } from '../../../core/text/number.ts';
-import { shellWord } from '../../../core/text/shell-word.ts';
+import { shellWord } from '../../../core/text/quoted-word.ts';
 import type { WorkerWait } from '../../../run/run-request.ts';
 
 /** Returns the line about the requests that each worker of a run sends at once; undefined for a flow that sends none. */

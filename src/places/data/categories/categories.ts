@@ -1,5 +1,4 @@
-import type { CategoryQuery } from '../../category.ts';
-import type { LookupDocument } from '../../lookup.ts';
+import type { CategoryQuery, LookupDocument } from '../../lookup.ts';
 import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
 
 /** Maximum number of candidates in the result of a category lookup. */

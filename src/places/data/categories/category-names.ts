@@ -1,4 +1,4 @@
-import type { CategoryNames, NamedCategory } from '../../category.ts';
+import type { CategoryNames, NamedCategory } from '../../lookup.ts';
 import { type CategoryHit, categorySearch } from './category-search.ts';
 
 /** Minimum score at which words in a flow are accepted as a category. */

@@ -1,5 +1,5 @@
 import { foldedText, wordsOfFolded } from '../folded-text.ts';
-import { CategoryData, type CategoryRow } from './category-data.ts';
+import { CategoryData, type CategoryRow } from './category-stems.ts';
 import { LanguageIndex } from './language-index.ts';
 
 /** A category that the words of a lookup may refer to. */

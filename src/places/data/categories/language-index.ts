@@ -1,8 +1,5 @@
-import { foldedText, wordsOfFolded } from '../folded-text.ts';
-import { NearKeys } from '../near-keys.ts';
-import type { CategoryWords } from './category-data.ts';
-import { Stemmer } from './category-stems.ts';
-import { headOf, nameParts, stemsOf, withoutPlaces } from './category-text.ts';
+import { foldedText, NearKeys, wordsOfFolded } from '../folded-text.ts';
+import { type CategoryWords, headOf, nameParts, Stemmer, stemsOf, withoutPlaces } from './category-stems.ts';
 
 /**
  * Scores for words that match a category's name, the value of its tag, one of its other names, or a term for it. The first score is for an

@@ -1,4 +1,4 @@
-import type { ChainQuery } from '../../chain.ts';
+import type { ChainQuery } from '../../lookup.ts';
 import type { ChainName, ChainNames } from './chain-names.ts';
 import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from './company-words.ts';
 import { isStatementLike, statementNames } from './statement-line.ts';
@@ -7,7 +7,7 @@ import { isStatementLike, statementNames } from './statement-line.ts';
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 
 /** A chain that a name in a lookup may refer to. */
-export interface Hit {
+export interface ChainHit {
   readonly name: ChainName;
   readonly method: Method;
   /** Score from 0 to 1. A higher score means that the name fits better. */
@@ -56,7 +56,7 @@ type Query = Omit<ChainQuery, 'minScore'>;
  * Returns the chains that a name may refer to, each with its best score. If the whole name does not belong to a chain, it is treated as a
  * bank statement line that may contain a chain's name.
  */
-export function searchChains(names: ChainNames, query: Query): Hit[] {
+export function searchChains(names: ChainNames, query: Query): ChainHit[] {
   if (!isStatementLike(query.name)) return searchName(names, query).all();
   const found = searchName(names, query, false);
   if (found.best < scores.longStart) addInLine(names, query, found);
@@ -97,7 +97,7 @@ function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWor
 /** The chains that have been found, each with its best hit. */
 class Hits {
   best = 0;
-  readonly #hits = new Map<number, Hit>();
+  readonly #hits = new Map<number, ChainHit>();
   readonly #names: ChainNames;
   readonly #query: Query;
 
@@ -110,7 +110,7 @@ class Hits {
    * Adds a hit, unless there is already a better one for the same chain. If `isSettled` is true, the score already takes the country into
    * account.
    */
-  add(hit: Hit, isSettled = false): void {
+  add(hit: ChainHit, isSettled = false): void {
     const score = !isSettled && this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
     const before = this.#hits.get(hit.name.chain);
     if (before && (before.score > score || (before.score === score && before.name.rank <= hit.name.rank))) return;
@@ -118,7 +118,7 @@ class Hits {
     this.best = Math.max(this.best, score);
   }
 
-  all(): Hit[] {
+  all(): ChainHit[] {
     return [...this.#hits.values()];
   }
 
@@ -175,7 +175,7 @@ function isAnyones(names: ChainNames, key: string): boolean {
 }
 
 /** A name that is divided into its first words, which may be the name of a chain, and the rest. */
-interface Start {
+interface NameStart {
   readonly words: readonly string[];
   /** The words after the first words. */
   readonly rest: readonly string[];
@@ -191,11 +191,11 @@ const minPart = 3;
  * Returns all ways to divide a name into first words and a rest. The longest first words come first. In a script without spaces, a single
  * word is divided between its letters.
  */
-function startsOf(words: readonly string[]): Start[] {
+function startsOf(words: readonly string[]): NameStart[] {
   const [only = ''] = words;
   if (words.length > 1) return words.slice(1).map((_, index) => ({ words: words.slice(0, -1 - index), rest: words.slice(-1 - index) }));
   if (!withoutSpaces.test(only)) return [];
-  const starts: Start[] = [];
+  const starts: NameStart[] = [];
   for (let at = only.length - 1; at >= minPart; at--) starts.push({ words: [only.slice(0, at)], rest: [only.slice(at)] });
   return starts;
 }
@@ -212,7 +212,7 @@ function addStarts(names: ChainNames, words: readonly string[], hits: Hits): voi
   }
 }
 
-function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
+function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: NameStart, hits: Hits): number {
   const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
   // A "Springfield Mall" is a mall in the town of Springfield, not a store of the chain Springfield.
   const isPlace =

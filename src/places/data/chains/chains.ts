@@ -1,9 +1,8 @@
-import type { ChainQuery } from '../../chain.ts';
 import { doubtText } from '../../doubt.ts';
-import type { LookupDocument } from '../../lookup.ts';
-import type { ChainRow } from './chain-data.ts';
+import type { ChainQuery, LookupDocument } from '../../lookup.ts';
 import { ChainNames, world } from './chain-names.ts';
-import { type Hit, type Method, searchChains } from './chain-search.ts';
+import { type ChainHit, type Method, searchChains } from './chain-search.ts';
+import type { ChainRow } from './company-words.ts';
 
 /** Maximum number of candidates in the result of a chain lookup. */
 const maxCandidates = 5;
@@ -75,34 +74,34 @@ function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { c
 
 const nothing = { name: null, matched_name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
 
-function detailsOf(names: ChainNames, hit: Hit) {
+function detailsOf(names: ChainNames, hit: ChainHit) {
   const { name, score, method, ...chain } = chainCandidate(names, hit);
   const matched = { name, matched_name: hit.name.text };
   return { ...matched, ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
 }
 
-function chainCandidate(names: ChainNames, hit: Hit) {
+function chainCandidate(names: ChainNames, hit: ChainHit) {
   const [name, id] = rowOf(names, hit);
   const brand = hit.name.brand?.[0] ?? name;
   return { name: brand, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
 }
 
-function countriesOf(names: ChainNames, hit: Hit): string[] {
+function countriesOf(names: ChainNames, hit: ChainHit): string[] {
   return (hit.name.brand?.[2] ?? rowOf(names, hit)[3]).split(' ').filter((country) => country !== '');
 }
 
-function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
+function rowOf({ data }: ChainNames, { name: { chain } }: ChainHit): ChainRow {
   return data.chains[chain] as ChainRow;
 }
 
 /** Returns the tags of the categories of the brand that was found, with the main category first. */
-function categoriesOf(names: ChainNames, { name: { chain, brand } }: Hit): string[] {
+function categoriesOf(names: ChainNames, { name: { chain, brand } }: ChainHit): string[] {
   return brand ? names.tagsOf(brand[1]) : names.categoriesOfBrand(chain);
 }
 
 /** A hit with the numbers by which the hits are sorted. */
 interface RankedHit {
-  readonly hit: Hit;
+  readonly hit: ChainHit;
   /**
    * Numbers for the reasons to prefer a hit. They are compared in this order: score, kind of name (main, further or old), country, and
    * category. Higher numbers are better.

@@ -1,4 +1,4 @@
-import { countryCode } from '../../country.ts';
+import { countryCode } from '../../country-names.ts';
 import { foldedText } from '../folded-text.ts';
 
 /**
@@ -89,7 +89,7 @@ export function isStatementLike(text: string): boolean {
 }
 
 /** A part of a bank statement line that may be the name of a business. */
-export interface StatementName {
+interface StatementName {
   readonly text: string;
   /** True if the part may be the name of a town instead, as in `COLUMBIA MD`. Only a state or country, if anything, follows the part. */
   readonly mayBeTown: boolean;

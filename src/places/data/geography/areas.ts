@@ -1,4 +1,4 @@
-import type { Columns } from './columns.ts';
+import type { Columns } from './places.ts';
 
 /** The first line of a file with areas, which is JSON. */
 export interface AreasMeta<Area> {

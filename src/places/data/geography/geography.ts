@@ -1,20 +1,18 @@
-import type { AddressQuery, PointQuery } from '../../geocode.ts';
-import type { LookupDocument } from '../../lookup.ts';
+import { doubtText } from '../../doubt.ts';
+import { type AddressQuery, type LookupDocument, maxCandidates, noPlace, type PointQuery, type UnderstoodPart } from '../../lookup.ts';
+import { sources } from '../../sources.ts';
 import { readAs } from '../data.ts';
-import { findAddress } from './address/find-address.ts';
+import type { Candidate } from './address/candidate.ts';
+import { type FoundAddress, findAddress } from './address/find-address.ts';
 import { Misspellings } from './address/misspellings.ts';
 import { lastWordsOf } from './address/readings.ts';
-import { countryNames } from './area-names/country-names.ts';
-import { countyNames } from './area-names/county-names.ts';
-import { regionNames } from './area-names/region-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
-import { Columns } from './columns.ts';
-import { addressDocument, type County, pointDocument } from './document.ts';
-import { LargeCities } from './large-cities.ts';
+import { countryNames, countyNames } from './county-names.ts';
 import { Names } from './names.ts';
 import { Nearest } from './nearest.ts';
-import { Places, type PlacesMeta } from './places.ts';
-import { findPoint } from './reverse.ts';
+import { Columns, type PlacesMeta, PlaceTable } from './places.ts';
+import { regionNames } from './region-names.ts';
+import { findPoint, LargeCities, type ReversedPoint } from './reverse.ts';
 
 /** Loads the places and their names. Resolves to the lookup, which finds the place that an address refers to. */
 export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
@@ -51,7 +49,7 @@ const withCounties: ReadonlySet<string> = new Set(['US', 'PR', 'AS', 'GU', 'MP',
 
 interface LoadedPlaces {
   readonly columns: Columns<PlacesMeta>;
-  readonly places: Places;
+  readonly places: PlaceTable;
 }
 
 const loading = new Map<string, Promise<LoadedPlaces>>();
@@ -62,8 +60,112 @@ function loadPlaces(folder: string): Promise<LoadedPlaces> {
   if (found) return found;
   const coming = readAs(folder, 'places', (bytes) => {
     const columns = new Columns<PlacesMeta>(bytes);
-    return { columns, places: new Places(columns) };
+    return { columns, places: new PlaceTable(columns) };
   });
   loading.set(folder, coming);
   return coming;
+}
+
+const attribution = sources.geonames.text;
+
+/** A US county, with its five-digit FIPS code and its name. The first two digits of the code stand for the state. */
+export type County = readonly [fips: string, name: string];
+
+/** The facts for the result of a lookup. Lookups of addresses and lookups of points provide different facts. */
+interface Parts {
+  readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
+  /** The town that the place is in. If undefined, the town comes from the data. */
+  readonly town?: number;
+  readonly county?: County | undefined;
+  /** Distance in metres between the point in the lookup and the place. */
+  readonly distance?: number;
+  readonly score?: number;
+  readonly isAmbiguous?: boolean;
+  /** True if the place's name is misspelled in the lookup. */
+  readonly isMisspelt?: boolean;
+  readonly matched?: readonly UnderstoodPart[];
+  readonly leftOver?: string | null;
+  readonly candidates?: readonly Candidate[];
+}
+
+/** Creates the result of the lookup of an address. */
+export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: PlaceTable): LookupDocument {
+  const [found] = candidates;
+  if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
+  return geographyDocument({ found, score: found.score, isAmbiguous, isMisspelt: found.isNear, matched, leftOver, candidates }, places);
+}
+
+function plainPart({ text, as }: UnderstoodPart) {
+  return { text, as };
+}
+
+/** Creates the result of the lookup of a point. `county` is the US county that contains the point; undefined outside the USA. */
+export function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, county: County | undefined): LookupDocument {
+  if (!nearest) return { ...noPlace, attribution };
+  const { place, distance, town } = nearest;
+  const region = places.region(place);
+  const population = places.population(place);
+  const found = { level: 'place', place, name: undefined, region, country: region.country, population } as const;
+  return geographyDocument({ found, town, county, distance }, places);
+}
+
+/** A match whose score is below this is reported as doubtful. */
+const lowScore = 0.8;
+
+/** Creates the result for a place, region or country that was found. */
+function geographyDocument(parts: Parts, places: PlaceTable): LookupDocument {
+  const {
+    found,
+    town = places.town(found.place),
+    county,
+    distance,
+    score,
+    isAmbiguous = false,
+    isMisspelt = false,
+    matched = [],
+    leftOver = null,
+    candidates,
+  } = parts;
+  const name = found.name ?? places.name(found.place);
+  return {
+    match: true,
+    lat: places.lat(found.place),
+    lon: places.lon(found.place),
+    level: found.level,
+    name,
+    street: null,
+    housenumber: null,
+    postcode: null,
+    city: found.level !== 'place' ? null : town === found.place ? name : places.name(town),
+    county: county?.[1] ?? null,
+    region: found.region?.name ?? null,
+    region_code: found.region?.code || null,
+    country: found.country.name,
+    country_code: found.country.code,
+    population: found.population || null,
+    distance_m: distance === undefined ? null : Math.round(distance),
+    score: score === undefined ? null : Math.round(score * 100) / 100,
+    ambiguous: isAmbiguous,
+    doubt: doubtText({ isAmbiguous, isMisspelt, leftOver, isLow: score !== undefined && score < lowScore }),
+    matched: matched.map(plainPart),
+    left_over: leftOver,
+    fips: county ? fipsOf(county) : null,
+    candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
+    attribution,
+  };
+}
+
+function fipsOf([code]: County) {
+  return { state: code.slice(0, 2), county: code, tract: null, block: null };
+}
+
+function placeCandidate({ name, region, country, place, population }: Candidate, places: PlaceTable) {
+  return {
+    name: name ?? places.name(place),
+    region_code: region?.code || null,
+    country_code: country.code,
+    lat: places.lat(place),
+    lon: places.lon(place),
+    population: population || null,
+  };
 }

@@ -1,4 +1,4 @@
-import type { Columns } from './columns.ts';
+import type { Columns } from './places.ts';
 
 /** The places that have the same name. */
 export interface Namesakes {

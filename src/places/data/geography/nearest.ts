@@ -1,6 +1,6 @@
 import KDBush from 'kdbush';
-import { earthRadius } from '../../distance.ts';
-import type { Places } from './places.ts';
+import { earthRadius } from '../../coordinates.ts';
+import type { PlaceTable } from './places.ts';
 
 const radians = Math.PI / 180;
 
@@ -8,7 +8,7 @@ const radians = Math.PI / 180;
 const nodeSize = 16;
 
 /** The place that was found for a point, and its great-circle distance. */
-export interface Found {
+export interface NearestPlace {
   readonly place: number;
   /** Distance between the point and the place in metres. */
   readonly distance: number;
@@ -45,7 +45,7 @@ export class Nearest {
   #bestSquare = 0;
   #cosLat = 0;
 
-  constructor(places: Places) {
+  constructor(places: PlaceTable) {
     const tree = new KDBush(places.count, nodeSize, Float64Array);
     for (let place = 0; place < places.count; place++) tree.add(places.lon(place), places.lat(place));
     tree.finish();
@@ -61,7 +61,7 @@ export class Nearest {
   }
 
   /** Finds the nearest place within `maxDistance` metres. If `isAllowed` is defined, leaves out places for which it returns false. */
-  find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
+  find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): NearestPlace | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
     this.#search(lon);

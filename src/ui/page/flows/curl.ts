@@ -1,5 +1,5 @@
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { queryOf } from './variable-fields.tsx';
+import { queryOf } from './run-dialog.tsx';
 
 /** Returns a curl command line that sends one record to a flow. `address` is the URL of the server. */
 export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowShape, 'id' | 'fields' | 'open_vars'>): string {

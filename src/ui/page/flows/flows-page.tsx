@@ -1,12 +1,9 @@
-import type { FlowShape, Range, RunListShape, RunShape } from '../../../serve/shapes.ts';
+import type { FlowShape, ForecastRange, RunListShape, RunShape } from '../../../serve/shapes.ts';
 import { creditFigure } from '../../figures.ts';
-import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { RunState } from '../../run/state-label.tsx';
-import { CodeBlock } from '../frame/copy.tsx';
-import { LoadedView } from '../frame/feedback.tsx';
+import { Panel, RunState } from '../../parts/tiles.tsx';
+import { CodeBlock, LoadedView, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Time } from '../frame/times.tsx';
 import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
@@ -110,12 +107,12 @@ export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow
 }
 
 /** Formats a number or range of credits with its noun, such as `1 credit` or `1 to 3 credits`. */
-export function creditsText(range: Range): string {
+export function creditsText(range: ForecastRange): string {
   return `${creditRange(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
 }
 
 /** Formats a number or range of credits, such as `1`, `0 to 3` or `at least 1`. */
-export function creditRange({ least, most }: Range): string {
+export function creditRange({ least, most }: ForecastRange): string {
   if (most === null) return `at least ${creditFigure(least)}`;
   return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;
 }

@@ -2,16 +2,12 @@ import { useId, useState } from 'preact/hooks';
 import type { FlowShape, PlanShape, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, counted } from '../../figures.ts';
 import { Tiles } from '../../parts/tiles.tsx';
-import { requestJson } from '../api.ts';
-import { Dialog } from '../frame/dialog.tsx';
+import { goTo, requestJson } from '../api.ts';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import { TextField } from '../frame/fields.tsx';
-import { goTo } from '../go-to.ts';
+import { Dialog, TextField } from '../frame/fields.tsx';
 import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';
-import { inputHeaders } from './input-format.ts';
-import { hasValues, queryOf, VariableFields, type VariableValues } from './variable-fields.tsx';
 
 interface RunDialogProps {
   readonly flow: FlowShape;
@@ -111,4 +107,59 @@ function PlanView({ plan }: { readonly plan: PlanShape }) {
       )}
     </>
   );
+}
+
+/** The request headers that tell the server the format of an uploaded file. */
+type InputHeaders = Readonly<Record<string, string>>;
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  jsonl: 'application/jsonl',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+};
+
+/** Returns the request headers for an uploaded file with this name; undefined if the extension is unknown. */
+export function inputHeaders(name: string): InputHeaders | undefined {
+  const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
+  const type = mediaTypes[extension];
+  return type === undefined ? undefined : { 'Content-Type': type, ...(gz !== undefined && { 'Content-Encoding': 'gzip' }) };
+}
+
+/** The values that the user typed for a flow's variables, by name. Empty values are not sent. */
+export type VariableValues = Readonly<Record<string, string>>;
+
+interface VariableFieldsProps {
+  readonly flow: Pick<FlowShape, 'open_vars'>;
+  readonly values: VariableValues;
+  readonly onInput: (values: VariableValues) => void;
+}
+
+/** Shows a text field for each variable that callers of the flow may set. */
+export function VariableFields({ flow, values, onInput }: VariableFieldsProps) {
+  return (flow.open_vars ?? []).map(({ name, default: value }) => (
+    <TextField
+      key={name}
+      label={`Variable ${name}`}
+      hint={value === null ? 'needed: the flow has no value for it' : 'a variable of the flow; leave it empty for its default'}
+      value={values[name] ?? ''}
+      placeholder={value ?? ''}
+      isRequired={value === null}
+      onInput={(text) => onInput({ ...values, [name]: text })}
+    />
+  ));
+}
+
+/** True if the user has typed a value for every variable without a default. */
+function hasValues({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>, values: VariableValues): boolean {
+  return open.every(({ name, default: value }) => value !== null || (values[name] ?? '') !== '');
+}
+
+/** Returns a query string that sets variables and further parameters, with the question mark. It is empty if there is nothing to set. */
+export function queryOf(values: VariableValues, more: Readonly<Record<string, string>> = {}): string {
+  const members = [...Object.entries(values).map(([name, value]) => [`var.${name}`, value] as const), ...Object.entries(more)];
+  const query = new URLSearchParams(members.filter(([, value]) => value !== '').map(([name, value]) => [name, value])).toString();
+  return query === '' ? '' : `?${query}`;
 }

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import type { Problem } from '../api.ts';
-import type { Action, Loaded } from '../use-loaded.ts';
+import { useEffect, useState } from 'preact/hooks';
+import type { ReportedProblem } from '../api.ts';
+import type { Loaded, PageAction } from '../use-loaded.ts';
 
 /** Shows a problem that the server reported, in red. */
-export function ProblemNotice({ problem }: { readonly problem: Problem | undefined }) {
+export function ProblemNotice({ problem }: { readonly problem: ReportedProblem | undefined }) {
   if (problem === undefined) return null;
   return (
     <div class="notice bad" role="alert">
@@ -35,7 +36,7 @@ export function LoadedView<Data>({ loaded, children }: LoadedViewProps<Data>) {
 }
 
 interface ActionButtonProps {
-  readonly action: Action;
+  readonly action: PageAction;
   readonly kind?: 'main' | 'danger';
   readonly isDisabled?: boolean;
   /** Starts the action; undefined for a button that submits the form around it. */
@@ -55,5 +56,61 @@ export function ActionButton({ action, kind, isDisabled = false, onAct, children
     >
       {children}
     </button>
+  );
+}
+
+/** A time shown in the reader's time zone. The attribute `dateTime` contains the exact time. */
+export function Time({ at }: { readonly at: string }) {
+  return <time dateTime={at}>{timeText(new Date(at), new Date())}</time>;
+}
+
+const [clock, day, dayAndYear] = [
+  new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }),
+  new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' }),
+  new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' }),
+];
+
+/** Formats a time, such as `14:02` today, `24 Nov 14:02` this year, and `24 Nov 2025` in earlier years. */
+export function timeText(at: Date, now: Date): string {
+  if (at.toDateString() === now.toDateString()) return clock.format(at);
+  if (at.getFullYear() === now.getFullYear()) return `${day.format(at)} ${clock.format(at)}`;
+  return dayAndYear.format(at);
+}
+
+/** A date shown without the time of day. */
+export function Day({ at }: { readonly at: string }) {
+  return <time dateTime={at}>{dayAndYear.format(new Date(at))}</time>;
+}
+
+/** A button that copies text, and shows for two seconds that it has. */
+function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
+  const [said, setSaid] = useState('');
+  useEffect(() => {
+    if (said === '') return;
+    const timer = setTimeout(() => setSaid(''), 2000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid('Copied'),
+      () => setSaid('Select it and copy'),
+    );
+  return (
+    <button type="button" class="copy" onClick={() => void copy()}>
+      <span aria-live="polite">{said === '' ? label : said}</span>
+    </button>
+  );
+}
+
+/** Text in a fixed-width font, such as a command, with a button that copies it. */
+export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <div class="code">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: only a focused element can be scrolled with the keyboard */}
+      <section tabIndex={0} aria-label={label}>
+        <pre>{text}</pre>
+      </section>
+      <CopyButton text={text} />
+    </div>
   );
 }

@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
-import { logOut } from '../api.ts';
-import { goTo } from '../go-to.ts';
+import { goTo, logOut } from '../api.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {

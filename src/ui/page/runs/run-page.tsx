@@ -1,17 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { RunView } from '../../../report/run-view.ts';
-import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
+import type { ProgressData, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
+import { RunState } from '../../parts/tiles.tsx';
 import { RunPanels } from '../../run/run-panels.tsx';
-import { RunState } from '../../run/state-label.tsx';
-import { LoadedView } from '../frame/feedback.tsx';
+import { download, goTo, requestJson, sendRequest } from '../api.ts';
+import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
+import { Dialog } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Time } from '../frame/times.tsx';
-import { useEvery, useLoaded } from '../use-loaded.ts';
-import { RunActions } from './run-actions.tsx';
-import { followRun } from './run-events.ts';
+import { type PageAction, useAction, useEvery, useLoaded } from '../use-loaded.ts';
+import { followRun, viewOfRun, withProgress, withTotals } from './run-events.ts';
 import { shortId } from './run-table.tsx';
-import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 
 /** The states in which a run's figures can still change. */
 const living = new Set(['queued', 'running', 'stopping']);
@@ -61,14 +60,14 @@ export function RunPage({ id }: { readonly id: string }) {
  * Returns the latest progress of an active run; undefined if there is none yet. `onState` is called whenever the state of the run might
  * have changed.
  */
-function useProgress(id: string, isLiving: boolean, onState: () => void): RunProgress | undefined {
-  const [progress, setProgress] = useState<RunProgress>();
+function useProgress(id: string, isLiving: boolean, onState: () => void): ProgressData | undefined {
+  const [progress, setProgress] = useState<ProgressData>();
   useEffect(() => {
     if (!isLiving) return;
     const leaving = new AbortController();
     let isFirst = true;
     void followRun(id, leaving.signal, ({ event, data }) => {
-      if (event === 'progress') setProgress(JSON.parse(data) as RunProgress);
+      if (event === 'progress') setProgress(JSON.parse(data) as ProgressData);
       // The first event is skipped, because it repeats the state that the page has already loaded.
       else if (event === 'end' || (event === 'state' && !isFirst)) onState();
       isFirst = false;
@@ -103,5 +102,89 @@ function Reason({ run: { state, ending, reason, resumable } }: { readonly run: R
       {reason !== null && <span>{reason}</span>}
       {resumable && <span>Its finished records are written. Resume continues after them.</span>}
     </div>
+  );
+}
+
+interface RunActionsProps {
+  readonly run: RunShape;
+  readonly onChange: () => void;
+}
+
+/** Buttons for the actions that the run's state allows: stop, resume, retry failed records, download, delete. */
+function RunActions({ run, onChange }: RunActionsProps) {
+  const action = useAction();
+  const [isDeleting, setDeleting] = useState(false);
+  const { id, state, counts, resumable } = run;
+  const path = `/runs/${encodeURIComponent(id)}`;
+  const isLiving = state === 'queued' || state === 'running' || state === 'stopping';
+  const post = (what: string) => void action.run(() => sendRequest(`${path}/${what}`, { method: 'POST' })).then((ok) => ok && onChange());
+  const retry = () => void action.run(async () => goTo(`/runs/${(await requestJson<RunShape>(`${path}/retry`, { method: 'POST' })).id}`));
+  return (
+    <>
+      {!isLiving && <Downloads run={run} action={action} />}
+      {!isLiving && (
+        <button type="button" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      )}
+      {!isLiving && !resumable && counts.failed > 0 && (
+        <ActionButton action={action} kind="main" onAct={retry}>
+          Retry failed
+        </ActionButton>
+      )}
+      {resumable && (
+        <ActionButton action={action} kind="main" onAct={() => post('resume')}>
+          Resume
+        </ActionButton>
+      )}
+      {isLiving && (
+        <ActionButton action={action} isDisabled={state === 'stopping'} onAct={() => post('stop')}>
+          Stop
+        </ActionButton>
+      )}
+      <ProblemNotice problem={action.problem} />
+      {isDeleting && <DeleteDialog path={path} onClose={() => setDeleting(false)} />}
+    </>
+  );
+}
+
+function Downloads({ run: { id, flow, format, counts }, action }: { readonly run: RunShape; readonly action: PageAction }) {
+  const path = `/runs/${encodeURIComponent(id)}`;
+  const save = (what: string, name: string) => void action.run(() => download(`${path}/${what}`, name));
+  return (
+    <>
+      <ActionButton action={action} onAct={() => save('report', `${flow}.html`)}>
+        Report
+      </ActionButton>
+      {counts.failed > 0 && (
+        <ActionButton action={action} onAct={() => save('errors', `${flow}.errors.${format}`)}>
+          Errors
+        </ActionButton>
+      )}
+      {counts.written > 0 && (
+        <ActionButton action={action} onAct={() => save('output', `${flow}.${format}`)}>
+          Output
+        </ActionButton>
+      )}
+    </>
+  );
+}
+
+function DeleteDialog({ path, onClose }: { readonly path: string; readonly onClose: () => void }) {
+  const action = useAction();
+  const remove = () => void action.run(() => sendRequest(path, { method: 'DELETE' })).then((ok) => ok && goTo('/runs'));
+  return (
+    <Dialog title="Delete this run?" onClose={onClose}>
+      <p>Its input, output and errors file are deleted for good. Its credits stay counted.</p>
+      <ProblemNotice problem={action.problem} />
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <ActionButton action={action} kind="danger" onAct={remove}>
+          Delete
+        </ActionButton>
+      </div>
+    </Dialog>
   );
 }

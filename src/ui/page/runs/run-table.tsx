@@ -1,9 +1,8 @@
 import type { RunShape } from '../../../serve/shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
-import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
-import { RunState } from '../../run/state-label.tsx';
-import { Time } from '../frame/times.tsx';
+import { Bar, RunState } from '../../parts/tiles.tsx';
+import { Time } from '../frame/feedback.tsx';
 
 /** A table of runs, in the order of the list. */
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {

@@ -1,13 +1,12 @@
 import { useLocation } from 'preact-iso/router';
-import type { ShownKey } from '../../../serve/page/page-shapes.ts';
+import type { KeyOnPage } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts';
-import { Empty, Panel } from '../../parts/panel.tsx';
+import { Empty, Panel } from '../../parts/tiles.tsx';
+import { goTo } from '../api.ts';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { goTo } from '../go-to.ts';
-import { useLoaded } from '../use-loaded.ts';
-import { useOlder } from '../use-older.ts';
+import { useLoaded, useOlder } from '../use-loaded.ts';
 import { RunTable } from './run-table.tsx';
 
 /** The query parameters that filter the list of runs. */
@@ -31,7 +30,7 @@ export function RunsPage() {
 
 function Filters({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { data: flows } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
-  const { data: keys } = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys');
+  const { data: keys } = useLoaded<{ readonly keys: readonly KeyOnPage[] }>('/keys');
   const set = (name: string) => (value: string) => {
     const changed = new URLSearchParams(query);
     if (value === '') changed.delete(name);

@@ -1,14 +1,12 @@
-import type { AuditEntry } from '../../../serve/page/page-shapes.ts';
-import { Empty } from '../../parts/panel.tsx';
+import type { AuditRow } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
-import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { Empty } from '../../parts/tiles.tsx';
+import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Time } from '../frame/times.tsx';
-import { useLoaded } from '../use-loaded.ts';
-import { type ListPart, useOlder } from '../use-older.ts';
+import { type ListPart, useLoaded, useOlder } from '../use-loaded.ts';
 
 interface AuditList extends ListPart {
-  readonly entries: readonly AuditEntry[];
+  readonly entries: readonly AuditRow[];
 }
 
 /** The page of the audit log, which shows who did what, with the newest entry first. */

@@ -1,17 +1,13 @@
 import { useState } from 'preact/hooks';
-import type { Billing, Share } from '../../../serve/page/page-shapes.ts';
+import type { Billing, CreditShare } from '../../../serve/page/page-shapes.ts';
 import { creditFigure, percent } from '../../figures.ts';
-import { Bar } from '../../parts/bar.tsx';
-import { BarsChart } from '../../parts/bars-chart.tsx';
-import { Empty, Panel } from '../../parts/panel.tsx';
+import { BarsChart } from '../../parts/chart.tsx';
 import { Table } from '../../parts/table.tsx';
-import { type Tile, Tiles } from '../../parts/tiles.tsx';
+import { Bar, Empty, Panel, type Tile, Tiles } from '../../parts/tiles.tsx';
 import { sendRequest } from '../api.ts';
-import { Dialog } from '../frame/dialog.tsx';
-import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
-import { TextField } from '../frame/fields.tsx';
+import { ActionButton, Day, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { Dialog, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Day } from '../frame/times.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
 /** The page that shows the credits spent this month, and the limits of the server. */
@@ -113,7 +109,7 @@ function Allowance({ billing: { used, held, allowance, remaining } }: { readonly
 
 interface SharesProps {
   readonly title: string;
-  readonly shares: readonly Share[];
+  readonly shares: readonly CreditShare[];
   readonly used: number;
   /** Text that is shown in place of an empty name. */
   readonly none?: string;

@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks';
-import type { NewKey } from '../../../serve/page/page-shapes.ts';
+import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { requestJson } from '../api.ts';
-import { Dialog } from '../frame/dialog.tsx';
+import { requestJson, sendRequest } from '../api.ts';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import { CheckGroup, SelectField, TextField } from '../frame/fields.tsx';
-import { useForm } from '../use-form.ts';
-import { useAction, useLoaded } from '../use-loaded.ts';
+import { Check, CheckGroup, Dialog, SelectField, TextField } from '../frame/fields.tsx';
+import { useAction, useForm, useLoaded } from '../use-loaded.ts';
 
 const scopes = [
   ['run', 'run: calls, runs and plans; sees what it started itself'],
@@ -81,4 +79,172 @@ export function CreateKey({ onClose, onMade }: CreateKeyProps) {
       </form>
     </Dialog>
   );
+}
+
+interface KeyActionsProps {
+  readonly apiKey: KeyOnPage;
+  readonly onChange: () => void;
+  readonly onMade: (key: NewKey) => void;
+}
+
+/** The buttons that change, rotate or revoke an API key. */
+export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
+  const [open, setOpen] = useState<'change' | 'rotate' | 'revoke'>();
+  const close = () => setOpen(undefined);
+  return (
+    <div class="row">
+      <button type="button" aria-label={`Change ${apiKey.name}`} onClick={() => setOpen('change')}>
+        Change
+      </button>
+      <button type="button" aria-label={`Rotate ${apiKey.name}`} onClick={() => setOpen('rotate')}>
+        Rotate
+      </button>
+      <button type="button" aria-label={`Revoke ${apiKey.name}`} onClick={() => setOpen('revoke')}>
+        Revoke
+      </button>
+      {open === 'change' && <ChangeDialog apiKey={apiKey} onClose={close} onChange={onChange} />}
+      {open === 'rotate' && <RotateDialog apiKey={apiKey} onClose={close} onMade={onMade} />}
+      {open === 'revoke' && <RevokeDialog apiKey={apiKey} onClose={close} onChange={onChange} />}
+    </div>
+  );
+}
+
+const overlaps = [
+  ['24h', 'for another 24 hours'],
+  ['1h', 'for another hour'],
+  ['7d', 'for another 7 days'],
+  ['0s', 'no longer'],
+] as const;
+
+function RotateDialog({ apiKey, onClose, onMade }: Pick<KeyActionsProps, 'apiKey' | 'onMade'> & { readonly onClose: () => void }) {
+  const [overlap, setOverlap] = useState('24h');
+  const action = useAction();
+  const rotate = () =>
+    void action.run(async () => {
+      onMade(await requestJson<NewKey>(`/keys/${encodeURIComponent(apiKey.id)}/rotate`, { method: 'POST', json: { overlap } }));
+      onClose();
+    });
+  return (
+    <Dialog title={`Rotate ${apiKey.name}`} onClose={onClose}>
+      <p>The key gets a new value. Its name, limits and usage stay the same.</p>
+      <SelectField label="The old value works" value={overlap} choices={overlaps} onChange={setOverlap} />
+      <ProblemNotice problem={action.problem} />
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <ActionButton action={action} kind="main" onAct={rotate}>
+          Rotate
+        </ActionButton>
+      </div>
+    </Dialog>
+  );
+}
+
+function RevokeDialog({ apiKey, onClose, onChange }: Pick<KeyActionsProps, 'apiKey' | 'onChange'> & { readonly onClose: () => void }) {
+  const [typed, setTyped] = useState('');
+  const [stopsRuns, setStopsRuns] = useState(false);
+  const action = useAction();
+  const revoke = () =>
+    void action.run(async () => {
+      await sendRequest(`/keys/${encodeURIComponent(apiKey.id)}/revoke`, { method: 'POST', json: { stop_runs: stopsRuns } });
+      onChange();
+      onClose();
+    });
+  return (
+    <Dialog title={`Revoke ${apiKey.name}?`} onClose={onClose}>
+      <p>Every program that uses it is refused at once, for good.</p>
+      <TextField label="Type the name of the key" value={typed} onInput={setTyped} />
+      <Check isChecked={stopsRuns} onChange={setStopsRuns}>
+        Stop the runs that it has started
+      </Check>
+      <ProblemNotice problem={action.problem} />
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <ActionButton action={action} kind="danger" isDisabled={typed !== apiKey.name} onAct={revoke}>
+          Revoke
+        </ActionButton>
+      </div>
+    </Dialog>
+  );
+}
+
+const changedExpiries = [
+  ['', 'as now'],
+  ['30d', 'in 30 days'],
+  ['90d', 'in 90 days'],
+  ['365d', 'in a year'],
+  ['never', 'never'],
+] as const;
+
+interface ChangeDialogProps {
+  readonly apiKey: KeyOnPage;
+  readonly onClose: () => void;
+  readonly onChange: () => void;
+}
+
+/** The dialog in which the user changes the limits of an API key. */
+function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClose, onChange }: ChangeDialogProps) {
+  const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
+  const before = { rate, credits: credits.quota?.toString() ?? '', expires: '' };
+  const [form, set] = useForm(before);
+  const [chosen, setFlows] = useState<readonly string[]>(flows ?? []);
+  const action = useAction();
+  const changes = {
+    ...(form.rate !== before.rate && { rate: form.rate }),
+    ...(form.credits !== before.credits && { credits: form.credits === '' ? null : Number(form.credits) }),
+    ...(form.expires !== '' && { expires: form.expires === 'never' ? null : form.expires }),
+    ...(String(chosen) !== String(flows ?? []) && { flows: chosen.length === 0 ? null : chosen }),
+  };
+  const change = () =>
+    void action.run(async () => {
+      await requestJson(`/keys/${encodeURIComponent(id)}`, { method: 'PATCH', json: changes });
+      onChange();
+      onClose();
+    });
+  return (
+    <Dialog title={`Change ${name}`} onClose={onClose}>
+      <p>The change takes effect at once. The value of the key stays the same.</p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          change();
+        }}
+      >
+        <TextField
+          label="Credits a month"
+          hint="empty: no limit for this key"
+          type="number"
+          value={form.credits}
+          onInput={set('credits')}
+        />
+        <TextField label="Rate" hint="requests, such as 600/min or 10/s" value={form.rate} isRequired onInput={set('rate')} />
+        <SelectField label="Expires" value={form.expires} choices={changedExpiries} onChange={set('expires')} />
+        <CheckGroup
+          label="Flows"
+          hint="none checked: all flows, including future ones"
+          choices={flowChoices(data?.flows ?? [], flows ?? [])}
+          chosen={chosen}
+          onChange={setFlows}
+        />
+        <ProblemNotice problem={action.problem} />
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <ActionButton action={action} kind="main" isDisabled={Object.keys(changes).length === 0}>
+            Change
+          </ActionButton>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Returns the flows that the user can choose: the flows of the server, and flows that the API key allows but the server does not have. */
+function flowChoices(served: readonly FlowShape[], own: readonly string[]): (readonly [id: string, name: string])[] {
+  const others = own.filter((flow) => !served.some(({ id }) => id === flow));
+  return [...served.map(({ id, name }) => [id, name] as const), ...others.map((flow) => [flow, flow] as const)];
 }

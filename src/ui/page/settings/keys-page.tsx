@@ -1,21 +1,16 @@
 import { useState } from 'preact/hooks';
-import type { NewKey, ShownKey } from '../../../serve/page/page-shapes.ts';
+import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
-import { Bar } from '../../parts/bar.tsx';
-import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { CodeBlock } from '../frame/copy.tsx';
-import { LoadedView } from '../frame/feedback.tsx';
+import { Bar, inPercent, Panel } from '../../parts/tiles.tsx';
+import { CodeBlock, Day, LoadedView, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Day, Time } from '../frame/times.tsx';
 import { useLoaded } from '../use-loaded.ts';
-import { CreateKey } from './create-key.tsx';
-import { KeyActions } from './key-actions.tsx';
-import { Spark } from './spark.tsx';
+import { CreateKey, KeyActions } from './create-key.tsx';
 
 /** The page that lists the API keys. */
 export function KeysPage() {
-  const keys = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys', 10_000);
+  const keys = useLoaded<{ readonly keys: readonly KeyOnPage[] }>('/keys', 10_000);
   const [isCreating, setCreating] = useState(false);
   // The secret value of a new API key is only kept here, and is gone when the user leaves the page.
   const [made, setMade] = useState<NewKey>();
@@ -67,7 +62,7 @@ function NoKeys() {
 }
 
 interface KeysProps {
-  readonly keys: readonly ShownKey[];
+  readonly keys: readonly KeyOnPage[];
   readonly onChange: () => void;
   readonly onMade: (key: NewKey) => void;
 }
@@ -117,14 +112,14 @@ function Keys({ keys, onChange, onMade }: KeysProps) {
   );
 }
 
-function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: ShownKey }) {
+function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: KeyOnPage }) {
   if (revoked_at !== null) return <span class="state">revoked</span>;
   if (expires_at === null) return <span class="dim">never</span>;
   const isOver = Date.parse(expires_at) <= Date.now();
   return isOver ? <span class="state warn">expired</span> : <Day at={expires_at} />;
 }
 
-function Quota({ apiKey }: { readonly apiKey: ShownKey }) {
+function Quota({ apiKey }: { readonly apiKey: KeyOnPage }) {
   const { used, quota } = apiKey.credits;
   if (quota === null) return <>{creditFigure(used)}</>;
   return (
@@ -132,6 +127,41 @@ function Quota({ apiKey }: { readonly apiKey: ShownKey }) {
       {creditFigure(used)}
       <small>of {countText(quota)} a month</small>
       <Bar parts={[{ kind: 'good', share: Math.min(1, quota > 0 ? used / quota : 1) }]} />
+    </>
+  );
+}
+
+interface SparkProps {
+  /** The name of the API key, for screen readers. */
+  readonly label: string;
+  readonly days: KeyOnPage['days'];
+}
+
+const height = 24;
+
+/** A small bar chart of an API key's requests per day. Refused requests are red. */
+function Spark({ label, days }: SparkProps) {
+  const most = Math.max(1, ...days.map(({ requests }) => requests));
+  const all = days.reduce((sum, { requests }) => sum + requests, 0);
+  const refused = days.reduce((sum, day) => sum + day.refused, 0);
+  const px = (requests: number) => (requests === 0 ? 0 : Math.max(1, (requests / most) * height));
+  const width = 1 / Math.max(1, days.length);
+  return (
+    <>
+      <svg class="spark" role="img" aria-label={`${label}: ${countText(all)} requests in ${days.length} days`} height={height}>
+        {days.map(({ day, requests, refused: bad }, index) => (
+          <g key={day}>
+            <rect class="good" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(requests)} height={px(requests)}>
+              <title>{`${day}: ${countText(requests)} requests, ${countText(bad)} refused`}</title>
+            </rect>
+            <rect class="bad" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(bad)} height={px(bad)} />
+          </g>
+        ))}
+      </svg>
+      <small>
+        {countText(all)}
+        {refused > 0 && `, ${countText(refused)} refused`}
+      </small>
     </>
   );
 }

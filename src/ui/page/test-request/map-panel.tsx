@@ -1,27 +1,28 @@
-import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
+import { useState } from 'preact/hooks';
+import type { FlowText, ServerInfo, ShownPath, ShownTest } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { counted } from '../../figures.ts';
-import { Empty, Panel } from '../../parts/panel.tsx';
+import { counted, duration } from '../../figures.ts';
 import { Table } from '../../parts/table.tsx';
+import { Empty, Panel } from '../../parts/tiles.tsx';
 import { sendRequest } from '../api.ts';
-import { CodeBlock } from '../frame/copy.tsx';
-import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
+import { ActionButton, CodeBlock, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
-import { type AnswerParts, mappedRows, mapYaml, type PathMap, renamed, toggled } from './path-map.ts';
+import { type MappedParts, mappedRows, mapYaml, type PathMap, renamed, toggled } from './path-map.ts';
+import { headerLines } from './request-view.tsx';
 
 interface MapPanelProps {
   readonly flow: FlowShape;
   readonly node: string;
   readonly map: PathMap;
   readonly written: PathMap;
-  readonly answer: AnswerParts;
+  readonly answer: MappedParts;
   /** ETag of the version of the flow file that contains the map in `written`. */
   readonly etag: string;
   readonly onChange: (map: PathMap) => void;
 }
 
 /** Shows a node's `map` as form fields, as YAML, and as the rows that it extracts from the response. */
-export function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanelProps) {
+function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanelProps) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const entries = Object.entries(map);
   return (
@@ -95,5 +96,89 @@ function Save({ flow, node, map, written, etag }: Omit<MapPanelProps, 'answer' |
         </ActionButton>
       </div>
     </>
+  );
+}
+
+type Answered = ShownTest & { readonly response: NonNullable<ShownTest['response']> };
+
+interface AnswerViewProps {
+  readonly flow: FlowShape;
+  /** The id of the node that sent the request. If empty, it is the first node that sends one. */
+  readonly node: string;
+  readonly result: Answered;
+}
+
+/** Shows the paths in a response, and the node's `map` made of the paths that the user chooses. */
+export function AnswerView({ flow, node, result }: AnswerViewProps) {
+  const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
+  return (
+    <LoadedView loaded={text}>
+      {(loaded) => {
+        const own = loaded.nodes.find(({ id, map }) => (node === '' ? map !== null : id === node));
+        return <Mapped flow={flow} node={own?.id ?? node} text={loaded} written={own?.map ?? {}} result={result} />;
+      }}
+    </LoadedView>
+  );
+}
+
+interface MappedProps extends AnswerViewProps {
+  readonly text: FlowText;
+  /** The node's `map` as the flow file contains it. */
+  readonly written: PathMap;
+}
+
+function Mapped({ flow, node, text, written, result }: MappedProps) {
+  const [map, setMap] = useState<PathMap>(written);
+  const { response, structure, more_paths: more = 0 } = result;
+  return (
+    <div class="two">
+      <Panel
+        title="Answer"
+        note={[response.status, response.ms === undefined ? undefined : duration(response.ms)].filter(Boolean).join(', ')}
+      >
+        {response.headers !== undefined && (
+          <details>
+            <summary>Headers</summary>
+            <pre>{headerLines(response.headers).join('\n')}</pre>
+          </details>
+        )}
+        {structure === null || structure.length === 0 ? (
+          <Empty>The answer has no paths.</Empty>
+        ) : (
+          <Paths rows={structure} map={map} onToggle={(path) => setMap((before) => toggled(before, path, flow.fields))} />
+        )}
+        {more > 0 && <p>and {counted(more, 'more path')}</p>}
+      </Panel>
+      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag }} onChange={setMap} />
+    </div>
+  );
+}
+
+interface PathsProps {
+  readonly rows: readonly ShownPath[];
+  readonly map: PathMap;
+  readonly onToggle: (path: string) => void;
+}
+
+function Paths({ rows, map, onToggle }: PathsProps) {
+  const chosen = new Set(Object.values(map));
+  return (
+    <Table
+      label="Paths of the answer"
+      rows={rows}
+      columns={[
+        {
+          title: 'Path',
+          isWide: true,
+          cell: ({ path }) => (
+            <button type="button" class="path" aria-pressed={chosen.has(path)} onClick={() => onToggle(path)}>
+              <code>{path}</code>
+            </button>
+          ),
+        },
+        { title: 'Type', cell: ({ type }) => type },
+        { title: 'Sample', cell: ({ sample }) => <code>{sample}</code> },
+      ]}
+    />
   );
 }

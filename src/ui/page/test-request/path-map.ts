@@ -64,7 +64,7 @@ function unquoted(quoted: string): string {
 }
 
 /** The parts of a response at which a path in a `map` can start. */
-export interface AnswerParts {
+export interface MappedParts {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly body?: unknown;
@@ -77,7 +77,7 @@ const maxRows = 20;
  * Returns the rows that a `map` extracts from a response. A path with `[]` makes one row for each element of the array. The other fields
  * are the same in all these rows.
  */
-export function mappedRows(map: PathMap, answer: AnswerParts): Record<string, unknown>[] {
+export function mappedRows(map: PathMap, answer: MappedParts): Record<string, unknown>[] {
   const fields = Object.entries(map).map(([field, path]) => ({ field, values: valuesAt(path, answer), expands: path.includes(each) }));
   const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));
   return Array.from({ length: Math.min(maxRows, longest) }, (_, row) =>
@@ -85,7 +85,7 @@ export function mappedRows(map: PathMap, answer: AnswerParts): Record<string, un
   );
 }
 
-function valuesAt(path: string, { status, headers = {}, body }: AnswerParts): unknown[] {
+function valuesAt(path: string, { status, headers = {}, body }: MappedParts): unknown[] {
   const [first, ...rest] = stepsOf(path);
   if (first === '$status') return [status];
   if (first === '$headers') return [headers[String(rest[0]).toLowerCase()]];

@@ -1,23 +1,23 @@
-import { CodeBlock } from '../frame/copy.tsx';
+import { CodeBlock } from '../frame/feedback.tsx';
 
 /** A request with its secrets masked, as the server returns it. */
-type SentRequest = Readonly<Record<string, unknown>>;
+type ShownRequest = Readonly<Record<string, unknown>>;
 
 /** Shows a request as it is sent. */
-export function RequestView({ request }: { readonly request: SentRequest }) {
+export function RequestView({ request }: { readonly request: ShownRequest }) {
   return <CodeBlock text={requestText(request)} label="Request" />;
 }
 
 /** Formats a request as HTTP text. A request without a URL, such as a tool call, is formatted as JSON. */
-export function requestText(request: SentRequest): string {
+export function requestText(request: ShownRequest): string {
   const { method = 'GET', url, headers = {}, body } = request;
   if (url === undefined) return JSON.stringify(request, null, 2);
-  const lines = [`${method} ${url}`, ...headerLines(headers as SentRequest)];
+  const lines = [`${method} ${url}`, ...headerLines(headers as ShownRequest)];
   if (body === null || body === undefined) return lines.join('\n');
   return [...lines, '', typeof body === 'string' ? body : JSON.stringify(body, null, 2)].join('\n');
 }
 
 /** Formats headers, one per line. */
-export function headerLines(headers: SentRequest): string[] {
+export function headerLines(headers: ShownRequest): string[] {
   return Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
 }

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
-import type { TestResult } from '../../../serve/page/page-shapes.ts';
+import type { ShownTest } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { Empty, Panel } from '../../parts/panel.tsx';
+import { Empty, Panel } from '../../parts/tiles.tsx';
 import { requestJson } from '../api.ts';
-import { queryOf, VariableFields, type VariableValues } from '../flows/variable-fields.tsx';
+import { queryOf, VariableFields, type VariableValues } from '../flows/run-dialog.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
-import { AnswerView } from './answer-view.tsx';
+import { AnswerView } from './map-panel.tsx';
 import { RequestView } from './request-view.tsx';
 
 /** The page that sends one request of a flow. The user makes the node's `map` by clicking paths in the response. */
@@ -30,14 +30,12 @@ function TestForm({ flow }: { readonly flow: FlowShape }) {
   const [node, setNode] = useState('');
   const [isSent, setSent] = useState(true);
   const [variables, setVariables] = useState<VariableValues>({});
-  const [result, setResult] = useState<TestResult>();
+  const [result, setResult] = useState<ShownTest>();
   const action = useAction();
   const test = () =>
     void action.run(async () => {
       const json = { record: { ...emptyRecord(flow), ...record }, send: isSent, ...(node !== '' && { node }) };
-      setResult(
-        await requestJson<TestResult>(`/flows/${encodeURIComponent(flow.id)}/tests${queryOf(variables)}`, { method: 'POST', json }),
-      );
+      setResult(await requestJson<ShownTest>(`/flows/${encodeURIComponent(flow.id)}/tests${queryOf(variables)}`, { method: 'POST', json }));
     });
   return (
     <div class="stack">
@@ -86,7 +84,7 @@ function emptyRecord({ fields }: FlowShape): Record<string, string> {
   return Object.fromEntries(fields.map((field) => [field, '']));
 }
 
-function Result({ flow, node, result }: { readonly flow: FlowShape; readonly node: string; readonly result: TestResult }) {
+function Result({ flow, node, result }: { readonly flow: FlowShape; readonly node: string; readonly result: ShownTest }) {
   const { request, response, failure } = result;
   return (
     <>

@@ -1,5 +1,5 @@
-import { isBlank, isNoValue } from '../../../blank.ts';
-import type { AddressParts } from '../../../geocode.ts';
+import { isBlank, isNoValue } from '../../../country-names.ts';
+import type { AddressParts } from '../../../lookup.ts';
 import { placeKey } from '../../../place-key.ts';
 import { type Postcode, postcodesIn } from './postcodes.ts';
 import {
@@ -119,16 +119,16 @@ function withoutNoise(text: string, ignored: Span[]): string {
   return clean;
 }
 
-interface Token extends Word {
+interface AddressToken extends Word {
   readonly isNumber: boolean;
 }
 
 const isAscii = /^[\0-\x7f]*$/;
 
 /** Splits an address into segments of words. Words that belong to a postcode are left out, unless the postcode may be a house number. */
-function tokensOf(text: string, postcodes: readonly Postcode[]): Token[][] {
-  const segments: Token[][] = [];
-  let tokens: Token[] = [];
+function tokensOf(text: string, postcodes: readonly Postcode[]): AddressToken[][] {
+  const segments: AddressToken[][] = [];
+  let tokens: AddressToken[] = [];
   const addWord = (start: number, end: number) => {
     const raw = text.slice(start, end);
     if (postcodes.length > 0 && !isUnspaced(raw) && postcodes.some((code) => code.isMarked && start < code.end && code.start < end)) return;
@@ -186,7 +186,7 @@ function scanAscii(text: string, addWord: AddWord, addBreak: () => void): void {
  * Adds a word to a segment. A word with digits is added as a number, because it is a house number or a postcode. In a script without
  * spaces, only the text before the digits is added, as in `渋谷区道玄坂1`.
  */
-function pushToken(tokens: Token[], token: Token): void {
+function pushToken(tokens: AddressToken[], token: AddressToken): void {
   if (!/\d/.test(token.key)) tokens.push(token);
   else if (!isUnspaced(token.key)) tokens.push({ ...token, isNumber: true });
   else {
@@ -196,7 +196,7 @@ function pushToken(tokens: Token[], token: Token): void {
 }
 
 /** Returns true for text in Chinese or Japanese characters, which are written without spaces between words. */
-export function isUnspaced(text: string): boolean {
+function isUnspaced(text: string): boolean {
   return !isAscii.test(text) && /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text);
 }
 
@@ -209,7 +209,7 @@ export function isEastAsian(text: string): boolean {
 }
 
 /** Creates a segment from its words. The segment is empty if the words mean that there is no value, such as `n/a`. */
-function segmentOf(all: readonly Token[], text: string, offset: number): Segment {
+function segmentOf(all: readonly AddressToken[], text: string, offset: number): Segment {
   const [first, last] = [all[0], all.at(-1)];
   if (!first || !last || isNoValue(text.slice(first.start, last.end))) return nothing;
   const tokens = withoutUnits(all, text);
@@ -233,9 +233,9 @@ const nothing: Segment = { words: [], town: [], hasNumber: false, hasStreet: fal
 /** Minimum number of digits of a postcode. A number with fewer digits may be a house number. */
 const minCode = 5;
 
-function streetFacts(street: readonly Token[]): Pick<Segment, 'hasHouse' | 'streetEnd'> {
+function streetFacts(street: readonly AddressToken[]): Pick<Segment, 'hasHouse' | 'streetEnd'> {
   const streetEnd = street.findLast(({ isNumber }) => !isNumber)?.end ?? 0;
-  const isHouse = ({ isNumber, key, end }: Token) => isNumber && (end < streetEnd || key.length < minCode);
+  const isHouse = ({ isNumber, key, end }: AddressToken) => isNumber && (end < streetEnd || key.length < minCode);
   const isCertain = street.some(
     ({ key }) => (wordsAfterStreet.has(key) && !wordsAfterBuilding.has(key)) || wordsBeforeStreet.has(key) || streetEnds.test(key),
   );
@@ -243,11 +243,11 @@ function streetFacts(street: readonly Token[]): Pick<Segment, 'hasHouse' | 'stre
 }
 
 /** Removes words for parts of a building, such as `Apt 5`, `Floor 3` or `Nr.` */
-function withoutUnits(tokens: readonly Token[], text: string): readonly Token[] {
+function withoutUnits(tokens: readonly AddressToken[], text: string): readonly AddressToken[] {
   if (tokens.length < 2 || !tokens.some((token) => isUnit(token, text))) return tokens;
-  const kept: Token[] = [];
+  const kept: AddressToken[] = [];
   for (let index = 0; index < tokens.length; index++) {
-    const token = tokens[index] as Token;
+    const token = tokens[index] as AddressToken;
     const next = tokens[index + 1];
     const isCounted = next !== undefined && (next.isNumber || next.key.length === 1);
     // If NO is the last word, it stands for Norway, not for `number`.
@@ -258,15 +258,15 @@ function withoutUnits(tokens: readonly Token[], text: string): readonly Token[] 
   return kept;
 }
 
-function isUnit({ key, start, end }: Token, text: string): boolean {
+function isUnit({ key, start, end }: AddressToken, text: string): boolean {
   return wordsOfUnits.has(key) || (key === 'sainte' && text.slice(start, end).toLowerCase() === 'ste');
 }
 
 /** Finds the words of a street. Returns the index of its first word and the index after its last word; undefined if there is no street. */
-function streetIn(tokens: readonly Token[], text: string): readonly [number, number] | undefined {
+function streetIn(tokens: readonly AddressToken[], text: string): readonly [number, number] | undefined {
   let isFirst = true;
   for (let index = 0; index < tokens.length; index++) {
-    const token = tokens[index] as Token;
+    const token = tokens[index] as AddressToken;
     if (token.isNumber) continue;
     const { key } = token;
     const isAfter = endsStreet(tokens, index, text);
@@ -280,8 +280,8 @@ function streetIn(tokens: readonly Token[], text: string): readonly [number, num
 }
 
 /** Returns true if the word at `index` typically ends the name of a street or a building, such as `Road`. */
-function endsStreet(tokens: readonly Token[], index: number, text: string): boolean {
-  const token = tokens[index] as Token;
+function endsStreet(tokens: readonly AddressToken[], index: number, text: string): boolean {
+  const token = tokens[index] as AddressToken;
   return wordsAfterStreet.has(token.key) || wordsAfterBuilding.has(token.key) || (isSaint(token, text) && isStreet(tokens, index));
 }
 
@@ -289,23 +289,23 @@ function endsStreet(tokens: readonly Token[], index: number, text: string): bool
 const minStreetEnd = 5;
 
 /** Returns true for `St` and `St.`, which may mean `Saint` or `Street`. */
-function isSaint({ key, start, end }: Token, text: string): boolean {
+function isSaint({ key, start, end }: AddressToken, text: string): boolean {
   return key === 'saint' && text.slice(start, end).toLowerCase() === 'st';
 }
 
 /** Returns true if `St` means `Street`. This is the case if a name comes before it and the segment contains a number. */
-function isStreet(tokens: readonly Token[], index: number): boolean {
+function isStreet(tokens: readonly AddressToken[], index: number): boolean {
   return tokens.some(({ isNumber }) => isNumber) && tokens.slice(0, index).some(({ isNumber }) => !isNumber || index > 1);
 }
 
 /** Returns the index after a street that begins with a word such as `Rue`. The street ends after its house number. */
-function endOfStreet(tokens: readonly Token[], start: number): number {
+function endOfStreet(tokens: readonly AddressToken[], start: number): number {
   const number = tokens.findIndex(({ isNumber }, index) => index > start && isNumber);
   return number < 0 ? tokens.length : withExtras(tokens, number);
 }
 
-function withExtras(tokens: readonly Token[], start: number): number {
-  const isExtra = ({ isNumber, key }: Token) => isNumber || wordsAfterStreet.has(key) || directions.has(key);
+function withExtras(tokens: readonly AddressToken[], start: number): number {
+  const isExtra = ({ isNumber, key }: AddressToken) => isNumber || wordsAfterStreet.has(key) || directions.has(key);
   const end = tokens.findIndex((token, index) => index >= start && !isExtra(token));
   return end < 0 ? tokens.length : end;
 }

@@ -1,7 +1,7 @@
 import { placeKey } from '../../../place-key.ts';
-import type { Country, Places, Region } from '../places.ts';
+import type { Country, PlaceTable, Region } from '../places.ts';
 import type { Word } from './address-text.ts';
-import type { Reading } from './readings.ts';
+import type { AddressReading } from './readings.ts';
 
 /** A place, region or country that an address may refer to. */
 export interface Candidate {
@@ -19,7 +19,7 @@ export interface Candidate {
    * instead of the main name of the place.
    */
   readonly weight: number;
-  readonly reading: Reading;
+  readonly reading: AddressReading;
   /** The words in the address that are the place's name; empty for a region or country. */
   readonly hit: readonly Word[];
   /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
@@ -58,7 +58,7 @@ export interface Hit {
 const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
 
 /** The evidence for and against a place that an address may refer to. */
-export type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
+type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
 
 /** Returns a place's score, depending on the name in the address. */
 export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
@@ -66,7 +66,12 @@ export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
 }
 
 /** Creates the candidate for a place whose name was found in the address. */
-export function placeCandidate(places: Places, hit: Hit, reading: Reading, judgement: Judgement & { readonly score: number }): Candidate {
+export function placeCandidate(
+  places: PlaceTable,
+  hit: Hit,
+  reading: AddressReading,
+  judgement: Judgement & { readonly score: number },
+): Candidate {
   const { place, isOwnName, words, isNear = false } = hit;
   const { fit, before, after, isDoubtful, score } = judgement;
   const region = places.region(place);
@@ -101,7 +106,7 @@ const wholeShare = 0.8;
  * Returns the candidate for an address that contains only a region or country; undefined if it contains neither. The candidate has the
  * coordinates of the capital. If the capital is nearly the whole area, as in Bogotá D.C., the candidate is the capital itself.
  */
-export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {
+export function areaCandidate(reading: AddressReading, places: PlaceTable): Candidate | undefined {
   const area = reading.region ?? reading.country;
   if (!area) return undefined;
   const { seat: place, population } = area;

@@ -1,15 +1,14 @@
-import type { AddressQuery } from '../../../geocode.ts';
+import type { AddressQuery } from '../../../lookup.ts';
 import type { Names, Namesakes } from '../names.ts';
-import type { Country, District, Places } from '../places.ts';
+import type { Country, District, PlaceTable } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
 import { areaCandidate, type Candidate } from './candidate.ts';
 import { judged } from './judge.ts';
-import { isMeantFor, type Meaning, meaningOf } from './meaning.ts';
 import type { Misspellings } from './misspellings.ts';
-import { type Named, partReadings, type Reading, textReadings } from './readings.ts';
-import type { Gazetteer, Search } from './search.ts';
+import { type AddressReading, type Named, partReadings, textReadings } from './readings.ts';
+import type { Gazetteer, PlaceSearch } from './search.ts';
 import { townsIn } from './town-names.ts';
-import { type Understanding, understandingOf } from './understanding.ts';
+import { isMeantFor, type Meaning, meaningOf, type Understanding, understandingOf } from './understanding.ts';
 
 /** The candidates for an address, and the parts of the address that were understood. */
 export interface FoundAddress extends Meaning, Understanding {}
@@ -18,7 +17,7 @@ export interface FoundAddress extends Meaning, Understanding {}
 interface ReadAddress {
   /** The whole address. If it consists of separate parts, they are joined. */
   readonly whole: AddressText;
-  readonly readings: readonly Reading[];
+  readonly readings: readonly AddressReading[];
   /** True if the address consists of separate parts and its state is not the name of a known region. */
   readonly hasUnknownState: boolean;
 }
@@ -62,8 +61,12 @@ function readAddress(address: AddressQuery['address'], { addressNames }: Gazette
 /** Creates one search for each way to read an address. */
 function searchesOf(
   { address, country: codes }: AddressQuery,
-  { gazetteer, readings, whole }: { readonly gazetteer: Gazetteer; readonly readings: readonly Reading[]; readonly whole: AddressText },
-): Search[] {
+  {
+    gazetteer,
+    readings,
+    whole,
+  }: { readonly gazetteer: Gazetteer; readonly readings: readonly AddressReading[]; readonly whole: AddressText },
+): PlaceSearch[] {
   const { places, names } = gazetteer;
   const allowed = codes && new Set(codes.map((code) => places.country(code)));
   const find = rememberingFind(names);
@@ -77,7 +80,7 @@ function searchesOf(
 /**
  * Returns a function that finds the places with a name. It keeps the results, because the readings of an address contain the same names.
  */
-function rememberingFind(names: Names): Search['find'] {
+function rememberingFind(names: Names): PlaceSearch['find'] {
   const found = new Map<string, Namesakes | undefined>();
   return (key) => {
     const known = found.get(key);
@@ -90,7 +93,7 @@ function rememberingFind(names: Names): Search['find'] {
 
 /** A search for places in one reading of an address, with its results. */
 interface Searched {
-  readonly search: Search;
+  readonly search: PlaceSearch;
   readonly accepted: readonly Candidate[];
   readonly rejected: readonly Candidate[];
 }
@@ -99,7 +102,7 @@ interface Searched {
  * Runs the searches, beginning with the reading that contains the most names of areas. Skips a search that can explain fewer words than a
  * place that has already been found.
  */
-function searchedOf(searches: readonly Search[]): Searched[] {
+function searchedOf(searches: readonly PlaceSearch[]): Searched[] {
   const searched: Searched[] = [];
   let most = 0;
   for (const search of searches.toSorted((a, b) => b.reading.used - a.reading.used)) {
@@ -112,7 +115,7 @@ function searchedOf(searches: readonly Search[]): Searched[] {
   return searched;
 }
 
-function placesIn(search: Search): Omit<Searched, 'search'> {
+function placesIn(search: PlaceSearch): Omit<Searched, 'search'> {
   const { reading, gazetteer, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
   // The address contains only a region or country, which is therefore the result.
@@ -121,7 +124,7 @@ function placesIn(search: Search): Omit<Searched, 'search'> {
 }
 
 /** Returns true if a reading contains a region or country, and also other words, which should be a place there. */
-function isNaming({ used, rest }: Reading): boolean {
+function isNaming({ used, rest }: AddressReading): boolean {
   return used > 0 && rest.length > 0;
 }
 
@@ -129,7 +132,7 @@ function isNaming({ used, rest }: Reading): boolean {
  * Returns true if a town is not meant, because the address contains an area with the same name. The other words in the address are then a
  * place in that area that is not in the data. For example, `Nowhere, Oregon` does not mean the town of Oregon in Ohio.
  */
-function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Places): boolean {
+function isNamedAfter(town: Candidate, unknown: readonly AddressReading[], places: PlaceTable): boolean {
   if (town.level !== 'place' || town.hit.length === 0) return false;
   const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
   const areas = unknown.filter(({ named }) => named.some(isItsName)).flatMap((reading) => areaCandidate(reading, places) ?? []);
@@ -138,7 +141,7 @@ function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Plac
 }
 
 /** If an address contains a county, returns only the candidates in the county. If there are none, returns the candidates near it. */
-function preferringCounty(found: readonly Candidate[], places: Places): readonly Candidate[] {
+function preferringCounty(found: readonly Candidate[], places: PlaceTable): readonly Candidate[] {
   if (!found.some(({ reading }) => reading.county)) return found;
   const isThere = ({ reading, place, level }: Candidate) => {
     const district = level === 'place' ? places.district(place) : undefined;
@@ -155,7 +158,7 @@ function preferringCounty(found: readonly Candidate[], places: Places): readonly
  */
 const aroundDegrees = 0.8;
 
-function isAround(place: number, districts: readonly District[], places: Places): boolean {
+function isAround(place: number, districts: readonly District[], places: PlaceTable): boolean {
   if (districts.length === 0) return true;
   return districts.some((district) => {
     const { lat, lon } = places.middleOf(district);
@@ -168,7 +171,10 @@ function isAround(place: number, districts: readonly District[], places: Places)
  * Returns the reading that contains the most words in names of areas. If several readings contain equally many, prefers one with a region.
  * Undefined if no reading contains an area.
  */
-function bestReading(readings: readonly Reading[]): Reading | undefined {
-  const rank = ({ used, region }: Reading) => 2 * used + (region ? 1 : 0);
-  return readings.reduce<Reading | undefined>((best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best), undefined);
+function bestReading(readings: readonly AddressReading[]): AddressReading | undefined {
+  const rank = ({ used, region }: AddressReading) => 2 * used + (region ? 1 : 0);
+  return readings.reduce<AddressReading | undefined>(
+    (best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best),
+    undefined,
+  );
 }

@@ -2,7 +2,7 @@ import { isEastAsian, type Segment, type Word } from './address-text.ts';
 import { type Candidate, type Hit, nameScore, placeCandidate } from './candidate.ts';
 import { type Postcode, postcodeFit } from './postcodes.ts';
 import { keyOf } from './readings.ts';
-import type { Search } from './search.ts';
+import type { PlaceSearch } from './search.ts';
 import { plainWords } from './street-words.ts';
 import { isNear, namesPlaceIn } from './town-names.ts';
 
@@ -34,13 +34,13 @@ const minDigits = 5;
 const besideGap = 3;
 
 /** The unexplained words before and after a place's name. */
-interface Rest {
+interface UnexplainedWords {
   readonly before: readonly Word[];
   readonly after: readonly Word[];
 }
 
 /** Splits the places that were found in an address into accepted and rejected ones. The evidence for and against each place decides. */
-export function judged(search: Search, hits: readonly Hit[]): { readonly accepted: Candidate[]; readonly rejected: Candidate[] } {
+export function judged(search: PlaceSearch, hits: readonly Hit[]): { readonly accepted: Candidate[]; readonly rejected: Candidate[] } {
   const accepted: Candidate[] = [];
   const rejected: Candidate[] = [];
   const { places } = search.gazetteer;
@@ -60,7 +60,7 @@ type Evidence = Pick<Candidate, 'fit' | 'before' | 'after' | 'population'>;
 
 type Verdict = 'yes' | 'doubtful' | 'no';
 
-function verdictOn(evidence: Evidence, hit: Hit, search: Search): Verdict {
+function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
   const { before, after, fit, population } = evidence;
   const { reading } = search;
   if (isContradicted(fit, search) || namesElsewhere(after, search)) return 'no';
@@ -76,7 +76,7 @@ function verdictOn(evidence: Evidence, hit: Hit, search: Search): Verdict {
  * Decides whether to accept a place if its name is the only evidence for it. A large city is accepted even if there are unexplained words
  * on one side of its name.
  */
-function unsupportedVerdict({ before, after, population }: Evidence, { hasNumbers }: Search): Verdict {
+function unsupportedVerdict({ before, after, population }: Evidence, { hasNumbers }: PlaceSearch): Verdict {
   if (before.length + after.length === 0) return 'yes';
   const isOneSided = before.length === 0 || after.length === 0;
   return isOneSided && population >= (hasNumbers ? leastWithNumbers : leastAlone) ? 'doubtful' : 'no';
@@ -86,7 +86,7 @@ function unsupportedVerdict({ before, after, population }: Evidence, { hasNumber
  * Returns true if a postcode in the address is evidence against the place. This is so if letters before the postcode specify a different
  * country. It is also so if the postcode fits only a different country and the place's name is the only evidence for it.
  */
-function isContradicted(fit: Candidate['fit'], { postcodes, reading }: Search): boolean {
+function isContradicted(fit: Candidate['fit'], { postcodes, reading }: PlaceSearch): boolean {
   if (fit > 0 || postcodes.length === 0) return false;
   return postcodes.some(({ namesCountry }) => namesCountry) || (reading.used === 0 && !reading.isCity && postcodes.some(isTelling));
 }
@@ -98,7 +98,7 @@ const longestCode = 3;
  * Returns true if the words after a place's name are a country or region that does not contain the place. An example is `Paris, France`, if
  * the place is a Paris in the USA.
  */
-function namesElsewhere(after: readonly Word[], { gazetteer: { addressNames } }: Search): boolean {
+function namesElsewhere(after: readonly Word[], { gazetteer: { addressNames } }: PlaceSearch): boolean {
   if (after.length === 0) return false;
   const key = keyOf(after);
   return addressNames.countries.has(key) || (key.length > longestCode && addressNames.regions.has(key));
@@ -108,7 +108,7 @@ function isTelling({ isMarked, countries, start, end }: Postcode): boolean {
   return isMarked && countries.length === 1 && end - start >= 6;
 }
 
-function fitOf({ postcodes, gazetteer: { places } }: Search, { place, words }: Hit): 0 | 1 | 2 {
+function fitOf({ postcodes, gazetteer: { places } }: PlaceSearch, { place, words }: Hit): 0 | 1 | 2 {
   let best: 0 | 1 | 2 = 0;
   for (const postcode of postcodes) {
     if (best === 2) break;
@@ -126,7 +126,7 @@ function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {
 }
 
 /** Returns the unexplained words of a reading. They are not the name of the place, of a street, or of another place nearby. */
-function leftOf(search: Search, hit: Hit): Rest {
+function leftOf(search: PlaceSearch, hit: Hit): UnexplainedWords {
   const { words } = hit;
   const { rest } = search.reading;
   if (rest.length === 1 && (rest[0] as Segment).words.length === words.length) return nothingLeft;
@@ -136,9 +136,9 @@ function leftOf(search: Search, hit: Hit): Rest {
   return { before: left.filter(({ start }) => start < end), after: left.filter(({ start }) => start >= end) };
 }
 
-const nothingLeft: Rest = { before: [], after: [] };
+const nothingLeft: UnexplainedWords = { before: [], after: [] };
 
-function unexplained(search: Search, segment: Segment, { words: hit, place }: Hit): readonly Word[] {
+function unexplained(search: PlaceSearch, segment: Segment, { words: hit, place }: Hit): readonly Word[] {
   const { words, town, hasNumber, hasStreet } = segment;
   const isHere = words.some((word) => hit.includes(word)) || (words.length > 0 && overlapsHit(words, hit));
   const left = (hasStreet && words.length > 0 && (hasNumber || isHere || town.length < words.length) ? town : words).filter(
@@ -162,7 +162,7 @@ function overlapsHit(words: readonly Word[], hit: readonly Word[]): boolean {
  */
 const [withBefore, withAfter, withOtherCode] = [0.9, 0.7, 0.8];
 
-function scoreShare({ before, after, fit }: Evidence, { postcodes }: Search): number {
+function scoreShare({ before, after, fit }: Evidence, { postcodes }: PlaceSearch): number {
   const isElsewhere = fit === 0 && postcodes.some(({ isMarked, code }) => isMarked || code.length >= minDigits);
   return (before.length > 0 ? withBefore : 1) * (after.length > 0 ? withAfter : 1) * (isElsewhere ? withOtherCode : 1);
 }

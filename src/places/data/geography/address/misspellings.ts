@@ -1,9 +1,9 @@
 import { editDistance } from '../../../../core/text/suggest.ts';
 import { placeKey } from '../../../place-key.ts';
-import type { Places, Region } from '../places.ts';
+import type { PlaceTable, Region } from '../places.ts';
 import type { Hit } from './candidate.ts';
 import { keyOf } from './readings.ts';
-import type { Search } from './search.ts';
+import type { PlaceSearch } from './search.ts';
 import { plainWords } from './street-words.ts';
 import { namesPlaceIn } from './town-names.ts';
 
@@ -30,12 +30,12 @@ interface KnownNames {
  * country.
  */
 export class Misspellings {
-  readonly #places: Places;
+  readonly #places: PlaceTable;
   /** The places in each region, indexed by the region's number. Undefined until the first search. */
   #byRegion: number[][] | undefined;
   readonly #known = new Map<Region, KnownNames>();
 
-  constructor(places: Places) {
+  constructor(places: PlaceTable) {
     this.#places = places;
   }
 
@@ -43,7 +43,7 @@ export class Misspellings {
    * Returns the places whose names are similar to the last segment that may be a town. If the segment is the exact name of a place in the
    * same country, returns none.
    */
-  hits(search: Search): Hit[] {
+  hits(search: PlaceSearch): Hit[] {
     const { reading } = search;
     const words = reading.rest.findLast(({ town }) => town.length > 0)?.town.filter(({ key }) => !plainWords.has(key)) ?? [];
     const key = words.length > 0 ? keyOf(words) : '';

@@ -1,8 +1,7 @@
 import { placeKey } from '../../../place-key.ts';
-import { type CountryNames, isDependent } from '../area-names/country-names.ts';
-import type { County, CountyNames } from '../area-names/county-names.ts';
-import { kindWords, type RegionNames, withoutKind } from '../area-names/region-names.ts';
+import { type CountryNames, type CountyNames, isDependent, type NamedCounty } from '../county-names.ts';
 import type { Country, Region } from '../places.ts';
+import { kindWords, type RegionNames, withoutKind } from '../region-names.ts';
 import type { AddressText, PartTexts, Segment, Word } from './address-text.ts';
 
 /** The words in an address that are the name of a place, region, county or country. */
@@ -12,11 +11,11 @@ export interface Named {
 }
 
 /** One way to read an address. It contains the country, the region and the county that some words are read as, and the remaining words. */
-export interface Reading {
+export interface AddressReading {
   /** The country in the address; undefined if there is none. */
   readonly country: Country | undefined;
   readonly region: Region | undefined;
-  readonly county: County | undefined;
+  readonly county: NamedCounty | undefined;
   /** The segments with the remaining words. */
   readonly rest: readonly Segment[];
   /** The words that are the names of the country, the region and the county. */
@@ -53,13 +52,13 @@ const longestName = 7;
 const minFirstCountry = 4;
 
 /** Returns all ways to read an address that consists of a single string. In the first reading, no word is a country, region or county. */
-export function textReadings({ segments }: AddressText, names: AddressNames): Reading[] {
+export function textReadings({ segments }: AddressText, names: AddressNames): AddressReading[] {
   return withAreas({ ...nothingNamed, rest: segments }, names);
 }
 
 const nothingNamed = { country: undefined, region: undefined, county: undefined, named: [], used: 0, isCity: false } as const;
 
-function withAreas(plain: Reading, names: AddressNames): Reading[] {
+function withAreas(plain: AddressReading, names: AddressNames): AddressReading[] {
   if (!mayNameArea(plain.rest, names)) return [plain];
   const countries = [plain, ...withCountry(plain, names), ...withFirstCountry(plain, names)];
   const regions = [...countries, ...countries.flatMap((reading) => withRegion(reading, names))];
@@ -75,7 +74,7 @@ function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boo
   return isLast(rest.at(-1)) || (rest.length > 1 && isLast(rest[0]));
 }
 
-function withCountry(reading: Reading, names: AddressNames): Reading[] {
+function withCountry(reading: AddressReading, names: AddressNames): AddressReading[] {
   const end = endNamed(reading.rest, names, (name) => names.countries.get(name));
   if (!end) return [];
   const country = end.found;
@@ -91,7 +90,7 @@ function withCountry(reading: Reading, names: AddressNames): Reading[] {
  * Returns the reading in which the first segment is the country, as in `Россия, Москва, ул. Ленина 5`. Returns an empty array if the first
  * segment is not a country.
  */
-function withFirstCountry(reading: Reading, { countries, lastWords }: AddressNames): Reading[] {
+function withFirstCountry(reading: AddressReading, { countries, lastWords }: AddressNames): AddressReading[] {
   const [first] = reading.rest;
   if (!first || reading.rest.length < 2 || !lastWords.has((first.words.at(-1) as Word).key)) return [];
   const name = keyOf(first.words);
@@ -101,7 +100,7 @@ function withFirstCountry(reading: Reading, { countries, lastWords }: AddressNam
     : [];
 }
 
-function withRegion(reading: Reading, names: AddressNames): Reading[] {
+function withRegion(reading: AddressReading, names: AddressNames): AddressReading[] {
   const { regions } = names;
   const { country, named, used } = reading;
   const end = endNamed(reading.rest, names, (name) => {
@@ -116,7 +115,7 @@ function withRegion(reading: Reading, names: AddressNames): Reading[] {
 }
 
 /** Returns the readings in which the last words are a county. A county must follow other words, such as a town. */
-function withCounty(reading: Reading, names: AddressNames): Reading[] {
+function withCounty(reading: AddressReading, names: AddressNames): AddressReading[] {
   const { counties } = names;
   const { country, region, named, used } = reading;
   const end = endNamed(reading.rest, names, (name) => {
@@ -197,7 +196,7 @@ export function keyOf(words: readonly Word[]): string {
  * Returns all ways to read an address that consists of separate parts. If the country is unknown, returns none, because a place in a
  * different country would be wrong. An unknown region is ignored.
  */
-export function partReadings({ text, parts }: PartTexts, names: AddressNames): Reading[] {
+export function partReadings({ text, parts }: PartTexts, names: AddressNames): AddressReading[] {
   const { city, state, country, street } = parts;
   const isThere = (part: AddressText) => placeKey(part.text) !== '';
   const [countryWords, stateWords] = [country, state].map(({ segments }) => segments.flatMap(({ words }) => words)) as [Word[], Word[]];
@@ -205,7 +204,7 @@ export function partReadings({ text, parts }: PartTexts, names: AddressNames): R
   // A street without a town is not enough to find a place.
   if ((isThere(country) && !land) || (!isThere(city) && isThere(street)) || text === '') return [];
   const named: Named[] = land ? [{ words: countryWords, as: 'country' }] : [];
-  const plain: Reading = {
+  const plain: AddressReading = {
     ...nothingNamed,
     country: land,
     rest: city.segments,
@@ -219,7 +218,7 @@ export function partReadings({ text, parts }: PartTexts, names: AddressNames): R
   return land ? [plain, ...withRegion(plain, names), ...withCounty(plain, names)] : withAreas(plain, names);
 }
 
-function stateReadings(plain: Reading, words: readonly Word[], names: AddressNames): Reading[] {
+function stateReadings(plain: AddressReading, words: readonly Word[], names: AddressNames): AddressReading[] {
   const { country, named, used } = plain;
   const more = (as: 'region' | 'county') => ({ named: [{ words, as }, ...named], used: used + words.length });
   const isThere = (region: Region) => !country || region.country === country;

@@ -1,22 +1,22 @@
-import { isDependent } from '../area-names/country-names.ts';
+import { isDependent } from '../county-names.ts';
 import type { Names, Namesakes } from '../names.ts';
-import type { Country, Places } from '../places.ts';
+import type { Country, PlaceTable } from '../places.ts';
 import type { Word } from './address-text.ts';
 import type { Hit } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
-import { type AddressNames, keyOf, type Reading } from './readings.ts';
+import { type AddressNames, type AddressReading, keyOf } from './readings.ts';
 
 /** The data with which addresses are looked up. */
 export interface Gazetteer {
-  readonly places: Places;
+  readonly places: PlaceTable;
   readonly names: Names;
   readonly addressNames: AddressNames;
 }
 
 /** A search for the places that one reading of an address may refer to. */
-export interface Search {
+export interface PlaceSearch {
   readonly gazetteer: Gazetteer;
-  readonly reading: Reading;
+  readonly reading: AddressReading;
   readonly postcodes: readonly Postcode[];
   /** Returns true if a place in this country may be a result of the lookup. */
   readonly isAllowed: (country: Country) => boolean;
@@ -37,7 +37,7 @@ const longestCode = 3;
 const maxNamesakes = 12;
 
 /** Finds the places that have the name `words` and are in the country and region of the reading. */
-export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
+export function hitsOf(search: PlaceSearch, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
   const namesakes = search.find(key);
   if (!namesakes) return [];
   const { reading } = search;
@@ -66,7 +66,7 @@ export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean,
  */
 const ownShare = 0.02;
 
-function isOutdone({ gazetteer: { places } }: Search, place: number, own: readonly Hit[]): boolean {
+function isOutdone({ gazetteer: { places } }: PlaceSearch, place: number, own: readonly Hit[]): boolean {
   const region = places.region(place);
   return own.some((hit) => places.region(hit.place) === region && places.population(hit.place) >= ownShare * places.population(place));
 }
@@ -75,11 +75,11 @@ function isCode(key: string): boolean {
   return key.length <= longestCode && /^[a-z]+$/.test(key);
 }
 
-function namesArea({ gazetteer: { addressNames } }: Search, key: string): boolean {
+function namesArea({ gazetteer: { addressNames } }: PlaceSearch, key: string): boolean {
   return addressNames.countries.has(key) || addressNames.regions.has(key);
 }
 
-function isInside({ gazetteer, reading, isAllowed, postcodes }: Search, place: number, key: string): boolean {
+function isInside({ gazetteer, reading, isAllowed, postcodes }: PlaceSearch, place: number, key: string): boolean {
   const region = gazetteer.places.region(place);
   const { country } = region;
   if (!isAllowed(country)) return false;

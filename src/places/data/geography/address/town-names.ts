@@ -1,9 +1,9 @@
-import type { Places } from '../places.ts';
+import type { PlaceTable } from '../places.ts';
 import type { Segment, Word } from './address-text.ts';
 import { isEastAsian } from './address-text.ts';
 import type { Hit } from './candidate.ts';
 import { keyOf } from './readings.ts';
-import { hitsOf, type Search } from './search.ts';
+import { hitsOf, type PlaceSearch } from './search.ts';
 import { spellings } from './spellings.ts';
 import { plainWords, streetArticles } from './street-words.ts';
 
@@ -11,7 +11,7 @@ import { plainWords, streetArticles } from './street-words.ts';
  * Returns the places that one reading of an address may refer to. Their name is in the last segment that contains the name of any place.
  * The segments before it are streets and houses.
  */
-export function townsIn(search: Search): Hit[] {
+export function townsIn(search: PlaceSearch): Hit[] {
   const segments = search.reading.rest.toReversed();
   const last = lastNamed(search, segments);
   if (last) return isUnsupported(search) ? compared(last.hits, last.before, search) : last.hits;
@@ -24,7 +24,7 @@ export function townsIn(search: Search): Hit[] {
 }
 
 /** Returns true if the address contains no country, region or number. Nothing then shows which segment is the place. */
-function isUnsupported({ reading, hasNumbers }: Search): boolean {
+function isUnsupported({ reading, hasNumbers }: PlaceSearch): boolean {
   return reading.used === 0 && !hasNumbers && !reading.isCity;
 }
 
@@ -32,7 +32,7 @@ function isUnsupported({ reading, hasNumbers }: Search): boolean {
  * Finds the first segment in the list whose whole text is the name of a place. Returns the places with that name. The list begins at the
  * end of the address, so the rest of the list, `before`, contains the earlier segments.
  */
-function lastNamed(search: Search, segments: readonly Segment[]) {
+function lastNamed(search: PlaceSearch, segments: readonly Segment[]) {
   for (const [index, segment] of segments.entries()) {
     const hits = wholeHits(search, segment);
     if (hits.length > 0) return { hits, before: segments.slice(index + 1) };
@@ -41,7 +41,7 @@ function lastNamed(search: Search, segments: readonly Segment[]) {
 }
 
 /** Returns the places whose name is the whole segment, except for a street and words such as `Greater`. */
-function wholeHits(search: Search, { words, town, hasHouse }: Segment): Hit[] {
+function wholeHits(search: PlaceSearch, { words, town, hasHouse }: Segment): Hit[] {
   // `5 London Road` is not a place, but `Federal Way` is a town.
   const whole = hasHouse ? [] : hitsOf(search, words, true);
   if (whole.length > 0) return whole;
@@ -69,7 +69,7 @@ const rivalShare = 0.1;
  * Returns the places in the last segment. If the places in an earlier segment are far larger and in a different region, returns those
  * instead. For example, `Barcelona, Cat` does not mean the place Çat in Turkey.
  */
-function compared(last: Hit[], before: readonly Segment[], search: Search): Hit[] {
+function compared(last: Hit[], before: readonly Segment[], search: PlaceSearch): Hit[] {
   const earlier = lastNamed(search, before)?.hits ?? [];
   if (earlier.length === 0) return last;
   const { places } = search.gazetteer;
@@ -110,7 +110,7 @@ function unspacedNames(word: Word): Word[] {
  * Returns the places for the first of the names that is in the data. If a later name is a place in the same region, returns its places
  * instead, because they are more precise.
  */
-function unspacedHits(search: Search, names: readonly Word[]): Hit[] {
+function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
   const { places } = search.gazetteer;
   for (let start = 0; start < names.length; start++) {
     for (let end = Math.min(names.length, start + longestCut); end > start; end--) {
@@ -126,7 +126,7 @@ function unspacedHits(search: Search, names: readonly Word[]): Hit[] {
 }
 
 /** Returns the places whose name is abbreviated in the segment, as in `Freiburg i. Br.`, `Pt. Elizabeth` and `NYC`. */
-function spelledHits(search: Search, words: readonly Word[]): Hit[] {
+function spelledHits(search: PlaceSearch, words: readonly Word[]): Hit[] {
   return spellings(
     words.map(({ key }) => key),
     search.gazetteer.names,
@@ -134,7 +134,7 @@ function spelledHits(search: Search, words: readonly Word[]): Hit[] {
 }
 
 /** Returns the places whose name is at the end or beginning of a segment, as in `Hauptstraße Berlin` and `Berlin Mitte`. */
-function partHits(search: Search, { words, town, hasStreet }: Segment): Hit[] {
+function partHits(search: PlaceSearch, { words, town, hasStreet }: Segment): Hit[] {
   const all = town.length > 0 ? town : words;
   for (let count = all.length - 1; count > 0; count--) {
     const before = all.slice(0, -count);
@@ -146,7 +146,7 @@ function partHits(search: Search, { words, town, hasStreet }: Segment): Hit[] {
 }
 
 /** Returns the places whose name is at the beginning of a segment. The words after the name must be a part of the place. */
-function firstHits(search: Search, words: readonly Word[], count: number): Hit[] {
+function firstHits(search: PlaceSearch, words: readonly Word[], count: number): Hit[] {
   const hits = hitsOf(search, words.slice(0, count), false);
   if (hits.length === 0) return hits;
   const { places } = search.gazetteer;
@@ -158,14 +158,14 @@ function firstHits(search: Search, words: readonly Word[], count: number): Hit[]
 const nearDegrees = 0.4;
 
 /** Returns true if two places are in the same region and close to each other. */
-export function isNear(places: Places, one: number, other: number): boolean {
+export function isNear(places: PlaceTable, one: number, other: number): boolean {
   if (places.region(one) !== places.region(other)) return false;
   const [north, east] = [places.lat(one) - places.lat(other), places.lon(one) - places.lon(other)];
   return Math.abs(north) < nearDegrees && Math.abs(east) * Math.cos((places.lat(one) * Math.PI) / 180) < nearDegrees;
 }
 
 /** Returns true if the words are the name of a place for which `isThere` returns true. */
-export function namesPlaceIn(search: Search, words: readonly Word[], isThere: (place: number) => boolean): boolean {
+export function namesPlaceIn(search: PlaceSearch, words: readonly Word[], isThere: (place: number) => boolean): boolean {
   const namesakes = search.find(keyOf(words));
   if (!namesakes) return false;
   for (let place = namesakes.first; place < namesakes.first + namesakes.count; place++) if (isThere(place)) return true;

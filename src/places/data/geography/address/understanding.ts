@@ -1,8 +1,9 @@
-import type { UnderstoodPart } from '../../../geocode.ts';
+import type { UnderstoodPart } from '../../../lookup.ts';
+import { placeKey } from '../../../place-key.ts';
 import type { AddressText, Segment, Span, Word } from './address-text.ts';
 import type { Candidate } from './candidate.ts';
 import { type Postcode, postcodeFit } from './postcodes.ts';
-import type { Reading } from './readings.ts';
+import { type AddressReading, keyOf } from './readings.ts';
 import { plainWords } from './street-words.ts';
 
 /** The parts of an address that were understood, and the rest. */
@@ -12,7 +13,7 @@ export interface Understanding {
   readonly leftOver: string | null;
 }
 
-interface Part extends Span {
+interface AddressPart extends Span {
   readonly as: UnderstoodPart['as'];
 }
 
@@ -20,7 +21,7 @@ interface Part extends Span {
  * Returns the parts of an address that were understood, such as the names of the best candidate and its areas. If there is no candidate,
  * uses the areas in the reading `known`.
  */
-export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: Reading | undefined): Understanding {
+export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: AddressReading | undefined): Understanding {
   const reading = candidate?.reading ?? known;
   const parts = namedParts(address, candidate, reading);
   const left = candidate ? leftWords(candidate) : (reading?.rest ?? address.segments).flatMap(({ town }) => town);
@@ -44,8 +45,8 @@ function leftWords({ before, after }: Candidate): readonly Word[] {
   return before.length === 0 ? after : [...before, ...after];
 }
 
-function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, reading: Reading | undefined): Part[] {
-  const parts: Part[] = [];
+function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, reading: AddressReading | undefined): AddressPart[] {
+  const parts: AddressPart[] = [];
   if (reading) for (const { words, as } of reading.named) parts.push(spanPart(words, as));
   if (candidate && candidate.hit.length > 0) parts.push(spanPart(candidate.hit, 'place'));
   for (const { start, end } of ignored) parts.push({ start, end, as: 'ignored' });
@@ -54,9 +55,9 @@ function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, 
 
 /** Adds the postcodes that fit the candidate or the reading to the understood parts. Returns the other postcodes. */
 function pushPostcodes(
-  parts: Part[],
+  parts: AddressPart[],
   postcodes: readonly Postcode[],
-  { candidate, reading }: { readonly candidate: Candidate | undefined; readonly reading: Reading | undefined },
+  { candidate, reading }: { readonly candidate: Candidate | undefined; readonly reading: AddressReading | undefined },
 ): readonly Postcode[] {
   const open = postcodes.filter((postcode) => !overlaps(postcode, parts));
   const fitting = open.filter((postcode) => isFitting(postcode, candidate, reading));
@@ -83,7 +84,7 @@ function withEnd(text: string, start: number, end: number): string {
   return text[end] === ')' && part.includes('(') ? `${part})` : part;
 }
 
-function spanPart(words: readonly Word[], as: Part['as']): Part {
+function spanPart(words: readonly Word[], as: AddressPart['as']): AddressPart {
   return { start: (words[0] as Word).start, end: (words.at(-1) as Word).end, as };
 }
 
@@ -91,7 +92,7 @@ function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
   return others.some((other) => start < other.end && other.start < end);
 }
 
-function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading: Reading | undefined): boolean {
+function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading: AddressReading | undefined): boolean {
   if (candidate?.region) return postcodeFit(postcode, candidate.region, undefined) > 0;
   const country = candidate?.country ?? reading?.country ?? reading?.region?.country;
   return country !== undefined && postcode.countries.includes(country.code);
@@ -101,7 +102,7 @@ function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading
  * Returns the range of the words in a segment that are not part of a known area or place. They are a street with its numbers, or another
  * place near the one that is meant.
  */
-function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: readonly Span[]): Part | undefined {
+function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: readonly Span[]): AddressPart | undefined {
   const isOther = (word: Span) => !overlaps(word, others);
   const own = words.filter((word) => isOther(word) && (hasStreet || (word.key.length > 1 && !plainWords.has(word.key))));
   if (own.length === 0) return undefined;
@@ -118,4 +119,115 @@ function joined(words: readonly Span[], others: readonly Span[]): Span[] {
     else spans.push({ start, end });
   }
   return spans;
+}
+
+/** The candidates for an address, with the best first. */
+export interface Meaning {
+  readonly candidates: readonly Candidate[];
+  readonly isAmbiguous: boolean;
+}
+
+/** If a town has the same name as its region, the town is meant if it has at least this share of the region's inhabitants. */
+const townShare = 0.1;
+
+/**
+ * If a town has the same name as its country, the town is meant if it has at least this share of the country's inhabitants. Only city
+ * states have such a town.
+ */
+const cityStateShare = 0.5;
+
+/**
+ * Replaces `townShare` and `cityStateShare` if the address consists of separate parts and the name is in the part for the town. It is so
+ * small that it excludes only villages with the name of a country.
+ */
+const cityShare = 0.005;
+
+/** The result is ambiguous if another candidate has at least this share of the best candidate's inhabitants. */
+const rivalShare = 0.1;
+
+/**
+ * Because of a four-digit number, which may be a postcode, a smaller candidate can be preferred. It must have at least this share of the
+ * largest candidate's inhabitants.
+ */
+const shortCodeShare = 0.05;
+
+/**
+ * Returns the candidates that explain the most words, sorted by number of inhabitants. If there are several, keeps only those that fit the
+ * postcodes best.
+ */
+export function meaningOf(found: readonly Candidate[], hasCountry: boolean, postcodes: readonly Postcode[]): Meaning {
+  const [only] = found;
+  if (only && found.length === 1) return { candidates: found, isAmbiguous: only.isDoubtful };
+  const words = found.reduce((most, candidate) => Math.max(most, candidate.words), 0);
+  const fitting = found.filter((candidate) => candidate.words === words);
+  const towns = fitting.filter(({ level }) => level === 'place');
+  const areas = fitting.filter(
+    (area) => area.level !== 'place' && !towns.some((town) => isMeantFor(town, area, hasCountry) || hasCode(town, area, postcodes)),
+  );
+  const isRegionNamed = areas.some(({ level, reading }) => level === 'region' && (hasCountry || reading.country));
+  const candidates = unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight));
+  const chosen = byPostcode(candidates, postcodes);
+  const [best, ...others] = chosen;
+  if (!best) return { candidates: [], isAmbiguous: false };
+  const isElsewhere = ({ region, country }: Candidate) => (best.level === 'country' ? country !== best.country : region !== best.region);
+  const isRival = (candidate: Candidate) => isElsewhere(candidate) && candidate.weight >= rivalShare * best.weight;
+  // A number that may not be a postcode is weak evidence against a larger place, so the result is marked as ambiguous.
+  const isOverruled =
+    chosen.length < candidates.length && !postcodes.some(({ isMarked }) => isMarked) && best !== candidates[0] && best.fit < 2;
+  return { candidates: [best, ...others], isAmbiguous: best.isDoubtful || isOverruled || others.some(isRival) };
+}
+
+/**
+ * Returns true if the town is meant and not the area with the same name. This is the case for most capitals, for a town with a large share
+ * of the area's inhabitants, and if the address contains the town's region.
+ */
+export function isMeantFor(town: Candidate, area: Candidate, hasCountry = false): boolean {
+  const { level, region, country, population, reading } = area;
+  if (town.level !== 'place') return false;
+  if (town.reading.region) return true;
+  if (town.reading.isCity) return (town.country === country && reading.country !== undefined) || town.weight >= cityShare * population;
+  if (town.country !== country) return false;
+  if (level === 'country') return town.population >= cityStateShare * population || isCapitalMeant(town, area, hasCountry);
+  if (town.region !== region) return town.place === country.seat || town.weight >= townShare * population;
+  // In the data, a town in the region may have a longer name, such as New York City.
+  const isLarge = town.population >= townShare * population;
+  return isLarge || town.place === country.seat || (town.place === region?.largest && town.weight === town.population);
+}
+
+/**
+ * Returns true if a capital is meant and not its country. This is the case if the lookup already specifies the country, or if the name is
+ * not the country's English name.
+ */
+function isCapitalMeant(town: Candidate, { country, name }: Candidate, hasCountry: boolean): boolean {
+  return town.place === country.seat && town.weight === town.population && (hasCountry || keyOf(town.hit) !== placeKey(name ?? ''));
+}
+
+/**
+ * Returns true if the address contains a postcode and the town is in the region with the same name. The town is then meant, because a whole
+ * region has no postcode.
+ */
+function hasCode(town: Candidate, { level, region }: Candidate, postcodes: readonly Postcode[]): boolean {
+  return level === 'region' && town.region === region && postcodes.length > 0;
+}
+
+/** Returns the candidates that fit the postcodes in the address best. */
+function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postcode[]): readonly Candidate[] {
+  const best = candidates.reduce((most, { fit }) => Math.max(most, fit), 0);
+  if (best === 0) return candidates;
+  const fitting = candidates.filter(({ fit }) => fit === best);
+  const isShort = postcodes.every(({ isMarked, code }) => !isMarked && code.length < 5);
+  const [largest, first] = [candidates[0] as Candidate, fitting[0] as Candidate];
+  return isShort && largest.fit === 0 && first.weight < shortCodeShare * largest.weight ? candidates : fitting;
+}
+
+/** Removes duplicate candidates. Different readings of an address can lead to the same place. */
+function unique(candidates: readonly Candidate[]): Candidate[] {
+  if (candidates.length < 2) return [...candidates];
+  const seen = new Set<number>();
+  return candidates.filter(({ level, place }) => {
+    const key = 3 * place + (level === 'place' ? 0 : level === 'region' ? 1 : 2);
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
 }

@@ -1,0 +1,94 @@
+import { isData } from './secrets/secrets.ts';
+
+/**
+ * The way in which a variable's value is inserted into an option. `url` escapes the value for its part of the URL, and `json` for its position in JSON
+ * text. `value` keeps the type of the value, `text` converts it to a string, and `setting` reads it as a number.
+ */
+export type VariablePlace = 'url' | 'json' | 'value' | 'text' | 'setting';
+
+/** Options that define the node and what it does, as opposed to what it sends. They cannot contain variables. */
+const structure = new Set([
+  ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
+  ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
+  ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'charset', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
+  ...['raw', 'output', 'schema', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
+]);
+
+const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
+
+const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
+
+/** Options under `auth` that may contain variables. These options do not affect which secret is sent, or in which header or parameter. */
+const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
+
+/** An option, identified by the names that lead to it from the top of the flow. */
+export interface OptionPlace {
+  readonly names: readonly string[];
+  /** True if the text is the name of a member, not a value. This name is then the last one in `names`. */
+  readonly isKey: boolean;
+  /** True if the mapping that contains the option has no other members. */
+  readonly isAlone: boolean;
+  /** True if the mapping that contains the option is an element of a list. */
+  readonly isInList: boolean;
+}
+
+/** Returns how a variable is inserted into this option; undefined if the option must not contain variables. */
+export function placeOfVariable({ names, isKey, isAlone }: OptionPlace): VariablePlace | undefined {
+  if (isKey) return names.slice(0, -1).some((name) => name === 'body' || name === 'form') ? 'text' : undefined;
+  if (names[0] === 'connections') return placeInConnection(names.slice(2));
+  const inNode = names.slice(optionIndex(names));
+  if (names[0] !== 'nodes' || (isAlone && names.at(-1) === 'credential')) return undefined;
+  return placeInNode(inNode);
+}
+
+/** Returns the index in `names` of the node's own option. */
+function optionIndex(names: readonly string[]): number {
+  const index = names.findIndex((name) => name !== 'nodes');
+  return index < 0 ? names.length : index;
+}
+
+function placeInConnection([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'auth') return placeInAuth(more);
+  if (option === 'headers') return 'text';
+  if (settings.has(option)) return 'setting';
+  return urls.has(option) ? 'url' : undefined;
+}
+
+function placeInNode([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'auth') return placeInAuth(more);
+  if (option === 'batch') return more[0] === 'items' ? 'value' : undefined;
+  if (structure.has(option)) return undefined;
+  if (settings.has(option)) return 'setting';
+  if (urls.has(option)) return 'url';
+  if (!isData([option])) return 'text';
+  if (more.length > 0) return option === 'form' ? 'text' : 'value';
+  return option === 'body' || option === 'arguments' ? 'json' : 'value';
+}
+
+function placeInAuth([option = '']: readonly string[]): VariablePlace | undefined {
+  if (urls.has(option)) return 'url';
+  return authOptions.has(option) ? 'text' : undefined;
+}
+
+/**
+ * True for an option that decides which host receives a credential, or that is part of the authentication. It does not matter where in the
+ * option the variable is.
+ */
+export function decidesHost({ names }: OptionPlace): boolean {
+  return names.includes('auth') || names.at(-1) === 'base_url';
+}
+
+const conditions = new Set(['when', 'where', 'while', 'until', 'fail_when', 'retry_when']);
+
+/** True for an option whose value is an expression. */
+export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPlace): boolean {
+  const around = names.slice(0, -1);
+  const last = names.at(-1) ?? '';
+  if (isKey || names[0] !== 'nodes') return false;
+  if (conditions.has(last)) return around.every((name) => name === 'nodes' || name === 'paginate');
+  const option = optionIndex(around);
+  const isInside = around.length > option + 1 || isInList;
+  // Only deeper inside `body`, `form` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
+  // `body: { cel: ... }`, the name of a member.
+  return last === 'cel' && isAlone && isInside && ['body', 'form', 'fields'].includes(around[option] ?? '');
+}

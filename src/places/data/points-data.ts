@@ -1,0 +1,224 @@
+import { stat } from 'node:fs/promises';
+import KDBush from 'kdbush';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { gunzip } from '../../records/encoding.ts';
+import { openInput, readError } from '../../records/input.ts';
+import { jsonFault } from '../../records/json/json-fault.ts';
+import { inputError } from '../../records/record-reader.ts';
+import { earthRadius, metresBetween } from '../coordinates.ts';
+import { type Around, type Box, type FoundPoint, hasTags, type LookupDocument, type PointsQuery, type Tags } from '../lookup.ts';
+import { type FilePoint, filePoint } from './points-feature.ts';
+
+/** The points of a point file, in memory. */
+export interface PointsOfFile {
+  /**
+   * Finds the points in an area. `wanted` is a list of sets of tags, and a point must have all tags of at least one set. The result is not
+   * sorted.
+   */
+  find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
+}
+
+interface ReadFile {
+  readonly version: string;
+  readonly points: Promise<PointsOfFile>;
+}
+
+/** Point files that have been read, keyed by path. They stay in memory, because many runs on a server may use the same file. */
+const files = new Map<string, ReadFile>();
+
+/**
+ * Returns the points in a point file. Reads the file unless it is already in memory and has not changed. Throws an AutomateError (`input`)
+ * if the file cannot be read.
+ */
+export async function pointsOfFile(file: string): Promise<PointsOfFile> {
+  const { size, mtimeMs } = await stat(file).catch((error) => {
+    throw readError(file, error);
+  });
+  const version = `${size} ${mtimeMs}`;
+  const found = files.get(file);
+  if (found?.version === version) return found.points;
+  const points = readPoints(file).then((found) => (found.length === 0 ? noPoints : new PointsIndex(found)));
+  files.set(file, { version, points });
+  points.catch(() => files.delete(file));
+  return points;
+}
+
+const noPoints: PointsOfFile = { find: () => [] };
+
+/** The points of a file in a k-d tree of longitudes and latitudes in degrees. */
+class PointsIndex implements PointsOfFile {
+  readonly #points: readonly FilePoint[];
+  readonly #tree: KDBush;
+
+  /** `points` must not be empty. */
+  constructor(points: readonly FilePoint[]) {
+    this.#points = points;
+    this.#tree = new KDBush(points.length, 64, Float64Array);
+    for (const { lon, lat } of points) this.#tree.add(lon, lat);
+    this.#tree.finish();
+  }
+
+  find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[] {
+    const found = sidesOf(where).flatMap((sides) => this.#within(sides));
+    return found.filter((point) => isWithin(where, point) && wanted.some((tags) => hasTags(point.tags, tags)));
+  }
+
+  #within([south, west, north, east]: Sides): FilePoint[] {
+    return this.#tree.range(west, south, east, north).map((index) => this.#points[index] as FilePoint);
+  }
+}
+
+function isWithin(where: Around | Box, point: FoundPoint): boolean {
+  return !('near' in where) || metresBetween(where.near, point) <= where.radius;
+}
+
+type Sides = readonly [south: number, west: number, north: number, east: number];
+
+/** Returns the boxes in which points are searched for. An area across the date line (180° longitude) is split into two boxes. */
+function sidesOf(where: Around | Box): Sides[] {
+  const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
+  if (west > east)
+    return [
+      [south, west, north, 180],
+      [south, -180, north, east],
+    ];
+  if (west < -180)
+    return [
+      [south, -180, north, east],
+      [south, west + 360, north, 180],
+    ];
+  if (east > 180)
+    return [
+      [south, west, north, 180],
+      [south, -180, north, east - 360],
+    ];
+  return [[south, west, north, east]];
+}
+
+/** Returns the box around a circle. If the circle contains a pole, the box covers all longitudes. */
+function boxAround({ near: { lat, lon }, radius }: Around): Sides {
+  const angle = radius / earthRadius;
+  const degrees = (angle * 180) / Math.PI;
+  const sine = Math.sin(angle) / Math.cos((lat * Math.PI) / 180);
+  const isPolar = Math.abs(lat) + degrees >= 90 || sine >= 1;
+  const reach = (Math.asin(Math.min(1, sine)) * 180) / Math.PI;
+  return isPolar ? [lat - degrees, -180, lat + degrees, 180] : [lat - degrees, lon - reach, lat + degrees, lon + reach];
+}
+
+/** Looks up points in a point file. */
+export async function findPoints({ file, where, categories, chain }: PointsQuery): Promise<LookupDocument> {
+  const points = await pointsOfFile(file);
+  const wanted = categories.length === 0 ? [{ ...chain }] : categories.map((own) => ({ ...own, ...chain }));
+  const found = points.find(where, wanted) as readonly FoundPoint[] as unknown as readonly JsonObject[];
+  return { match: found.length > 0, found: [...found] };
+}
+
+/**
+ * Reads the points in a point file, which may be gzipped. The file is GeoJSON, newline-delimited GeoJSON (also with the record separators
+ * of RFC 8142), or an Overpass response in JSON. If the file contains an object both as a line and as an area, the area is used. Throws an
+ * AutomateError (`input`) if the file is invalid.
+ */
+export async function readPoints(file: string): Promise<FilePoint[]> {
+  const points = new PointsById();
+  let line = 0;
+  let rest = '';
+  let whole: string[] | undefined;
+  for await (const part of textOfFile(file)) {
+    if (whole) {
+      whole.push(part);
+      continue;
+    }
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() as string;
+    // If the first line is not a feature, the whole file is a single JSON value.
+    if (line === 0 && !isFeature(lines[0] ?? rest)) whole = [...lines, rest].length > 1 ? [`${lines.join('\n')}\n${rest}`] : [rest];
+    else for (const text of lines) points.addLine(text, file, ++line);
+  }
+  if (whole) points.addAll(parsedLine(whole.join(''), file), file);
+  else points.addLine(rest, file, line + 1);
+  return points.all();
+}
+
+/** Returns true if a line is a GeoJSON feature, or the beginning of a feature whose end has not been read yet. */
+function isFeature(line: string): boolean {
+  const text = withoutSeparator(line);
+  return /^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text) || (/^\s*\{/.test(text) && isFeatureText(text));
+}
+
+function isFeatureText(text: string): boolean {
+  try {
+    return (JSON.parse(text) as JsonObject).type === 'Feature';
+  } catch {
+    return false;
+  }
+}
+
+function withoutSeparator(line: string): string {
+  return line.startsWith('\u001e') ? line.slice(1) : line;
+}
+
+async function* textOfFile(file: string): AsyncGenerator<string> {
+  const input = await openInput(file, process.stdin);
+  const bytes = file.endsWith('.gz') ? gunzip(input.bytes(0), file) : input.bytes(0);
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+  } finally {
+    await input.close();
+  }
+  yield decoder.decode();
+}
+
+/**
+ * Parses JSON text that begins on line `line` of a file. If the text is invalid, throws an AutomateError (`input`) with the position of the
+ * first mistake.
+ */
+function parsedLine(text: string, file: string, line = 1): Value {
+  try {
+    return JSON.parse(text) as Value;
+  } catch (error) {
+    const fault = jsonFault(text, 'the end of the file') ?? { offset: 0, message: (error as Error).message };
+    const before = text.slice(0, fault.offset).split('\n');
+    const column = (before.at(-1) as string).length + 1;
+    throw inputError(file, fault.message, { line: line + before.length - 1, column, cause: error });
+  }
+}
+
+/** Collects points, with only one for each OpenStreetMap object. */
+class PointsById {
+  readonly #known = new Map<string, FilePoint>();
+  readonly #unknown: FilePoint[] = [];
+
+  /** Adds the point of the feature on one line of a file, unless the line is empty. `number` is the line number, counted from 1. */
+  addLine(line: string, file: string, number: number): void {
+    const text = withoutSeparator(line).trim();
+    if (text !== '') this.#add(parsedLine(text, file, number), `${file}:${number}`);
+  }
+
+  /** Adds the points of all features in a GeoJSON collection, or of all elements in an Overpass response. */
+  addAll(value: Value, file: string): void {
+    const { features, elements } = isObject(value) ? value : {};
+    const list = features ?? elements;
+    if (!Array.isArray(list)) {
+      const advice = 'osmium export in.osm.pbf -f geojsonseq -u type_id -o out.geojsonseq';
+      throw inputError(file, `expected GeoJSON features or an answer of Overpass, found neither\nmake such a file: ${advice}`);
+    }
+    for (const [index, one] of list.entries()) this.#add(one, `${file}, feature ${index + 1}`);
+  }
+
+  all(): FilePoint[] {
+    return [...this.#known.values(), ...this.#unknown];
+  }
+
+  #add(value: Value, place: string): void {
+    let point: FilePoint | undefined;
+    try {
+      point = filePoint(value);
+    } catch (error) {
+      throw inputError(place, (error as Error).message, { cause: error });
+    }
+    if (!point) return;
+    if (point.id === null) this.#unknown.push(point);
+    else if (point.isArea || !this.#known.has(point.id)) this.#known.set(point.id, point);
+  }
+}

@@ -1,0 +1,123 @@
+import { excerpt } from '../../core/answer/response.ts';
+import { isObject, type JsonObject, jsonOf, textOf, type Value } from '../../core/value/value.ts';
+import { isCoordinates } from '../coordinates.ts';
+import type { FoundPoint } from '../lookup.ts';
+
+/** A point (a place with coordinates and OpenStreetMap tags) from a point file. */
+export interface FilePoint extends FoundPoint {
+  /**
+   * True if the point was computed from an area. If another point was computed from a line for the same OpenStreetMap object, this point
+   * replaces it.
+   */
+  readonly isArea: boolean;
+}
+
+/**
+ * Returns the point of a GeoJSON feature (RFC 7946) or of an element in an Overpass response. Undefined if there are no tags or
+ * coordinates. Throws an Error if the value is neither a feature nor an element, or if its coordinates are invalid.
+ */
+export function filePoint(value: unknown): FilePoint | undefined {
+  if (isObject(value as Value)) {
+    const object = value as JsonObject;
+    if (object.type === 'Feature') return pointOfFeature(object);
+    if (['node', 'way', 'relation'].includes(String(object.type))) return pointOfElement(object);
+  }
+  throw new Error('expected a GeoJSON feature or an element of Overpass');
+}
+
+function pointOfFeature({ id, geometry, properties }: JsonObject): FilePoint | undefined {
+  if (!isObject(properties as Value)) return undefined;
+  const own = properties as JsonObject;
+  const named = isObject(own.tags as Value) ? (own.tags as JsonObject) : own;
+  const written = textOf((id ?? own['@id'] ?? own.id ?? '') as Value);
+  return placed({ id: objectId(written), isArea: /^a\d/.test(written) }, named, geometry as Value);
+}
+
+function pointOfElement({ type, id, lat, lon, center, bounds, geometry, tags }: JsonObject): FilePoint | undefined {
+  if (!isObject(tags as Value)) return undefined;
+  const named = tags as JsonObject;
+  const known = { id: `${textOf(type as Value)}/${textOf(id as Value)}`, isArea: false };
+  const point = isObject(center as Value) ? (center as JsonObject) : { lat: lat ?? null, lon: lon ?? null };
+  if ((point.lat ?? null) !== null) return placed(known, named, { coordinates: [point.lon ?? null, point.lat as Value] });
+  return placed(known, named, { coordinates: cornersOf(bounds, geometry) });
+}
+
+function cornersOf(bounds: Value | undefined, geometry: Value | undefined): Value {
+  const box = bounds as JsonObject | undefined;
+  if (box) return [[box.minlon, box.minlat] as Value, [box.maxlon, box.maxlat] as Value];
+  const nodes = Array.isArray(geometry) ? geometry.filter(isObject) : [];
+  return nodes.map(({ lon, lat }) => [lon, lat] as Value);
+}
+
+function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geometry: Value): FilePoint | undefined {
+  const tags = Object.entries(named).flatMap(([key, value]) =>
+    key.startsWith('@') || value === null || typeof value === 'object' ? [] : [[key, textOf(value)]],
+  );
+  const box = {
+    west: Number.POSITIVE_INFINITY,
+    south: Number.POSITIVE_INFINITY,
+    east: Number.NEGATIVE_INFINITY,
+    north: Number.NEGATIVE_INFINITY,
+  };
+  if (tags.length === 0) return undefined;
+  widen(geometry, box);
+  if (box.west > box.east) return undefined;
+  const middle = { lat: rounded((box.south + box.north) / 2), lon: rounded((box.west + box.east) / 2) };
+  if (!isCoordinates(middle)) throw noPosition([middle.lon, middle.lat]);
+  return { ...known, ...middle, tags: Object.fromEntries(tags) };
+}
+
+/**
+ * Rounds degrees to 7 decimals (about 1 cm), which is the precision of OpenStreetMap. This removes the rounding errors of earlier
+ * calculations.
+ */
+function rounded(degrees: number): number {
+  return Number(degrees.toFixed(7));
+}
+
+function noPosition(found: Value): Error {
+  const limits = 'a longitude from -180 to 180 and a latitude from -90 to 90';
+  return new Error(`expected ${limits}, found ${excerpt(jsonOf(found), 60)}\ncoordinates are decimal degrees, WGS 84 (EPSG:4326)`);
+}
+
+interface Bounds {
+  west: number;
+  south: number;
+  east: number;
+  north: number;
+}
+
+/**
+ * Extends a box to contain a geometry or a nested array of positions. Throws an Error if a position contains anything other than numbers.
+ */
+function widen(part: Value | undefined, box: Bounds): void {
+  if (Array.isArray(part)) {
+    const [lon, lat] = part;
+    if (typeof lon !== 'number' || typeof lat !== 'number') {
+      if (part.some((inner) => inner === null || typeof inner !== 'object')) throw noPosition(part);
+      for (const inner of part) widen(inner, box);
+      return;
+    }
+    box.west = Math.min(box.west, lon);
+    box.east = Math.max(box.east, lon);
+    box.south = Math.min(box.south, lat);
+    box.north = Math.max(box.north, lat);
+  } else if (part !== undefined && isObject(part)) {
+    widen(part.coordinates, box);
+    widen(part.geometries, box);
+  }
+}
+
+const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
+
+/**
+ * Returns the name of an OpenStreetMap object for an ID that `osmium export --add-unique-id=type_id` has written; null for any other ID.
+ * For `n1`, `w10`, `a20` and `a21`, the names are node/1, way/10, way/10 and relation/10. An area's number is twice the number of its way,
+ * or twice the number of its relation plus one.
+ */
+function objectId(text: string): string | null {
+  const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];
+  if (letter === 'a') return `${Number(number) % 2 === 0 ? 'way' : 'relation'}/${Math.floor(Number(number) / 2)}`;
+  if (letter !== '') return `${letters[letter]}/${number}`;
+  return /^(?:node|way|relation)\/\d+$/.test(text) ? text : null;
+}

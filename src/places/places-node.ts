@@ -1,0 +1,98 @@
+import { type BuildContext, defineNode, type Node } from '../core/node.ts';
+import { referencedFields, textTemplate } from '../core/template/template.ts';
+import { usesWithin } from '../nodes/http/request-template.ts';
+import { chainLookup, refuseLong } from './chain-option.ts';
+import { checkLocalOptions, type Lookup } from './lookup/lookup.ts';
+import { lookupNode } from './lookup/lookup-node.ts';
+import { noLanguage } from './lookup.ts';
+import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
+import { pointsLookup, pointsSettings } from './points/points.ts';
+
+/** Compiles `lookup: category`, which finds the category of places that words refer to. */
+function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: PlacesOptions, context: BuildContext): Lookup {
+  const wrong = language === undefined || referencedFields(language).length > 0 ? undefined : noLanguage(language);
+  if (wrong !== undefined) context.problem(['language'], wrong);
+  const wordsOf = textTemplate(words);
+  const languageOf = textTemplate(language ?? '');
+  return {
+    label: 'category',
+    sources: ['id-tagging-schema'],
+    defaultMap: { category: 'id', category_name: 'name', category_score: 'score' },
+    reads: [...usesWithin(words, ['words']), ...usesWithin(language, ['language'])],
+    answerer: {
+      request(fields) {
+        const words = wordsOf(fields).trim();
+        if (words === '') return undefined;
+        refuseLong(words, 'text');
+        return { kind: 'lookup', lookup: 'category', query: { words, language: languageOf(fields).trim() || undefined, minScore } };
+      },
+    },
+    question: ({ query }) => String(query),
+    noMatch: ({ query }) => `no category fits "${query}"`,
+  };
+}
+
+/** The places node. It finds the retail chain that a name refers to, the category that words refer to, or points of interest. */
+export const places = defineNode({
+  name: 'places',
+  summary: 'Places: finds the chain that a name means, the category that words mean, or points of interest, without any set-up',
+  example: `- type: places
+  lookup: chain
+  name: "{{company}}"
+  country: "{{country}}"`,
+  options: placesOptions,
+  build: buildPlaces,
+});
+
+type OptionName = keyof PlacesOptions;
+
+/** One of the lookups that a places node can do. */
+interface PlacesLookup {
+  /** The option that the lookup requires; undefined if `build` itself checks the required options. */
+  readonly required?: OptionName;
+  /** The options that the lookup also accepts, besides the options of every lookup. */
+  readonly optional: readonly OptionName[];
+  /** Returns the options with the defaults of this lookup. */
+  settle?(options: PlacesOptions): SettledOptions;
+  /** Compiles the lookup; undefined if a problem was reported. */
+  build(options: SettledOptions, context: BuildContext): Lookup | undefined;
+}
+
+const kinds: Readonly<Record<PlacesOptions['lookup'], PlacesLookup>> = {
+  chain: { required: 'name', optional: ['country', 'category', 'min_score'], build: chainLookup },
+  category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
+  points: { optional: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
+};
+
+const defaultTimeoutMs = 30_000;
+
+function buildPlaces(written: PlacesOptions, context: BuildContext): Node | undefined {
+  const kind = kinds[written.lookup];
+  const options = kind.settle?.(written) ?? { ...written, timeout: written.timeout ?? defaultTimeoutMs };
+  checkPlacesOptions(written, kind, context);
+  const lookup = kind.build(options, context);
+  if (!lookup) return undefined;
+  if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'file needs source: file');
+  const { answerer } = lookup;
+  if ('request' in answerer)
+    checkLocalOptions(options, answerer.file === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
+  // Limits from the command line must not override the limits of a public server.
+  const isPublic = 'publicServer' in answerer && answerer.publicServer !== undefined;
+  return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
+}
+
+function checkPlacesOptions(options: PlacesOptions, kind: PlacesLookup, context: BuildContext): void {
+  const { lookup } = options;
+  const own = optionsOf(kind);
+  for (const option of new Set(Object.values(kinds).flatMap(optionsOf))) {
+    if (own.includes(option) || options[option] === undefined) continue;
+    const others = Object.entries(kinds).flatMap(([name, other]) => (optionsOf(other).includes(option) ? [name] : []));
+    context.problem([option], `"${option}" is an option of lookup: ${others.join(' and ')}, not of lookup: ${lookup}`);
+  }
+  const { required } = kind;
+  if (required && options[required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${required}"`);
+}
+
+function optionsOf({ required, optional }: PlacesLookup): OptionName[] {
+  return required ? [required, ...optional] : [...optional];
+}

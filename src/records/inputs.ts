@@ -1,0 +1,140 @@
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import { type Plan, usesFiles } from '../core/plan.ts';
+import type { InputOptions } from '../core/run-options.ts';
+import { isInHome } from '../files/home.ts';
+import { statOf } from '../files/stat.ts';
+import { type Format, formatNames, formatOfName, formatOfPath } from './format.ts';
+import { openJoined } from './joined-input.ts';
+import type { Position } from './record-reader.ts';
+import { inputFormatOf, openSource, type RecordSource } from './source.ts';
+import { tellFormat } from './stdin-format.ts';
+
+/** Returns the paths of the inputs, in order. */
+export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
+  return [input, ...moreIn];
+}
+
+/** Returns the name that messages use for the inputs. */
+export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
+  if (options.noInput) return 'none';
+  return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');
+}
+
+/**
+ * Detects the format of the data on stdin and returns the options with this format. If the options already set a format, returns them
+ * unchanged. `found` receives the detected format. Call this after the flow was checked: detection waits for stdin, and the flow's problems
+ * must be reported first.
+ */
+export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
+  if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
+  const { kind, gzip } = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
+  const inFormat = `${kind}${gzip ? '.gz' : ''}`;
+  found?.(inFormat);
+  return { ...options, inFormat };
+}
+
+/**
+ * Parses the name of a format, such as `csv`. `option` is the option that contained the name. Throws an AutomateError (`usage`) if the name
+ * is unknown.
+ */
+export function namedFormat(option: 'inFormat' | 'outFormat', name: string | undefined): Format | undefined {
+  if (name === undefined) return undefined;
+  const format = formatOfName(name);
+  if (!format) throw invalidOption(option, `expected ${formatNames.join(', ')}, found "${name}"`);
+  return format;
+}
+
+/** Determines the input's format from the options or the file name. Throws an AutomateError (`usage`) if that is not possible. */
+export function inputFormat(options: InputOptions): Format {
+  return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
+}
+
+/** Opens the inputs as one source. With `from`, reading begins after the records that are already finished. */
+export function openInput(options: InputOptions, from?: Position): Promise<RecordSource> {
+  if (!options.moreIn) return openOne(options, from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+}
+
+function openOne(options: InputOptions, from: Position | undefined): Promise<RecordSource> {
+  const format = namedFormat('inFormat', options.inFormat);
+  return openSource({
+    path: options.in,
+    stdin: options.noInput ? Readable.from([Buffer.from('{}\n')]) : process.stdin,
+    ...(format ? { format } : {}),
+    ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
+    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(options.records === undefined ? {} : { records: options.records }),
+    ...(options.sheet === undefined ? {} : { sheet: options.sheet }),
+    maxRecordBytes: options.maxRecordBytes,
+    ...(from && from.offset > 0 ? { from } : {}),
+  });
+}
+
+/**
+ * True if all fields of the input are strings, as in CSV. It is false for an unknown format, which is reported when the input is opened.
+ */
+export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
+  const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
+  return format !== undefined && isTable(format);
+}
+
+/** True for a format with a header row. */
+export function isTable({ kind }: Format): boolean {
+  return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
+}
+
+/** The fields of an input's records. */
+export interface InputFields {
+  /** The columns of a table. Undefined for JSON, because each record can have different fields. */
+  readonly columns?: readonly string[];
+  /** The names of all fields in the first records of a JSON input. Undefined for a table, and for an input without records. */
+  readonly firstFields?: readonly string[] | undefined;
+  readonly error?: unknown;
+}
+
+/**
+ * Reads the column names of an input. If the input has an error, returns the error instead of throwing it, so that the flow's problems can
+ * be reported first.
+ */
+export async function columnsOf(options: InputOptions): Promise<InputFields> {
+  try {
+    const source = await openInput(options);
+    await source.close();
+    return isTable(source.format) ? { columns: source.columns ?? [] } : { firstFields: source.firstFields };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Options that determine the folder for files that records send and save. */
+interface FilesOptions {
+  /** The path of the input; `-` or undefined if the input is not a file. */
+  readonly in?: string | undefined;
+  readonly files?: string | undefined;
+}
+
+/**
+ * Returns the folder for files that records send and save: the folder in the options, or else the input file's folder. Undefined if there
+ * is neither, as when the input is stdin.
+ */
+export function filesFolder({ in: input = '-', files }: FilesOptions): string | undefined {
+  return files ?? (input === '-' ? undefined : dirname(input));
+}
+
+/** Throws an AutomateError (`usage`) if `files` is not the path of a folder, or is in automate's home folder. */
+export function refuseNoFolder(files: string | undefined): void {
+  if (files === undefined) return;
+  if (!statOf(files)?.isDirectory()) throw invalidOption('files', `expected a folder, found ${files}`);
+  if (isInHome(join(files, 'any'), process.env))
+    throw invalidOption('files', `expected a folder outside automate's home folder, found ${files}`);
+}
+
+/** Throws an AutomateError (`usage`) if a flow sends or saves files but there is no folder for them. */
+export function refuseWithoutFolder(plan: Plan, options: FilesOptions): void {
+  refuseNoFolder(options.files);
+  if (!usesFiles(plan) || filesFolder(options) !== undefined) return;
+  const message = 'the flow sends or saves files, and without an input file there is no folder for them';
+  throw new AutomateError('usage', message, { code: 'no-files-folder', details: {} });
+}

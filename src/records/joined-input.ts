@@ -1,0 +1,158 @@
+import { AutomateError } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
+import { listedNames } from '../core/text/suggest.ts';
+import { Unreadable } from './errors.ts';
+import { inputError, type Position } from './record-reader.ts';
+import type { RecordSource } from './source.ts';
+
+type Open = (path: string, from: Position | undefined) => Promise<RecordSource>;
+
+/**
+ * Opens several inputs as one. Records come in the order of the files and are numbered consecutively. Throws an AutomateError: `usage` if
+ * the files have different formats, `input` if they have different columns.
+ */
+export async function openJoined(paths: readonly string[], open: Open, from?: Position): Promise<RecordSource> {
+  const joined = new JoinedInputs(paths, open, from);
+  try {
+    return await joined.open();
+  } catch (error) {
+    await joined.close();
+    throw error;
+  }
+}
+
+/** A file whose format and columns are known, because its beginning was read. */
+interface Checked extends Pick<RecordSource, 'format' | 'columns' | 'firstFields' | 'totalBytes'> {
+  readonly path: string;
+}
+
+class JoinedInputs {
+  readonly #paths: readonly string[];
+  readonly #open: Open;
+  /** Index of the file at which reading begins. In a resumed run, earlier files are already finished. */
+  readonly #start: number;
+  readonly #from: Position | undefined;
+  /**
+   * The sources opened so far, keyed by index. These are the file at which reading begins, and all streams, because a stream cannot be
+   * opened twice.
+   */
+  readonly #sources = new Map<number, RecordSource>();
+  #files: readonly Checked[] = [];
+  /** Index of the file being read. */
+  #present: number;
+  #isClosed = false;
+
+  constructor(paths: readonly string[], open: Open, from: Position | undefined) {
+    this.#paths = paths;
+    this.#open = open;
+    this.#from = from;
+    this.#start = from?.file ?? 0;
+    this.#present = this.#start;
+  }
+
+  async open(): Promise<RecordSource> {
+    const files: Checked[] = [];
+    for (const index of this.#paths.keys()) {
+      const file = await this.#check(index);
+      refuseMisfit(files[0] ?? file, file);
+      files.push(file);
+    }
+    this.#files = files;
+    const [{ format }] = files as [Checked];
+    return {
+      format,
+      columns: files.find(({ columns }) => columns)?.columns,
+      firstFields: knownFields(files),
+      totalBytes: totalSize(files),
+      readBytes: () => this.#earlierBytes() + (this.#sources.get(this.#present)?.readBytes() ?? 0),
+      earlierBytes: () => this.#earlierBytes(),
+      read: () => this.#read(),
+      close: () => this.close(),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#sources.values()].map((source) => source.close()));
+  }
+
+  /** Reads the beginning of a file, so that all files are known to match before the first record is processed. */
+  async #check(index: number): Promise<Checked> {
+    const path = this.#paths[index] as string;
+    const source = await this.#open(path, index === this.#start ? this.#from : undefined);
+    const { format, columns, firstFields, totalBytes } = source;
+    if (index === this.#start || totalBytes === undefined) this.#sources.set(index, source);
+    else await source.close();
+    return { path, format, columns, firstFields, totalBytes };
+  }
+
+  async *#read(): AsyncGenerator<readonly Item[]> {
+    let last = this.#from?.records ?? 0;
+    for (let index = this.#start; index < this.#paths.length && !this.#isClosed; index++) {
+      // In the file in which a resumed run continues, the record numbers already count the records of earlier files.
+      const before = index === this.#start ? 0 : last;
+      for await (const items of (await this.#sourceOf(index)).read()) {
+        const joined = items.map((item) => this.#joined(item, before, index));
+        last = joined.at(-1)?.number ?? last;
+        yield joined;
+      }
+      await this.#sources.get(index)?.close();
+    }
+  }
+
+  async #sourceOf(index: number): Promise<RecordSource> {
+    const source = this.#sources.get(index) ?? (await this.#open(this.#paths[index] as string, undefined));
+    this.#sources.set(index, source);
+    this.#present = index;
+    if (this.#isClosed) await source.close();
+    return source;
+  }
+
+  #joined(item: Item, before: number, file: number): Item {
+    const { failure } = item;
+    const joined = { ...item, number: before + item.number, end: { ...item.end, file } };
+    return failure instanceof Unreadable ? { ...joined, failure: failure.inFile(this.#paths[file] as string) } : joined;
+  }
+
+  #earlierBytes(): number {
+    return totalSize(this.#files.slice(0, this.#present)) ?? 0;
+  }
+}
+
+/** Throws an AutomateError if a file does not match the first file: `usage` if the formats differ, `input` if the columns do. */
+function refuseMisfit(first: Checked, other: Checked): void {
+  const [kind, found] = [first.format.kind, other.format.kind];
+  if (found !== kind)
+    throw new AutomateError('usage', `expected inputs of one format: ${first.path} is ${kind}, and ${other.path} is ${found}`);
+  // The fields of JSON files are not compared, because each record can have different ones.
+  if (kind === 'json' || kind === 'ndjson') return;
+  const missing = columnsBeyond(first.columns, other.columns);
+  const more = columnsBeyond(other.columns, first.columns);
+  if (missing.length + more.length === 0) return;
+  const parts = [
+    ...(missing.length > 0 ? [`no column ${columnNames(missing)}`] : []),
+    ...(more.length > 0 ? [`${columnNames(more)} in addition`] : []),
+  ];
+  throw inputError(other.path, `expected the columns of ${first.path}, found ${parts.join(', and ')}`, { line: 1 });
+}
+
+function columnsBeyond(columns: readonly string[] = [], others: readonly string[] = []): string[] {
+  return columns.filter((name) => !others.includes(name));
+}
+
+function columnNames(names: readonly string[]): string {
+  return listedNames(names, (name) => `"${name}"`);
+}
+
+function knownFields(files: readonly Checked[]): string[] | undefined {
+  const known = files.flatMap(({ firstFields }) => (firstFields ? [firstFields] : []));
+  return known.length === 0 ? undefined : [...new Set(known.flat())];
+}
+
+/** Returns the total size of all files; undefined if a file is a stream. */
+function totalSize(files: readonly Checked[]): number | undefined {
+  return files.reduce<number | undefined>(
+    (sum, { totalBytes }) => (sum === undefined || totalBytes === undefined ? undefined : sum + totalBytes),
+    0,
+  );
+}

@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import { isLoopback } from '../core/template/target.ts';
+import { systemReason } from '../files/naming-errors.ts';
+
+/** The network address at which metrics are served. */
+export interface MetricsAddress {
+  readonly host: string;
+  /** The port to listen on; 0 for any free port. */
+  readonly port: number;
+}
+
+/** An HTTP page that shows current metrics as text. */
+interface FiguresPage {
+  readonly type: string;
+  text(): Promise<string>;
+}
+
+/** A running HTTP server for metrics. */
+export interface MetricsServer {
+  /** The server's URL, such as http://127.0.0.1:9464. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Serves pages, keyed by their URL path, until the server is closed. The server does not keep the process alive. At a loopback address, it
+ * accepts only requests whose Host header is a name of this machine. Throws an AutomateError (`output-exists`) if the port is taken, or
+ * (`usage`) if the server cannot listen on the address.
+ */
+export async function serveMetrics({ host, port }: MetricsAddress, pages: ReadonlyMap<string, FiguresPage>): Promise<MetricsServer> {
+  const isLocal = isLoopback(host.includes(':') ? `[${host}]` : host);
+  const server = createServer((request, response) => {
+    const [path = ''] = (request.url ?? '').split('?');
+    if (isLocal && !namesLoopback(request)) return answerError(response, 421, 'expected a Host header with a name of this machine');
+    sendPage(request, response, pages.get(path)).catch(() => answerError(response, 503, 'the metrics cannot be read now'));
+  });
+  await bound(server, { host, port });
+  // Errors are ignored, because the run must continue even if a connection to the metrics server fails.
+  server.on('error', () => undefined);
+  server.unref();
+  server.on('connection', (socket) => socket.unref());
+  const { port: taken } = server.address() as AddressInfo;
+  const close = () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    return closed.then(() => undefined);
+  };
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`, close };
+}
+
+/**
+ * Returns true if the Host header is a name of this machine. Other names are refused to prevent DNS rebinding. The port is not checked,
+ * because a tunnel may use a different one.
+ */
+function namesLoopback({ headers: { host = '' } }: IncomingMessage): boolean {
+  return URL.canParse(`http://${host}`) && isLoopback(new URL(`http://${host}`).hostname);
+}
+
+async function sendPage({ method }: IncomingMessage, response: ServerResponse, page: FiguresPage | undefined): Promise<void> {
+  if (!page) return answerError(response, 404, 'not found');
+  if (method !== 'GET' && method !== 'HEAD') return answerError(response.setHeader('allow', 'GET, HEAD'), 405, 'expected GET');
+  const text = await page.text();
+  response.writeHead(200, { 'content-type': page.type, 'cache-control': 'no-store' }).end(text);
+}
+
+function answerError(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}
+
+async function bound(server: Server, address: MetricsAddress): Promise<void> {
+  server.listen({ ...address });
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw addressError(error, address);
+  });
+}
+
+function addressError(error: NodeJS.ErrnoException, { host, port }: MetricsAddress): AutomateError {
+  if (error.code === 'EADDRINUSE')
+    return new AutomateError('output-exists', `port ${port} of ${host} is in use by another process`, { code: 'port-taken', details: {} });
+  return invalidOption('metrics', `the server cannot listen on ${host}:${port}: ${systemReason(error)}`);
+}

@@ -1,0 +1,106 @@
+import type { Server as HttpServer, ServerResponse } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import type { Server } from './server.ts';
+
+/** A server that is about to end. */
+export interface EndingServer {
+  readonly app: FastifyInstance;
+  readonly server: Server;
+  readonly answers: AnswersUnderWay;
+}
+
+/** The last part of the grace period in ms. It is reserved for saving the runs that were aborted. */
+const savingMs = 1000;
+
+/**
+ * Ends a server. It accepts no new connections, lets responses and calls finish, saves the runs, and responds to clients that wait for a
+ * run. Work that takes longer than the grace period is aborted.
+ */
+export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {
+  const deadline = new Deadline(Math.max(graceMs - savingMs, graceMs / 2), () => giveUp(server));
+  server.endWaits();
+  server.endListeners();
+  const closed = app.close();
+  const saved = server.runs.close();
+  await deadline.orEarlier(answers.settled());
+  await deadline.orEarlier(server.deliveries.settled());
+  await Promise.all([saved, server.calls.close()]);
+  deadline.clear();
+  // Closes idle keep-alive connections, and connections whose response was aborted. They would keep the server open.
+  app.server.closeAllConnections();
+  await closed;
+  server.shared.routes.destroy();
+}
+
+/** Aborts all responses, calls, runs and webhook messages that have not ended. */
+export function giveUp(server: Server): void {
+  server.runs.abort();
+  server.calls.abort();
+  server.deliveries.abort();
+}
+
+/** Lets the server wait for work only until a deadline, at which it calls `act`. */
+class Deadline {
+  readonly #timer: NodeJS.Timeout;
+  readonly #passed: Promise<void>;
+
+  constructor(ms: number, act: () => void) {
+    let pass: () => void;
+    this.#passed = new Promise((resolve) => {
+      pass = resolve;
+    });
+    this.#timer = setTimeout(() => {
+      act();
+      pass();
+    }, ms);
+  }
+
+  async orEarlier(work: Promise<void>): Promise<void> {
+    await Promise.race([work, this.#passed]);
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** Promises that resolve on the first and the second signal that tells the server to end. */
+interface ServeSignals {
+  readonly first: Promise<NodeJS.Signals>;
+  readonly second: Promise<NodeJS.Signals>;
+}
+
+/** Starts listening to SIGINT and SIGTERM. */
+export function watchSignals(): ServeSignals {
+  const take: ((signal: NodeJS.Signals) => void)[] = [];
+  const [first, second] = [0, 1].map(() => new Promise<NodeJS.Signals>((resolve) => take.push(resolve))) as [
+    Promise<NodeJS.Signals>,
+    Promise<NodeJS.Signals>,
+  ];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => take.shift()?.(signal));
+  return { first, second };
+}
+
+/** Keeps track of the responses of an HTTP server that are not complete yet, including responses to uploads. */
+export class AnswersUnderWay {
+  readonly #answers = new Set<ServerResponse>();
+  #settled = () => {};
+
+  constructor(server: HttpServer) {
+    server.on('request', (_, response) => {
+      this.#answers.add(response);
+      response.once('close', () => {
+        this.#answers.delete(response);
+        if (this.#answers.size === 0) this.#settled();
+      });
+    });
+  }
+
+  /** Resolves when all responses are complete. */
+  async settled(): Promise<void> {
+    if (this.#answers.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#settled = resolve;
+    });
+  }
+}

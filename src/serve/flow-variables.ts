@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { detailsOf } from '../core/error-code.ts';
+import { FlowError } from '../core/failure.ts';
+import type { Plan } from '../core/plan.ts';
+import type { GivenVariables } from '../core/run-options.ts';
+import { compileFlow, type FlowFileOptions } from '../run/flow-file.ts';
+import type { ServedFlow } from '../run/flow-folder.ts';
+import { messageForClient } from './advice.ts';
+import { asProblem, validPlan } from './calls.ts';
+import { problemJson } from './flow-json.ts';
+import { ProblemResponse } from './problem.ts';
+
+const prefix = 'var.';
+
+/** Returns the schema of a query that can also set variables of the flow, as in `var.NAME=VALUE`. */
+export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.looseObject(shape).superRefine((query, context) => {
+    for (const [name, value] of Object.entries(query)) {
+      if (Object.hasOwn(shape, name)) continue;
+      if (!name.startsWith(prefix)) context.addIssue({ code: 'unrecognized_keys', keys: [name], input: query });
+      else if (typeof value !== 'string') context.addIssue({ code: 'custom', message: 'expected one value', path: [name] });
+    }
+  });
+}
+
+/** Returns the flow variables that a query sets, with their values. */
+export function variablesIn(query: unknown): GivenVariables {
+  return Object.entries(query as Record<string, string>).flatMap(([name, value]) =>
+    name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
+  );
+}
+
+/** A flow, and the values that a request sets for the flow's variables. */
+interface WithVariables {
+  readonly flow: ServedFlow;
+  readonly given: GivenVariables;
+}
+
+/**
+ * Compiles a flow with the variables of a request. Throws a Problem: `bad-request` if the variables are not valid, `flow-invalid` if the
+ * flow is not valid.
+ */
+export function planWithVariables(
+  { flow, given }: WithVariables,
+  options: Pick<FlowFileOptions, 'allowHttp' | 'textCells' | 'env'>,
+): Promise<Plan> {
+  validPlan(flow);
+  const more = { name: flow.id, var: given, caller: 'now' } as const;
+  return compileFlow(flow.text, flow.path, { ...options, ...more }).catch(asVariableProblem({ flow, given }));
+}
+
+/** Returns the plan for a call. The flow is compiled again only if the call sets variables or the flow needs values for some variables. */
+export async function planOfCall(call: WithVariables, { allowHttp, env }: Pick<FlowFileOptions, 'allowHttp' | 'env'>): Promise<Plan> {
+  const { flow, given } = call;
+  const isReady = given.length === 0 && flow.plan?.variables.unset.size === 0;
+  return isReady ? validPlan(flow) : planWithVariables(call, { allowHttp, env, textCells: false });
+}
+
+function asVariableProblem({ flow, given }: WithVariables): (error: unknown) => never {
+  return (error) => {
+    if (detailsOf(error, 'invalid-option')?.option === 'var')
+      throw new ProblemResponse('bad-request', messageForClient(error as FlowError));
+    if (!(error instanceof FlowError) || error.kind === 'credential') return asProblem(flow)(error);
+    const missing = error.problems.filter((problem) => detailsOf(problem, 'variable-missing'));
+    if (given.length === 0 && missing.length === 0) return asProblem(flow)(error);
+    // The flow is known to be valid, so the problems are in the values of the variables.
+    const problems = missing.length > 0 ? missing : error.problems;
+    const errors = problems.map((problem) => problemJson(problem, flow.path));
+    throw new ProblemResponse('bad-request', errors.map(({ message }) => message).join('\n'), { errors });
+  };
+}
