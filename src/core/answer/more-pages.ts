@@ -32,6 +32,9 @@ const innerNextNames = [
 /** Names of members that are true if there is another page. */
 const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as const;
 
+const signNames: ReadonlySet<string> = new Set([...flagNames, ...innerNextNames]);
+const pagingNames: ReadonlySet<string> = new Set(pagingObjects);
+
 /**
  * Returns a function that looks for signs of more pages: a Link header, or a member with a known name next to one of the lists, at the top
  * of the body, or in an object such as `meta` at these places. `lists` are the paths at which the node's map might read a list.
@@ -45,9 +48,11 @@ export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, r
   ]);
   return (answer, request) => {
     const { body } = answer;
-    const isList = (steps: ListSteps) => Array.isArray(valueAt(body, steps));
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
-    if (nextLink(answer.header('link')) !== undefined)
+    const link = answer.header('link');
+    if (link === undefined && !places.some((place) => mayHaveSign(valueAt(body, place)))) return undefined;
+    const isList = (steps: ListSteps) => Array.isArray(valueAt(body, steps));
+    if (nextLink(link) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
     for (const { place, at, names } of holders) {
       const sign = signIn(body, at, names);
@@ -82,6 +87,16 @@ function signIn(body: Value | undefined, at: ListSteps, nextNames: readonly stri
   if (flag !== undefined && !isTrue(holder[flag])) return undefined;
   const name = nextNames.find((one) => Object.hasOwn(holder, one) && isMore(holder[one])) ?? flag;
   return name === undefined ? undefined : { at, holder, name, isFlag: name === flag || holder[name] === true };
+}
+
+/**
+ * True for an object in which there might be a sign, itself or in one of its objects about paging. Every answer is looked at, and a loop
+ * over its members takes less time than a search for each name.
+ */
+function mayHaveSign(value: Value | undefined, isInner = false): boolean {
+  if (!isObject(value)) return false;
+  for (const name in value) if (signNames.has(name) || (!isInner && pagingNames.has(name) && mayHaveSign(value[name], true))) return true;
+  return false;
 }
 
 /** True for a flag that is set. XML and CSV have only text. */
