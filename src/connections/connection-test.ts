@@ -21,27 +21,20 @@ import { readIfPossible } from '../nodes/http/answer-reader.ts';
 import { openSession, type SessionParts, type SessionUse } from '../run/session.ts';
 import type { WiredPorts } from '../run/wire.ts';
 
-/** The request that was sent to test a connection, and the response or failure. */
 interface ConnectionTest {
   readonly request: HttpRequest;
   readonly response: HttpResponse | Failure;
   readonly ms: number;
-  /** Credits spent on the test; undefined if the connection has neither a limit nor a price. */
+  /** Credits spent; undefined if the connection has neither a limit nor a price. */
   readonly spent: number | undefined;
-  /**
-   * The reason why the connection does not work, and what to check. Undefined if it works. A 404 counts as working, because the server was
-   * reached.
-   */
+  /** Why the connection does not work, and what to check. A 404 counts as working, because the server was reached. */
   readonly problem: AutomateError | undefined;
 }
 
 const timeoutMs = 30_000;
 const maxBodyBytes = 10_000_000;
 
-/**
- * Sends a GET request through a connection (saved or not). `path` is appended to the base URL. Throws an AutomateError if a secret is
- * missing or no credits are left.
- */
+/** `path` is appended to the base URL. Throws an AutomateError if a secret is missing or no credits are left. */
 export async function testConnection(
   connection: HttpConnection,
   { path, ...options }: SessionOptions & { readonly path?: string | undefined },
@@ -70,7 +63,7 @@ export async function testConnection(
   }
 }
 
-/** Sends a request and charges its credits to the connection. If the request fails, returns the failure instead of throwing it. */
+/** Charges the credits to the connection. Returns a failure instead of throwing it. */
 async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledger, http }: WiredPorts): Promise<HttpResponse | Failure> {
   const { name, charset } = connection;
   const refusal = ledger.hold(name);
@@ -98,7 +91,7 @@ function certificatesOf({ clientCert }: HttpConnection): Pick<SessionUse, 'certi
   return clientCert ? { certificates: [clientCert] } : {};
 }
 
-/** Returns the GET request for the test. Headers that contain a record's fields are left out, because there is no record. */
+/** Leaves out headers that contain a record's fields, because there is no record. */
 function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConnection, path: string): HttpRequest {
   const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
   return {
@@ -114,20 +107,14 @@ function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConne
   };
 }
 
-/**
- * Returns the number of credits that the request cost according to the response. Undefined for a failed request, which costs the default
- * price, as in a run.
- */
+/** The cost according to the response. Undefined for a failed request, which costs the default price, as in a run. */
 function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
   if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
   const { status, header } = response;
   return costOf({ cost: costPath(cost) }, { status, header, body: readIfPossible(response, 'auto') });
 }
 
-/**
- * Returns the problem that the response shows; undefined if there is none. A 404 at the base URL is not a problem: it shows that the server
- * was reached.
- */
+/** A 404 at the base URL is not a problem: it shows that the server was reached. */
 function testProblem(response: HttpResponse | Failure): string | undefined {
   if (response instanceof Failure) return cleaned(response.message);
   const { status } = response;
@@ -164,7 +151,6 @@ export async function removeConnection(name: string, messages: Pick<Messages, 'r
   return logins.filter((login) => elsewhere.has(login));
 }
 
-/** Returns the names of the credentials that store the login tokens of a connection. */
 function loginsIn({ auth }: Readonly<Record<string, unknown>>): string[] {
   return [auth].flat().flatMap((one) => {
     const isLogin = isMapping(one) && one.type === 'oauth2_authorization_code' && typeof one.credential === 'string';

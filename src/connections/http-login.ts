@@ -18,10 +18,7 @@ export function loginAuthOf({ auth = [] }: HttpConnection): Login | undefined {
   return auth.find((one) => one.type === 'oauth2_authorization_code');
 }
 
-/**
- * Logs a person in to an HTTP API and stores the tokens. They are then sent only to the connection's host. Warns if the tokens cannot be
- * renewed. Throws an AutomateError (`credential`) if the login fails.
- */
+/** Tokens go only to the connection's host. Warns if they cannot be renewed. Throws an AutomateError (`credential`) if the login fails. */
 export async function logInToApi(
   connection: HttpConnection,
   auth: Login,
@@ -68,8 +65,7 @@ export async function logInToApi(
 }
 
 /**
- * Returns a function that finds the OAuth client secret for a token server. The function throws a Failure if the secret must not be sent to
- * that server.
+ * Finds the OAuth client secret for a token server. The returned function throws a Failure if the secret must not be sent to that server.
  */
 async function loginSecretOf(
   { name, origin }: HttpConnection,

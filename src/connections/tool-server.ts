@@ -17,19 +17,15 @@ export interface AskingOptions {
   readonly cacert?: string | undefined;
 }
 
-/**
- * The secrets for an MCP server, and the person who can log in to it. `person` is undefined if no person can log in, because there is no
- * terminal.
- */
+/** `person` is undefined if no person can log in, because there is no terminal. */
 export interface ServerOfConnection extends AskingOptions {
   readonly credentials: FlowSecrets;
   readonly person?: LoginPerson | undefined;
 }
 
 /**
- * Asks a connection's MCP server for its name, version and tools. This costs no credits. If the server requires a login, asks the person in
- * `given` to log in, or by default the person at the terminal. Throws an AutomateError (`connection-failed`) if the server does not
- * respond.
+ * Costs no credits. If the server requires a login, asks `given`, or by default the person at the terminal. Throws an AutomateError
+ * (`connection-failed`) if the server does not respond.
  */
 export async function askServer(
   connection: McpConnection,
@@ -77,7 +73,7 @@ export async function cacheToolServer(name: string, written: object, server: Too
   }
 }
 
-/** Loads the secrets of a connection. A missing login token is not an error, because the person might not have logged in yet. */
+/** A missing login token is not an error, because the person might not have logged in yet. */
 async function secretsOf(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<FlowSecrets> {
   const needs = serverCredentials(connection);
   const uses = needs.filter(({ isLogin }) => !isLogin).map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
@@ -94,10 +90,7 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, mess
   return { ...found, secrets };
 }
 
-/**
- * Prepares to log a person in with the browser. Returns undefined if the server needs no login, or if no person can log in: there is no
- * terminal, and the variable BROWSER is not set.
- */
+/** Undefined if no login is needed, or none is possible: there is no terminal, and the variable BROWSER is not set. */
 async function openLogin({ server }: McpConnection, { say, findAsker }: Messages): Promise<(LoginPerson & { close(): void }) | undefined> {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
@@ -111,10 +104,7 @@ export function summaryOf({ description = '', title = '' }: Tool): string {
   return excerpt(/^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text, 90);
 }
 
-/**
- * Returns the YAML of a node that calls a tool. Required arguments are filled from fields with the same names. If an argument is not a
- * string, all arguments are written as one JSON string. In that string, a value from a CSV file can be a number.
- */
+/** Fills required arguments from fields. If one is not a string, all become one JSON string, in which a CSV value can be a number. */
 export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
   const values = required.map((argument) => ({ argument, ...argumentSample(argument, properties[argument] ?? {}) }));
   const asText = `'{ ${values.map(({ argument, json }) => `${JSON.stringify(argument)}: ${json}`).join(', ')} }'`.replace(
@@ -132,10 +122,7 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
   return escapedControls(text);
 }
 
-/**
- * Returns a sample value for an argument. `isBare` is true if the sample is a field reference without quotes, as it is for every type
- * except strings.
- */
+/** `isBare` is true if the sample is a field reference without quotes, as it is for every type except strings. */
 function argumentSample(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
   const literal = only ?? usual;
   if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };

@@ -8,7 +8,6 @@ import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools.ts';
 /** A request that a node makes: to an HTTP server, to an MCP tool, or to local data. */
 export type ActionRequest = HttpRequest | ToolCall | LookupRequest;
 
-/** The response to a request. */
 export type ActionResponse = HttpResponse | ToolAnswer | LookupAnswer;
 
 /** A request that leaves this process. It has to wait for the gate (the rate limiter) of its origin. */
@@ -38,10 +37,7 @@ export function gateOf(request: SentRequest): Call<unknown>['gate'] {
   return { origin, credential: isPlain ? auth?.[0]?.credential : credentialsOf(request).join(' ') };
 }
 
-/**
- * Returns the names of the credentials whose secrets the request contains. Credentials that sign the request come first, then those in its
- * body.
- */
+/** Returns first the credentials that sign the request, then the credentials in its body. */
 function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
   return [...auth.map(({ credential }) => credential), ...(secretBody?.credentials ?? [])];
 }
@@ -52,19 +48,15 @@ export interface TokenEstimate {
   inputOf(fields: Fields): number;
   /** Maximum number of tokens in one answer. */
   readonly maxOutput: number;
-  /** The cost at which the node ends the run; undefined if the node has no maximum cost. */
+  /** The cost at which the node ends the run. */
   readonly maxCost: number | undefined;
-  /** Returns the cost of this number of tokens; undefined if the flow states no price. */
+  /** Undefined if the flow states no price. */
   cost(input: number, output: number): number | undefined;
 }
 
-/** The MCP tool that a node calls. */
 export interface CalledTool {
   readonly connection: McpConnection;
-  /**
-   * Returns the mismatches between the node's options and the server's tools. `isTable` is true if the records are known to be rows of a
-   * table, in which numbers are text.
-   */
+  /** `isTable` is true if the records are known to be rows of a table, in which numbers are text. */
   check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
 }
 

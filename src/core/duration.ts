@@ -34,7 +34,7 @@ function twoUnits(count: number, unit: string, rest: number, smallerUnit: string
 /** The latest time that a Date can represent (ECMA-262, 21.4.1.1). */
 const maxTime = 8.64e15;
 
-/** Parses a future time: a duration from now, or a day, which stands for its end at midnight UTC. Returns undefined for any other text. */
+/** Parses a duration from now, or a day, which stands for its end at midnight UTC. */
 export function futureTime(text: string, nowMs: number): Date | undefined {
   const endMs = nowMs + (durationMs(text) ?? Number.NaN);
   const end = endOfDay(text) ?? (endMs < maxTime ? new Date(endMs) : undefined);

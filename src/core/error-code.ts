@@ -1,24 +1,17 @@
-/** The type of `details` for an error code that has no details. */
 type None = Readonly<Record<string, never>>;
 
-/** A file that a run writes, identified by the name of the option that sets its path. */
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 
-/** The likely reason why an input cannot be read, such as a different encoding or a compressed file. */
 export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
 
 /**
- * The way to solve a problem with a credential: store its secret, renew it, or set it again for other hosts. `open`: unlock the backend
- * that stores the secret, as the message says. `command`: try the command that provides the secret.
+ * `open`: unlock the backend that stores the secret. `other-hosts`: set it for other hosts. `command`: try the command that provides it.
  */
 export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open' | 'command';
 
-/**
- * The details for every error code. Other code uses them for decisions and for advice to the user: `cli/advice.ts` adds the options to
- * type, `serve/http/advice.ts` adds the fields to send.
- */
+/** Details are used for decisions and for advice: `cli/advice.ts` adds the options to type, `serve/http/advice.ts` the fields to send. */
 export interface ErrorDetails {
-  /** The value of an option is wrong. `option`: its name in camel case, as in `inFormat`. `entry`: the wrong name in an option of names and values. */
+  /** `option` is in camel case, as in `inFormat`. `entry` is the wrong name in an option of names and values. */
   readonly 'invalid-option': { readonly option: string; readonly entry?: string };
 
   /** A flow file was passed where a file of tests is expected. `tests`: the tests file of that flow; undefined if it has none. */
@@ -28,19 +21,13 @@ export interface ErrorDetails {
   readonly 'variable-missing': { readonly variable: string; readonly isOpen: boolean };
 
   // Errors about the input.
-  /**
-   * The input cannot be read. `line` is undefined if the mistake is not on a particular line. `records` is the path of the list of records
-   * inside a JSON object.
-   */
+  /** `line` is undefined if the mistake is on no particular line. `records` is the path of the list of records in a JSON object. */
   readonly 'input-unreadable': {
     readonly line: number | undefined;
     readonly hint: InputHint | undefined;
     readonly records?: string | undefined;
   };
-  /**
-   * The input contains a mistake. The records before it are finished: `records` were read, of which `written` were written and `failed`
-   * failed.
-   */
+  /** The records before the mistake are finished: `records` were read, of which `written` were written and `failed` failed. */
   readonly 'input-broken': {
     readonly records: number;
     readonly written: number;
@@ -55,35 +42,24 @@ export interface ErrorDetails {
   readonly 'list-of-records': None;
   /** The first line of an NDJSON file begins an object that continues on the next line. */
   readonly 'object-over-lines': None;
-  /**
-   * A field is unknown, and the table has only one column. The name of that column contains this delimiter, which suggests that the table
-   * uses it.
-   */
+  /** A field is unknown, and the name of the table's only column contains this delimiter. */
   readonly 'other-delimiter': { readonly delimiter: string };
 
   // Errors about the output.
-  /** The output could not be written completely. The records written before the error are finished. */
+  /** The records written before the error are finished. */
   readonly 'output-broken': { readonly records: number };
-  /** The output file or the errors file already exists. */
   readonly 'output-exists': { readonly of: 'out' | 'errors' };
   /** A file cannot be written at its path. `isRemovable` is true if the existing file at that path may be deleted. */
   readonly 'place-refused': { readonly of: OutputRole; readonly isRemovable?: boolean };
-  /** Another process is writing the file. */
   readonly 'being-written': { readonly of: 'out' | 'errors' | 'port' };
-  /** Several files would be written to stdout. */
   readonly 'shared-stdout': { readonly of: readonly OutputRole[] };
   /** The run to be resumed is complete, or never began. */
   readonly 'nothing-to-resume': { readonly out: string };
   /** An earlier run did not finish the output. */
   readonly 'unfinished-run': { readonly out: string; readonly isRetry: boolean };
-  /**
-   * The journal, from which the run would be resumed, belongs to another run. `isReplacing` is true if that run keeps the old output until
-   * it is done.
-   */
+  /** The journal belongs to another run. `isReplacing` is true if that run keeps the old output until it is done. */
   readonly 'other-run': { readonly isReplacing: boolean; readonly isComplete?: boolean };
-  /** The journal, which records the progress of a run, is damaged. */
   readonly 'journal-damaged': None;
-  /** The output of the run was changed after the run had written it. */
   readonly 'output-changed': None;
 
   /** Rows of the existing output cannot be reused, because another program has written them or their origin is unknown. */
@@ -93,15 +69,11 @@ export interface ErrorDetails {
   readonly 'port-taken': None;
 
   // Limits that end a run.
-  /** More records have failed than the run allows. `limit` is a number of records, or a share such as `5%`. */
+  /** `limit` is a number of records, or a share such as `5%`. */
   readonly 'max-errors': { readonly limit: string };
-  /** The run has spent its maximum number of credits. */
   readonly 'max-credits': { readonly credits: number };
-  /** A node has spent its maximum amount of money. */
   readonly 'max-cost': { readonly node: string };
-  /** The credits of the monthly allowance are used up. */
   readonly allowance: None;
-  /** The quota of the API key is used up. */
   readonly quota: None;
 
   // Errors about requests.
@@ -111,13 +83,10 @@ export interface ErrorDetails {
   readonly tls: { readonly isUnknownAuthority: boolean };
   /** The proxy refused the connection. */
   readonly proxy: None;
-  /** The name of a host could not be looked up. */
   readonly 'unknown-host': None;
-  /** A URL begins with http:// instead of https://. */
   readonly 'plain-http': None;
   /** The URL of a webhook leads to a host inside the private network. */
   readonly 'private-address': None;
-  /** The token server returned no access token. */
   readonly 'no-access-token': {
     readonly server: string;
     /** The error code (RFC 6749, 5.2) that the server returned; undefined if it returned none. */
@@ -125,21 +94,18 @@ export interface ErrorDetails {
   };
   /** A body is not JSON. `reason` says why, without quoting the body. */
   readonly 'not-json': { readonly reason: string };
-  /**
-   * A record lacks a field that its request needs. `unsent` lists the nodes that would add the field, but whose requests are not sent in a
-   * preview.
-   */
+  /** `unsent` lists the nodes that would add the field, but whose requests are not sent in a preview. */
   readonly 'field-missing': { readonly unsent: readonly string[] };
   /** A node drops the record, so there is nothing to show for it. */
   readonly 'record-dropped': None;
 
   // Errors about credentials and connections.
-  /** A credential is missing or cannot be used. `env` is undefined for the default environment. */
+  /** `env` is undefined for the default environment. */
   readonly credential: {
     readonly credential: string;
     readonly env?: string | undefined;
     readonly remedy?: CredentialRemedy | undefined;
-    /** The other environments that have the credential, if the current environment does not. */
+    /** The other environments that have the credential. */
     readonly elsewhere?: readonly string[];
     /** True if the credential can be supplied by an environment variable. */
     readonly takesVariable?: boolean;
@@ -150,53 +116,42 @@ export interface ErrorDetails {
   readonly 'no-place-for-secret': { readonly credential: string; readonly isInKeychain: boolean };
   /** The secret cannot be deleted by the backend that stores it. */
   readonly 'secret-stays': { readonly credential: string; readonly env: string };
-  /** The test of a connection failed. `part` is the option that caused the failure; undefined if that is not known. */
+  /** `part` is the option that caused the failure, if it is known. */
   readonly 'connection-failed': {
     readonly part?: string;
     readonly checks: readonly string[];
     readonly setting?: ConnectionSetting | undefined;
   };
-  /** A saved connection with this name already exists. */
   readonly 'connection-exists': { readonly connection: string };
-  /** There is no saved connection with this name. */
   readonly 'connection-missing': { readonly connection: string; readonly type: 'http' | 'mcp' };
-  /** There is no API key with this name. */
   readonly 'key-missing': None;
   /** The command that changes an API key was called without a change. */
   readonly 'nothing-to-change': None;
 }
 
-/** A connection to which a person has to log in. */
 export interface LoginPlace {
   readonly connection: string;
-  /** The file of the flow that contains the connection; undefined for a saved connection. */
+  /** Undefined for a saved connection. */
   readonly flow?: string | undefined;
-  /** The environment of the credentials; undefined for the default environment. */
+  /** Undefined for the default environment. */
   readonly env?: string | undefined;
 }
 
-/**
- * The setting of a connection that might be wrong: the certificate authority, the auth type, or the environment variables of a local MCP
- * server.
- */
+/** The setting that might be wrong: the certificate authority, the auth type, or the environment variables of a local MCP server. */
 export type ConnectionSetting = 'authority' | 'auth' | 'variables';
 
-/** The code that identifies a kind of error. */
 export type ErrorCode = keyof ErrorDetails;
 
-/** An error code with its details. */
 export type ErrorFacts = { readonly [Code in ErrorCode]: { readonly code: Code; readonly details: ErrorDetails[Code] } }[ErrorCode];
 
 /** A message with an error code. Other code uses the code to make decisions and to add advice. */
 export interface CodedMessage {
   readonly message: string;
-  /** The error code; undefined if no other code depends on the kind of the message. */
   readonly code?: ErrorCode | undefined;
   /** Details of the message. Their type depends on the error code (see ErrorDetails). */
   readonly details?: object | undefined;
 }
 
-/** Returns the details of a message that has this error code; undefined for any other value. */
 export function detailsOf<Code extends ErrorCode>(coded: unknown, code: Code): ErrorDetails[Code] | undefined {
   const found = Object(coded) as Partial<CodedMessage>;
   return found.code === code ? (found.details as ErrorDetails[Code]) : undefined;

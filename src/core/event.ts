@@ -2,7 +2,6 @@ import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { ToolProgress } from './tools.ts';
 
-/** The way in which a run ended. */
 export type Ending =
   | 'complete'
   | 'interrupted'
@@ -16,7 +15,6 @@ export type Ending =
   | 'no-workers'
   | 'refused-credential';
 
-/** The error code of an event's message, with its details. The code is undefined if no other code depends on it. */
 interface EventCode {
   readonly code?: ErrorCode | undefined;
   readonly details?: object | undefined;
@@ -32,15 +30,10 @@ export interface FailureReport extends EventCode {
   readonly attempts: number;
 }
 
-/**
- * The source of a response for which no request was sent. It is the cache, or an identical request that was already in flight for another
- * record.
- */
+/** No request was sent: the response is in the cache, or an identical request is already in flight for another record. */
 export type HitSource = 'cached' | 'in-flight';
 
-/**
- * A page, other than the last one, that has fewer items than the offset step (the distance to the next page). Some items might be missing.
- */
+/** A page before the last one with fewer items than the offset step (the distance to the next page). Items might be missing. */
 export interface ShortPage {
   /** The 1-based number of the page. */
   readonly page: number;
@@ -61,7 +54,7 @@ export interface LookedUp {
   /** The name under which the summary counts the lookup. */
   readonly lookup: string;
   readonly match: boolean;
-  /** The query, if more than one answer fits it; undefined if the answer is unambiguous. */
+  /** The query, if more than one answer fits it. */
   readonly ambiguous?: string | undefined;
   /** The query, if its answer is doubtful for a reason other than ambiguity; undefined if the answer is not doubtful. */
   readonly doubtful?: string | undefined;
@@ -69,15 +62,13 @@ export interface LookedUp {
   readonly unknownCountry?: string | undefined;
   /** Names of fields that are empty because the match has no value for them; undefined if there are none. */
   readonly lacking?: readonly string[];
-  /** The maximum number of results, if more were found and the rest was cut off; undefined if the answer is complete. */
+  /** The maximum number of results, if the rest was cut off. */
   readonly cutOffAt?: number | undefined;
   /** True if the nearest point might be among the results that were cut off. */
   readonly hidesNearest?: boolean;
-  /** The data sources that the answer comes from. */
   readonly sources: readonly string[];
 }
 
-/** All kinds of events that can occur in a run. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
   | {
@@ -142,7 +133,7 @@ export interface ConcurrencyEvent {
   readonly type: 'concurrency';
   /** The node or connection whose requests in flight are limited. */
   readonly gate: string;
-  /** The previous maximum; undefined at the start of the run. */
+  /** Undefined at the start of the run. */
   readonly from?: number;
   readonly to: number;
   /**
@@ -150,7 +141,7 @@ export interface ConcurrencyEvent {
    * not make response times shorter. `refused`: a 429, a 503, a timeout or a refused connection.
    */
   readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
-  /** The number of the worker process whose limit changed; undefined in a run without workers. */
+  /** Undefined in a run without workers. */
   readonly worker?: number;
 }
 

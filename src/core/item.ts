@@ -1,21 +1,12 @@
 import type { Failure } from './failure.ts';
 import type { Fields } from './record.ts';
 
-/** A record on its way through the nodes of a flow. */
 export interface Item {
-  /**
-   * The 1-based number of the record in the input. For a retried record, it is the number in the input of the run in which the record
-   * failed.
-   */
+  /** 1-based. For a retried record, it is the number in the input of the run in which the record failed. */
   readonly number: number;
-  /** The fields as they were read from the input. */
   readonly fields: Fields;
-  /** The position in the input directly after the record. */
   readonly end: TextPosition;
-  /**
-   * The 1-based position in the errors file, if a retry reads the record from there. It is undefined for other inputs, in which `number` is
-   * the position.
-   */
+  /** The 1-based position in the errors file of a retry. For other inputs, `number` is the position. */
   readonly place?: number;
   /** The record number that the errors file states for a retried record; undefined for other inputs. */
   readonly failedAs?: number;
@@ -35,14 +26,13 @@ export interface TextPosition {
   readonly file?: number;
 }
 
-/** Returns the 1-based position of a record in the file that is being read. */
+/** 1-based, in the file that is being read. */
 export function placeOf({ place, number }: Pick<Item, 'place' | 'number'>): number {
   return place ?? number;
 }
 
 /** The rows of one record, which are held back until the record ends. If there are many rows, they are kept on disk in the meantime. */
 export interface SpilledRows {
-  /** Number of rows that have been added so far. */
   readonly rows: number;
   /** Discards the rows, and their file if there is one. */
   drop(): void;
@@ -54,17 +44,12 @@ export interface PartialRows extends SpilledRows {
   add(rows: readonly Fields[]): Promise<void>;
 }
 
-/**
- * The rows of one record as text for the output, with every secret masked. The text begins with the separator between these rows and the
- * previous record's rows.
- */
+/** Every secret is masked. The text begins with the separator between these rows and the previous record's rows. */
 export interface RowsText {
   readonly rows: number;
   readonly text: string;
 }
 
-/** The result of a record: rows, or a failure. */
 export type Outcome = Success | { readonly failure: Failure };
 
-/** The rows of a finished record: in memory, on disk, or rendered as text. */
 export type Success = { readonly rows: readonly Fields[] } | { readonly spilled: SpilledRows } | { readonly rendered: RowsText };

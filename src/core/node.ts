@@ -80,27 +80,21 @@ export interface NodeType<Shape extends z.ZodRawShape = z.ZodRawShape> {
   /** An example of the node in YAML. */
   readonly example: string;
   readonly options: z.ZodObject<Shape>;
-  /** Builds a node from its checked options; undefined if a problem was reported. */
+  /** Undefined if a problem was reported. */
   build(options: z.output<z.ZodObject<Shape>>, context: BuildContext): Node | undefined;
 }
 
-/** Declares a node type. */
 export function defineNode<Shape extends z.ZodRawShape>(type: NodeType<Shape>): NodeType {
   return type as unknown as NodeType;
 }
 
-/** The compiler's services for a node type, which builds a node from its options. */
 export interface BuildContext {
   readonly id: string;
-  /** The name of the flow. */
   readonly flow: string;
   readonly overrides: LimitOverrides;
-  /** Returns the HTTP connection of that name. If the flow has none, reports a problem at the option `connection` and returns undefined. */
+  /** If the flow has no such connection, reports a problem at the option `connection`. */
   connection(name: string): HttpConnection | undefined;
-  /**
-   * Returns the connection to an MCP server of that name. If the flow has none, reports a problem at the option `connection` and returns
-   * undefined.
-   */
+  /** If the flow has no such connection, reports a problem at the option `connection`. */
   mcpConnection(name: string): McpConnection | undefined;
   readonly allowHttp: boolean;
   /** False if there is no folder for the files that the flow sends or saves, and none can be specified later. */
@@ -112,8 +106,7 @@ export interface BuildContext {
    */
   readonly literalOrigins: Set<string>;
   /**
-   * Compiles the nodes inside this node, which are written in the option `nodes`. `carried` are the fields that each pass takes over from
-   * the previous one. Returns undefined if a problem was reported.
+   * Compiles the nodes in the option `nodes`. Each pass takes the `carried` fields over from the previous one. Undefined after a problem.
    */
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** The fields that the loops around the node carry from pass to pass. */
@@ -121,13 +114,11 @@ export interface BuildContext {
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
   /**
-   * Returns the text of the option at the path `at` with the names of its variables, such as `{{vars.company}}`, and the values of the flow's
-   * variables as text, keyed by such names.
+   * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
   writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
-  /** Reports a problem with the option at the path `at`. `within` is the 0-based position of the mistake in the option's text. */
+  /** `within` is the 0-based position of the mistake in the option's text. */
   problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
-  /** Warns about a probable mistake in the option at the path `at`. */
   warn(at: readonly (string | number)[], message: string): void;
   /**
    * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
@@ -136,10 +127,7 @@ export interface BuildContext {
   warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
-/**
- * Thrown by `build` if the node needs data that is not in memory yet. The compiler's caller loads the data and compiles again, because
- * building a node is synchronous and most flows need no data.
- */
+/** Thrown if the node needs data that is not in memory. The caller loads it and compiles again, because building is synchronous. */
 export class DataNeeded extends Error {
   /** `folder` contains the data that is embedded in the program. */
   constructor(readonly load: (folder: string) => Promise<void>) {
@@ -149,13 +137,11 @@ export class DataNeeded extends Error {
 
 /** Limits from the command line, which override the limits of every node and connection. */
 export interface LimitOverrides {
-  /** Maximum number of calls in flight. */
   readonly concurrency?: Concurrency | undefined;
   /** Minimum time in ms between two calls. */
   readonly intervalMs?: number | undefined;
 }
 
-/** A node that is built and ready to run. */
 export interface Node {
   /** The fields that the node reads. A field that no record can have is reported as a problem of the flow. */
   readonly reads: readonly FieldUse[];
@@ -167,10 +153,7 @@ export interface Node {
   readonly filters?: boolean;
   /** True if the node emits rows before it has finished. */
   readonly streams?: boolean;
-  /**
-   * The fields that the node adds with typed values, such as numbers; undefined if there are none. The cells of a table, in contrast, are
-   * text.
-   */
+  /** The fields that the node adds with typed values, such as numbers. The cells of a table, in contrast, are text. */
   readonly typedFields?: readonly string[];
   /**
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
@@ -186,7 +169,6 @@ export interface Node {
   readonly inner?: Inner;
 }
 
-/** The engine's services for a node that processes a record. */
 export interface NodeContext {
   /**
    * Makes a call, which costs credits, waits for the rate limit, and is retried. A record in a batch waits for the call that the batch
@@ -200,10 +182,7 @@ export interface NodeContext {
   reportOnce(find: () => NodeEvent | undefined): void;
   /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
-  /**
-   * Runs the inner nodes once. `pass` is the number of earlier passes of the same record. `take` receives the rows, in order. Returns facts
-   * about the last response from a server; undefined if no request was sent.
-   */
+  /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
   /** Returns the monotonic time in ms. */
   now(): number;
@@ -215,14 +194,10 @@ export interface NodeContext {
 export interface Action extends CallPolicy {
   /** Returns the request for a record, or Unasked if the record needs none. Throws a Failure if the request cannot be prepared. */
   prepare(fields: Fields): ActionRequest | Unasked;
-  /** Returns the rows for a record, which are read from the accepted response. Throws a Failure if the response does not fit. */
+  /** Reads the accepted response. Throws a Failure if it does not fit. */
   read(fields: Fields, answer: Answer): RowsRead;
-  /**
-   * Looks for a sign that an answer is only the first page of a list. Undefined if the node reads all pages, or if only the first one is
-   * meant.
-   */
+  /** Looks for a sign that an answer is only the first page of a list. Undefined if all pages are read, or only the first one is meant. */
   readonly morePages?: ((answer: Answer, request: ActionRequest) => MorePages | undefined) | undefined;
-  /** The credentials that the requests need. */
   readonly credentials: readonly CredentialNeed[];
   /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */
   readonly paths: readonly string[];
@@ -233,14 +208,10 @@ export interface Action extends CallPolicy {
   readonly maxCalls: number;
   /** Minimum number of successful calls for one record; undefined for one call. */
   readonly minCalls?: number;
-  /** Maximum number of records that share a call; undefined if each record has a separate call. */
+  /** Undefined if each record has a separate call. */
   readonly batchSize?: number | undefined;
-  /**
-   * Returns a record's entry in a batch, which says with which records it can share a call. It is undefined if any records can share a
-   * call.
-   */
+  /** The entry says with which records this one can share a call. Undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
-  /** True if the action sends or saves files. */
   readonly usesFiles?: boolean;
   /** True if `map` does not read the response itself, but a document that is derived from it. */
   readonly makesDocument?: boolean;
@@ -252,35 +223,26 @@ export interface Action extends CallPolicy {
   readonly tool?: CalledTool;
 }
 
-/** The rules that apply to every call of a node. */
 export interface CallPolicy {
-  /**
-   * Returns the answer: an accepted response with a parsed body. `record` is undefined in a batch. Throws a Failure if the response is not
-   * successful.
-   */
+  /** `record` is undefined in a batch. Throws a Failure if the response is not successful. */
   accept(response: ActionResponse, request?: ActionRequest, record?: Fields): Answer;
   readonly limit: CallLimit;
-  /** Minimum time in ms between two calls; undefined for no limit. */
+  /** Minimum time in ms between two calls. */
   readonly intervalMs: number | undefined;
   readonly retry: RetryPolicy;
-  /** The failures that are retried: statuses, classes of statuses, and kinds of failures. */
   readonly retryOn: readonly (string | number)[];
-  /**
-   * The credits that one call costs. `isStated` is true if the flow or the connection sets a price other than the default. `connection` is
-   * the name of the connection; undefined if there is none.
-   */
+  /** `isStated` is true if the flow or the connection sets a price other than the default. */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
-  /** The path of the actual cost in a response; undefined if responses do not state the cost. */
+  /** The path of the actual cost in a response. */
   readonly cost: Path | undefined;
-  /** The rules for cached responses; undefined if responses are not cached. */
+  /** Undefined if responses are not cached. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
-  /** The format in which HTTP bodies are read; undefined if they can only be JSON or text. */
+  /** Undefined if bodies can only be JSON or text. */
   readonly responseMode?: ResponseMode;
   /** The charset of bodies that do not state one; undefined for UTF-8. */
   readonly charset?: string | undefined;
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
-  /** True if each request has an Idempotency-Key header. */
   readonly hasIdempotencyKey?: boolean;
 }
 
@@ -289,22 +251,18 @@ export class Unasked {
   constructor(readonly row: Fields) {}
 }
 
-/** The rows that were read from a response. */
 export interface RowsRead {
   readonly rows: readonly Fields[];
   /** For each path of the map, true if the path led to a value in the response. */
   readonly found: readonly boolean[];
 }
 
-/** The facts about a lookup that previews and summaries show. */
 export interface LookupFacts {
-  /** The name of the lookup. */
   readonly label: string;
   /** True if the lookup is answered from local data, without a request. */
   readonly isLocal: boolean;
-  /** The path of the data file; undefined for embedded data and for servers. */
+  /** Undefined for embedded data and for servers. */
   readonly dataFile?: string | undefined;
-  /** The name of the public server that answers; undefined for any other lookup. */
   readonly publicServer?: string | undefined;
 }
 
@@ -322,15 +280,13 @@ export interface FieldUse {
   readonly isTested?: boolean;
 }
 
-/** A credential that a node refers to, and the path of the option that contains the credential's name. */
 export interface CredentialNeed extends FieldUse, SecretUse {
-  /** The connection to which a person has to log in; undefined for a secret that is not obtained by a login. */
+  /** Undefined for a secret that is not obtained by a login. */
   readonly login?: LoginNeed | undefined;
-  /** A hint that says where the secret can be obtained; undefined if that is not known. */
+  /** Says where the secret can be obtained. */
   readonly hint?: string;
 }
 
-/** The nodes inside a node such as a loop, and the rules for repeating them. */
 export interface Inner {
   readonly steps: readonly Step[];
   /** The fields that the node reads from the rows of its inner nodes. */
@@ -351,10 +307,9 @@ export type OnError = 'reject' | 'keep' | 'stop';
 /** A node at its position in the flow. */
 export interface Step {
   readonly id: string;
-  /** The name of the node type. */
   readonly type: string;
   readonly node: Node;
-  /** The condition of the node. Records for which it is false skip the node. It is undefined if no record skips the node. */
+  /** Records for which the condition is false skip the node. */
   readonly when: Expression<boolean> | undefined;
   readonly onError: OnError;
 }

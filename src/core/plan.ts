@@ -6,22 +6,17 @@ import type { Step } from './node.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool } from './tools.ts';
 
-/** A credential that a flow refers to. */
 export interface CredentialUse extends SecretUse {
   readonly name: string;
-  /** The connection to which a person has to log in; undefined for a secret that is not obtained by a login. */
+  /** Undefined for a secret that is not obtained by a login. */
   readonly login?: LoginNeed | undefined;
   /** Returns a problem with this message, at the position of the credential's name in the flow. */
   problem(message: string): Problem;
 }
 
-/** A tool that a flow calls. */
 export interface ToolUse {
   readonly connection: McpConnection;
-  /**
-   * Returns the mismatches between the call and the server's tools. `isTable` is true if the records are known to be rows of a table, in
-   * which numbers are text.
-   */
+  /** `isTable` is true if the records are known to be rows of a table, in which numbers are text. */
   check(tools: readonly Tool[], isTable: boolean): Problem[];
 }
 
@@ -35,7 +30,6 @@ export interface Warning extends Problem {
 
 /** A column of the input that a node's map replaces. */
 export interface ReplacedColumn {
-  /** The id of the node. */
   readonly node: string;
   /** The name that the column has at the node. A `set` node can have renamed it. */
   readonly field: string;
@@ -43,7 +37,6 @@ export interface ReplacedColumn {
   readonly problem: Problem;
 }
 
-/** The variables of a flow. */
 export interface PlanVariables {
   /** The values of the variables that the flow uses, as JSON text, keyed by name. */
   readonly values: ReadonlyMap<string, string>;
@@ -70,23 +63,17 @@ export interface SerialOrder {
   /** The input fields that every record needs, and those that records can lack. */
   readonly needed: readonly string[];
   readonly optional: readonly string[];
-  /**
-   * Returns the key of a record as it was read: records with the same key go one after another. Undefined for a record that waits for no
-   * other. Throws a Failure if an expression cannot be evaluated.
-   */
+  /** Records with the same key go one after another; a record without a key waits for no other. Throws a Failure if evaluation fails. */
   keyOf(fields: Fields): string | undefined;
 }
 
-/** A checked flow that is ready to run. */
 export interface Plan {
   readonly name: string;
-  /** The description that the flow contains; undefined if it has none. */
   readonly description: string | undefined;
   readonly steps: readonly Step[];
-  /** The records that go one after another; undefined if all records can be under way at the same time. */
+  /** Undefined if all records can be under way at the same time. */
   readonly serialOrder: SerialOrder | undefined;
   readonly credentials: readonly CredentialUse[];
-  /** The client certificates of the connections that the flow uses. */
   readonly certificates: readonly ClientCertificate[];
   readonly tools: readonly ToolUse[];
   /** The origins that are written literally in the flow, including origins to which only a credential is sent. */
@@ -94,22 +81,18 @@ export interface Plan {
   /** Information that `validate` prints, such as the category that words were matched with. */
   readonly notes: readonly string[];
   readonly variables: PlanVariables;
-  /** The sources from which workers compile the plan again; undefined for a plan that workers cannot run. */
+  /** Undefined for a plan that workers cannot run. */
   readonly origin?: PlanOrigin;
   /** The saved connections that the flow uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
-  /** The fields that the flow reads. `any` is true if an expression can read any field. */
+  /** `any` is true if an expression can read any field. */
   readonly reads: { readonly fields: ReadonlySet<string>; readonly any: boolean };
-  /**
-   * A string for each outer node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
-   * rows might change, too.
-   */
+  /** Describes each outer node and its connections, by node id. If the string changes, the node's rows might change, too. */
   readonly makers: ReadonlyMap<string, string>;
-  /** Returns the warnings for an input with these columns. Without columns, returns the warnings that apply to any input. */
+  /** Without columns, returns the warnings that apply to any input. */
   warnings(input?: readonly string[]): readonly Warning[];
   /** Returns the columns of an input that maps replace without `replace: true`. */
   replacedColumns(input: readonly string[]): readonly ReplacedColumn[];
-  /** Returns the columns of the output for an input with these columns. */
   columns(input: readonly string[]): string[];
   /** Returns the input fields that every record needs: the flow reads them before it adds them. */
   neededFields(): string[];
@@ -123,17 +106,15 @@ export interface Plan {
   unknownFields(input: readonly string[], who?: string): Problem[];
 }
 
-/** Returns all steps of a flow. Inner steps follow the step that contains them. */
+/** Inner steps follow the step that contains them. */
 export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
 
-/** Returns the files in which the flow's nodes look things up. */
 export function dataFilesOf({ steps }: Plan): string[] {
   return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
 }
 
-/** True if the flow sends or saves files. */
 export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {
   return allSteps(steps).some(({ node }) => node.action?.usesFiles);
 }
@@ -143,25 +124,18 @@ export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;
 }
 
-/** Returns the columns of the records after some steps, computed from the columns before them. */
 export function columnsAfterAll(steps: readonly Step[], before: readonly string[]): string[] {
   return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
 }
 
-/**
- * Returns the columns of the records after one step. They include the columns before the step if a record might skip the step, or continue
- * after it failed there.
- */
+/** Includes the columns before the step if a record might skip the step, or continue after it failed there. */
 export function columnsAfter(step: Step, before: readonly string[]): string[] {
   const columns = step.node.columns(before);
   if (step.onError === 'keep') return [...new Set([...before, ...columns, '_error'])];
   return step.when ? [...new Set([...before, ...columns])] : columns;
 }
 
-/**
- * Returns the delimiter that a table seems to use instead of the configured one, because its only column name contains it. Returns
- * undefined for any other table.
- */
+/** The delimiter that a table seems to use instead of the configured one, because its only column name contains it. */
 export function otherDelimiter(columns: readonly string[]): string | undefined {
   return columns.length === 1 ? /[;|\t]/.exec(columns[0] as string)?.[0] : undefined;
 }

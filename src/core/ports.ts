@@ -11,10 +11,7 @@ import type { Tools } from './tools.ts';
 import type { FormPart, Save, SavedFile } from './transfer.ts';
 import type { Value } from './value/value.ts';
 
-/**
- * The clock. Waits and deadlines use `now`, which is not affected if the system time is changed. `wallNow` is only compared with dates from
- * outside, such as a date in a header.
- */
+/** Waits and deadlines use `now`, which a change of the system time does not affect. `wallNow` is only compared with dates from outside. */
 export interface Clock {
   /** Returns the monotonic time in ms. */
   now(): number;
@@ -24,10 +21,7 @@ export interface Clock {
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves in the next turn of the event loop. Waiting for it lets requests be sent before received responses are processed. */
   nextTurn(): Promise<void>;
-  /**
-   * Resolves in the next turn of the event loop, after pending signals and responses have been processed. Returns undefined if the current
-   * turn has been short so far.
-   */
+  /** Resolves in the next turn, after pending signals and responses. Undefined if the current turn has been short so far. */
   yieldIfLong(): Promise<void> | undefined;
 }
 
@@ -40,12 +34,11 @@ export interface SecretBody {
 
 /** The daily limit on requests to a public server. */
 export interface DayLimit {
-  /** The name of the server, for messages. */
   readonly server: string;
   readonly max: number;
 }
 
-/** An HTTP request that is ready to send. Retries send the same object. */
+/** Retries send the same object. */
 export interface HttpRequest {
   readonly method: string;
   readonly origin: string;
@@ -57,15 +50,14 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   /** Converts the body to bytes; undefined for UTF-8. */
   readonly encode?: ((text: string) => Uint8Array) | undefined;
-  /** The parts of a form that sends files, without their secrets; undefined if there is a body instead. */
+  /** The parts of a form that sends files, without their secrets. */
   readonly form?: readonly FormPart[] | undefined;
   /** The file in which the body of a successful response is saved; undefined if the body stays in memory. */
   readonly save?: Save | undefined;
-  /** Renders the body with its secrets; undefined if the body contains no secrets. */
+  /** Undefined if the body contains no secrets. */
   readonly secretBody?: SecretBody | undefined;
   /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[] | undefined;
-  /** The client certificate to present to the server; undefined if the connection has none. */
   readonly clientCert?: ClientCertificate | undefined;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
@@ -75,12 +67,9 @@ export interface HttpRequest {
   readonly followAny: boolean;
   /** Private-network hosts to which a redirect to another origin may lead; undefined if there are none. */
   readonly redirectHosts?: readonly string[] | undefined;
-  /**
-   * Redirect statuses that the flow counts as success, so that these redirects are not followed. It is undefined if all redirects are
-   * followed.
-   */
+  /** Redirect statuses that the flow counts as success, so that these redirects are not followed. */
   readonly unfollowed?: readonly number[] | undefined;
-  /** The lookup that completes the request before it is sent; undefined if the request is complete. */
+  /** The lookup that completes the request before it is sent. */
   readonly completion?: Completion<HttpRequest> | undefined;
   /** Maximum number of requests that this machine may send to a public server per day (UTC); undefined for no limit. */
   readonly perDay?: DayLimit | undefined;
@@ -90,7 +79,6 @@ export interface HttpRequest {
   readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
 }
 
-/** The response to an HTTP request, whatever its status. */
 export interface HttpResponse {
   readonly status: number;
   /** Returns the value of the header with this lower-case name. Several values are joined by `, `. */
@@ -100,30 +88,23 @@ export interface HttpResponse {
   readonly body: Uint8Array;
   /** The charset of a body that does not state one, according to the flow; undefined for UTF-8. */
   readonly charset?: string | undefined;
-  /**
-   * Returns the body as it was read as XML or CSV, or throws the Failure of reading it. It is undefined unless the node reads bodies in one
-   * of these formats.
-   */
+  /** The body that was read as XML or CSV. Throws the Failure of reading it. Undefined for other formats. */
   readonly document?: () => Value | undefined;
-  /** The file in which the body was saved, so that `body` is empty. It is undefined if the body was not saved. */
+  /** Set if the body was saved, so that `body` is empty. */
   readonly saved?: SavedFile;
   /** True if only the end of the connection marked the end of the body, so that the body might be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
-  /** The wait in ms that the server asks for; undefined if it asks for none. */
+  /** The wait in ms that the server asks for. */
   readonly retryAfterMs: number | undefined;
   /** The time at which the last byte arrived, in monotonic ms; undefined for a cached response. */
   readonly atMs?: number;
-  /** The URL after redirects, as origin and path; undefined if there were no redirects. */
+  /** Undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
-/**
- * Sends HTTP requests. Returns every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`) if there is
- * no usable response.
- */
+/** Returns responses of every status. Throws a Failure (`network`, `timeout`, `request`, `parse`) if there is no usable response. */
 export interface Http {
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Aborts the requests that this run has in flight. */
   abort(): void;
 }
 
@@ -133,17 +114,16 @@ export interface Ledger {
   ready?(node: string): Promise<void> | undefined;
   /** Reserves the credits for the node's next call. If not enough credits are left, reserves nothing and returns the reason. */
   hold(node: string): CodedMessage | undefined;
-  /** Spends the reserved credits, because the call was sent. `cost` is the actual cost; undefined if the response does not state it. */
+  /** The call was sent. `cost` is the actual cost, if the response states it. */
   settle(node: string, cost?: number): void;
   /** Gives the reserved credits back, because nothing was sent. */
   release(node: string): void;
-  /** Returns the reason why no node can make another call; undefined if at least one node can. */
+  /** The reason why no node can make another call. */
   usedUp(): CodedMessage | undefined;
   /** True if the remaining credits are enough for these calls, or if that is not known yet. */
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
-/** The cache of responses. */
 export interface Cache {
   /**
    * Returns the cached response if it is younger than `maxAgeMs`. Otherwise, calls `produce` and caches its response. Simultaneous requests
@@ -152,19 +132,13 @@ export interface Cache {
   through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
 
-/** Receives the results of records, and writes them. */
 export interface Output {
-  /** Opens a buffer for the rows of an unfinished record. */
   partialRows(): PartialRows;
   /**
-   * Receives the result of a record, without writing it yet. `isFiltered` is true if the record counts as filtered instead of written.
-   * Returns the result, or a Failure (`output`) if the output cannot contain it.
+   * Writes nothing yet. `isFiltered` counts the record as filtered. Returns the result, or a Failure (`output`) if it cannot be written.
    */
   put(item: Item, outcome: Outcome, isFiltered?: boolean): Outcome;
-  /**
-   * Saves a record that has finished before an earlier record, so that the next run can write it. Returns false if the output cannot save
-   * it.
-   */
+  /** Saves a record that finished before an earlier one, for the next run to write. False if the output cannot save it. */
   park(item: Item, outcome: Success): boolean;
   /** Approximate number of characters that were received but not yet written. */
   readonly waiting: number;
@@ -178,13 +152,11 @@ export interface Permits {
   reserve(intervalMs: number, count: number): Promise<ReservedStarts>;
   /** Removes the rate of this process from the gate, so that only the rates of other processes count. */
   release(): void;
-  /** Prevents calls in all processes from starting for `waitMs`. */
   pause(waitMs: number): void;
 }
 
-/** A reservation at a gate: how many calls may start, and when. */
 export interface ReservedStarts {
-  /** Number of calls that may start; 0 if none can be reserved yet. */
+  /** 0 if no start can be reserved yet. */
   readonly count: number;
   /** Ms until the first call may start. If `count` is 0, it is the ms until starts can be reserved. */
   readonly inMs: number;
@@ -201,10 +173,9 @@ export interface Ports {
   readonly cache: Cache;
   readonly documents: Documents;
   readonly clock: Clock;
-  /** Returns the object that counts the money that a node spends. */
   readonly spending: { of(node: string): Spending };
   report(event: Event): void;
-  /** Returns a UUID for a name in this run. It is the same in a resumed run. */
+  /** The UUID is the same in a resumed run. */
   uuidOf(name: string): string;
   /** Returns a random number from 0 up to, but not including, 1. It is used to randomize retry delays (jitter). */
   random(): number;

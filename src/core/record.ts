@@ -24,10 +24,7 @@ import type { Value } from './value/value.ts';
 /** A record's fields by name, in order. It is a Map because field names such as `__proto__` and `7` must work like any other. */
 export type Fields = ReadonlyMap<string, Value>;
 
-/**
- * The fields of a record in a wide table. Only some of the fields have been set, and all others are empty strings. A copy costs as much as
- * the fields that have been set.
- */
+/** The record of a wide table. Fields that have not been set are empty strings, and a copy costs only as much as the set fields. */
 export class SparseFields extends Map<string, Value> {
   /** All columns of the table, with their positions. The records of a table share it. */
   columns: ReadonlyMap<string, number>;
@@ -99,7 +96,6 @@ export class SparseFields extends Map<string, Value> {
   }
 }
 
-/** Returns the fields that can be other than an empty string. */
 export function filledFields(fields: Fields): Iterable<readonly [string, Value]> {
   return fields instanceof SparseFields ? fields.ownFields() : fields;
 }
@@ -113,14 +109,13 @@ export function pickedFields(fields: Fields, names: ReadonlySet<string>): Fields
   return new Map([...inTable.map((name) => [name, fields.get(name) as Value] as const), ...others]);
 }
 
-/** Returns a copy of the fields with some fields added or replaced. A replaced field keeps its position. */
+/** A replaced field keeps its position. */
 export function withFields(fields: Fields, added: Iterable<readonly [string, Value]>): Fields {
   const result = copyOf(fields);
   for (const [name, value] of added) result.set(name, value);
   return result;
 }
 
-/** Returns a copy of the fields in which the fields with these names are null. */
 export function withNulls(fields: Fields, names: readonly string[]): Fields {
   return withFields(
     fields,

@@ -2,11 +2,8 @@ import type { Concurrency } from './options/amounts.ts';
 
 /** The options of a run. Each has the meaning of the `automate run` option with the same name. */
 export interface RunOptions extends InputOptions, OutputOptions, StartOptions, ReportOptions, SessionOptions {
-  /** Maximum number of records to process; undefined to process all. */
   readonly limit?: number;
-  /** Number of records to skip at the beginning of the input. */
   readonly skip?: number;
-  /** Fields with fixed values that every record gets before the first node. */
   readonly set?: SetFields;
   /** Values of the flow's variables, which override the values in the flow file. */
   readonly var?: GivenVariables;
@@ -14,7 +11,6 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly csvSafe?: boolean;
   readonly maxErrors?: MaxErrors;
   readonly keepGoing?: boolean;
-  /** Maximum number of requests in flight for each node. */
   readonly concurrency?: Concurrency;
   /** Number of child processes that run the nodes; undefined if this process runs them. */
   readonly workers?: number;
@@ -27,31 +23,25 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly rate?: number;
 }
 
-/** Options that determine what happens to existing output files and to an unfinished run. */
 interface StartOptions {
   readonly replace?: boolean;
   readonly resume?: boolean;
   readonly force?: boolean;
-  /**
-   * True to remember the records in a memory file, and to reuse the rows of records that have not changed. With `runsAll`, every record is
-   * run and no rows are reused.
-   */
+  /** Remembers the records in a memory file, and reuses the rows of unchanged records. With `runsAll`, no rows are reused. */
   readonly update?: boolean;
   readonly runsAll?: boolean;
   /** Maximum age in ms of rows that are reused; undefined for any age. */
   readonly maxAge?: number;
-  /** True to show what the run would do, without writing anything. */
   readonly dryRun?: boolean;
 }
 
-/** Paths of additional files that describe a run. Each is undefined if it was not requested. `-` stands for stdout. */
+/** Paths of additional files. `-` stands for stdout. */
 interface ReportOptions {
   readonly events?: string;
   readonly summary?: string;
   readonly report?: string;
 }
 
-/** Options that select the input. */
 export interface InputOptions {
   /** A file, or `-` for stdin. */
   readonly in: string;
@@ -62,15 +52,13 @@ export interface InputOptions {
   readonly encoding?: string;
   /** The path inside a JSON object to the list of records. */
   readonly records?: string;
-  /** The name of the sheet to read in an Excel workbook. */
   readonly sheet?: string;
   /** True for a run without input, which processes a single record without fields. */
   readonly noInput?: boolean;
-  /** Maximum size of a record in bytes; undefined to use the default of the file reader. */
+  /** Undefined to use the default of the file reader. */
   readonly maxRecordBytes?: number;
 }
 
-/** The options that determine where a run's output is written. */
 export interface OutputOptions {
   readonly in: string;
   readonly out: string;
@@ -80,7 +68,6 @@ export interface OutputOptions {
   readonly errors?: string;
 }
 
-/** Settings for the requests that a session sends. */
 export interface SessionOptions {
   /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
   readonly env?: string | undefined;
@@ -89,7 +76,6 @@ export interface SessionOptions {
   readonly allowHttp?: boolean | undefined;
   /** The folder for files that flows send and save; undefined to use the input's folder. */
   readonly files?: string | undefined;
-  /** Maximum number of credits that the session may spend; undefined if there is no limit. */
   readonly maxCredits?: number | undefined;
 }
 
@@ -99,11 +85,10 @@ export type GivenVariables = readonly (readonly [name: string, value: string])[]
 /** The fields that `--set` adds to every record, in the order of the options. */
 export type SetFields = readonly (readonly [name: string, value: string])[];
 
-/** The maximum number of failed records, either as a count or as a share of the finished records. */
+/** A count, or a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
 /** The name of the environment that is used if the user specifies none. */
 export const defaultEnv = 'default';
 
-/** The types that the cells of a workbook can have. */
 export type OutTypes = 'text';

@@ -3,7 +3,6 @@ import { credentialFor, type NeededCredential, originOf } from './auth/auth-type
 import type { Concurrency } from './options/amounts.ts';
 import type { JsonObject, Value } from './value/value.ts';
 
-/** A connection to an MCP server, which is either saved or defined in a flow. */
 export interface McpConnection {
   readonly name: string;
   /** True for a saved connection, which all flows share. */
@@ -13,15 +12,13 @@ export interface McpConnection {
   readonly origin: string;
   readonly intervalMs: number | undefined;
   readonly concurrency: Concurrency | undefined;
-  /** The price of one call in credits (the unit in which runs are limited). */
+  /** The price of one call in credits. */
   readonly credits: number;
-  /** The path of the actual cost in a response; undefined if responses do not state the cost. */
+  /** The path of the actual cost in a response. */
   readonly cost: string | undefined;
-  /** Maximum time in ms that the server may take to start. */
   readonly startTimeoutMs: number;
 }
 
-/** An MCP server at a URL. */
 export interface RemoteServer {
   readonly url: string;
   readonly auth: Auth | undefined;
@@ -42,17 +39,14 @@ export interface LocalServer {
 /** The origin that stands for every server on this machine. A secret that is restricted to certain hosts is never sent to it. */
 export const localOrigin = 'stdio://a-local-command';
 
-/** True for a server at a URL. */
 export function isRemote(server: McpConnection['server']): server is RemoteServer {
   return 'url' in server;
 }
 
-/** A tool, as its server describes it. */
 export interface Tool {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
-  /** The JSON Schema of the tool's arguments. */
   readonly inputSchema: ToolSchema;
 }
 
@@ -73,7 +67,6 @@ export interface ToolSchema {
   readonly oneOf?: readonly ToolSchema[];
 }
 
-/** A server's description of itself. */
 export interface ToolServer {
   readonly name: string;
   readonly version: string;
@@ -83,7 +76,7 @@ export interface ToolServer {
   readonly tools: readonly Tool[];
 }
 
-/** A tool call that is ready to send. Retries send the same object. */
+/** Retries send the same object. */
 export interface ToolCall {
   readonly kind: 'tool';
   readonly connection: McpConnection;
@@ -98,15 +91,11 @@ export interface ToolCall {
   readonly hostFromData?: undefined;
 }
 
-/** A tool's response. */
 export interface ToolAnswer {
   readonly kind: 'tool';
   /** True if the tool reported a failure. */
   readonly isError: boolean;
-  /**
-   * The value that the map reads. It is structuredContent, or else the text parsed as JSON. If the text is not JSON, it is `{ text }` with
-   * the links and files of the response.
-   */
+  /** The map reads structuredContent, or the text parsed as JSON. Other text becomes `{ text }` with the response's links and files. */
   readonly body: Value;
   /** The complete text of the response. */
   readonly text: string;
@@ -121,23 +110,17 @@ export interface ToolProgress {
 
 /** Calls tools. Each connection has one client, which is opened for the first call. */
 export interface Tools {
-  /**
-   * Calls a tool. Throws a Failure if the call fails: `request` if the tool does not accept the arguments, `tool` if the tool refuses the
-   * call, otherwise `network`, `timeout`, `http` or `parse`.
-   */
+  /** Throws a Failure: `request` for refused arguments, `tool` if the tool refuses, or `network`, `timeout`, `http` or `parse`. */
   call(call: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer>;
-  /** Asks the server of a connection for its description. Throws a Failure if the server does not respond. */
+  /** Throws a Failure if the server does not respond. */
   server(connection: McpConnection): Promise<ToolServer>;
-  /** Cancels the tool calls in flight. */
   abort(): void;
 }
 
-/** Returns the instruction for the user to log in to the server of a connection. */
 export function loginHint(connection: string): string {
   return `log in: automate connections login ${connection}`;
 }
 
-/** Returns the credentials that an MCP server needs. */
 export function serverCredentials({ server }: Pick<McpConnection, 'server'>): readonly NeededCredential[] {
   if (!isRemote(server)) return Object.values(server.credentials).map((name) => credentialFor(name, localOrigin));
   return server.auth ? neededCredentials(server.auth, originOf(server.url)) : [];

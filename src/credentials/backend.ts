@@ -1,37 +1,27 @@
 import { AutomateError } from '../core/failure.ts';
 
-/** A store that keeps secrets between runs, which is either the operating system's keychain or automate's vault file. */
+/** Keeps secrets between runs, in the operating system's keychain or in automate's vault file. */
 export interface SecretBackend {
   readonly name: BackendName;
-  /** Resolves to the reason why secrets cannot be stored or read now; undefined if they can. */
+  /** Resolves to the reason why secrets cannot be stored or read now. */
   problem(): Promise<string | undefined>;
   /**
-   * Asks the user for a passphrase if the backend needs one. It must be called before the list of credentials is locked, so that other
-   * processes need not wait for the user.
+   * Asks for a passphrase if needed. Call it before locking the list of credentials, so that other processes need not wait for the user.
    */
   unlock?(): Promise<void>;
-  /**
-   * Reads the secrets stored under these account names, and leaves out names without a secret. Throws an AutomateError (`credential`) if
-   * the backend cannot be used.
-   */
+  /** Leaves out names without a secret. Throws an AutomateError (`credential`) if the backend cannot be used. */
   read(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /**
-   * Stores secrets under their account names, in this order. A secret of `undefined` deletes the stored one. Throws an AutomateError
-   * (`credential`) if the backend cannot be used.
-   */
+  /** Writes in this order; `undefined` deletes a secret. Throws an AutomateError (`credential`) if the backend cannot be used. */
   write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
-/** The names of all stores for secrets, beginning with the preferred one. */
+/** Begins with the preferred store. */
 export const backendNames = ['keychain', 'vault'] as const;
 
-/** The name of a store for secrets, as typed on the command line. */
+/** A store for secrets, as typed on the command line. */
 export type BackendName = (typeof backendNames)[number];
 
-/**
- * Resolves to the result of `work`. If a store for secrets cannot be used, resolves to its AutomateError (`credential`) instead. All other
- * errors are rethrown, such as the error if the user cancels a prompt.
- */
+/** Resolves to the AutomateError (`credential`) if a store cannot be used. Other errors, such as a cancelled prompt, are rethrown. */
 export async function orRefusal<Result>(work: Promise<Result>): Promise<Result | AutomateError> {
   try {
     return await work;

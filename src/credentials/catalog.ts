@@ -7,19 +7,18 @@ interface CatalogFile {
   readonly credentials: readonly StoredCredential[];
 }
 
-/** The list of stored credentials. It contains their names and settings, but not their secrets. */
+/** Contains the names and settings of credentials, but not their secrets. */
 export interface Catalog {
-  /** Returns all credentials in the list. Throws an AutomateError (`credential`) if the list cannot be read. */
+  /** Throws an AutomateError (`credential`) if the list cannot be read. */
   all(): readonly StoredCredential[];
   find(name: string, env: string): StoredCredential | undefined;
-  /** Adds a credential to the list, in place of any credential with the same name and environment. */
+  /** Replaces any credential with the same name and environment. */
   put(credential: StoredCredential): Promise<void>;
   remove(name: string, env: string): Promise<void>;
   /** Runs a function under a lock that keeps other processes from changing the list or the secrets. */
   readonly alone: StateFile<CatalogFile>['alone'];
 }
 
-/** Opens the list of stored credentials, which is a file. */
 export function openCatalog(path: string): Catalog {
   const file = createStateFile(path, isCatalog);
   const all = () => file.read()?.credentials ?? [];

@@ -9,39 +9,33 @@ import { withoutOwnVariables } from './environment.ts';
 
 /** The user's terminal while it is lent to a command. The command may prompt the user there. */
 export interface LentTerminal {
-  /** The file descriptor of the terminal, which becomes the command's stdin. */
+  /** The file descriptor, which becomes the command's stdin. */
   readonly input: number;
-  /** Shows a piece of the command's stderr output in the terminal. */
+  /** Shows a piece of the command's stderr. */
   write(chunk: Buffer): void;
-  /** Gives the terminal back to automate after the command has ended. */
   giveBack(): void;
 }
 
-/** The environment variables and the clock for a command that prints a secret. */
 export interface CommandTools {
   readonly environment: NodeJS.ProcessEnv;
   readonly clock: Pick<Clock, 'now' | 'sleepUntil'>;
 }
 
-/** The result of a command that was run, with its output. */
 export interface CommandEnd {
   readonly stdout: Buffer;
   /** The last non-empty line that the command wrote to stderr; empty if it wrote nothing. */
   readonly lastLine: string;
-  /** The end of the command, as a phrase for messages, such as `ended with exit code 1`. */
+  /** A phrase for messages, such as `ended with exit code 1`. */
   readonly how: string;
   readonly isSuccess: boolean;
 }
 
-/** Maximum duration of a command in ms. A command that runs longer is killed. */
+/** A command that runs longer is killed. */
 const maxMs = 30_000;
 
 const maxBytes = 65_536;
 
-/**
- * Splits a command line into words at spaces. Quotes and backslashes work as in a shell, but variables and patterns are not expanded.
- * Throws an AutomateError (`usage`) if a quote is not closed or if there is no command.
- */
+/** Splits at spaces, with a shell's quotes and backslashes. Throws an AutomateError (`usage`) for an open quote or without a command. */
 export async function commandWords(line: string): Promise<[string, ...string[]]> {
   const { split } = await import('shlex');
   let words: string[];
@@ -56,9 +50,8 @@ export async function commandWords(line: string): Promise<[string, ...string[]]>
 }
 
 /**
- * Runs a command until it ends, even if a process that it has started continues and holds its stdout open. Runs it without a shell and without automate's own environment variables. A command that takes too long or prints
- * too much is killed, with every process that it started. If `terminal` is undefined, the command's stdin is empty, so it cannot prompt the
- * user.
+ * Runs without a shell and without automate's own variables until the command ends, even if a process that it started holds its stdout
+ * open. If it takes too long or prints too much, it is killed with every process that it started. Without a `terminal`, its stdin is empty.
  */
 export async function runCommand(
   words: readonly [string, ...string[]],
@@ -113,8 +106,8 @@ export async function runCommand(
 }
 
 /**
- * Reads what a command that has ended had written. The end of its stdout can come much later, or never, because processes that the command
- * has started may keep it open. Each turn of the event loop reads everything that is there, and the first turn may already be half over.
+ * Reads what an ended command had written. Processes that it started may keep its stdout open, so the end may never come. Each turn of the
+ * event loop reads everything that is there, and the first turn may already be half over.
  */
 async function readRest(stdout: Readable): Promise<void> {
   let isReading = true;
@@ -128,7 +121,7 @@ async function readRest(stdout: Readable): Promise<void> {
   }
 }
 
-/** Returns the reason why a program could not be started. Leaves out the program's name if it looks like a secret. */
+/** Leaves out the program's name if it looks like a secret. */
 function startProblem(error: Error, program: string): string {
   const shown = holdsToken(program) || isRandomText(program) ? '' : ` "${program.replace(/=.*/s, '=...')}"`;
   const { code = error.message } = error as NodeJS.ErrnoException;

@@ -7,11 +7,10 @@ import { createRedactor } from './redact.ts';
 import { type RenewalSource, Renewals } from './renewals.ts';
 import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
 
-/** The part of the program that uses secrets, such as a flow or a command. It decides how secrets are masked, checked and asked for. */
+/** A part of the program that uses secrets. It decides how secrets are masked, checked and asked for. */
 export interface SecretUser {
-  /** Masks a secret in all output from now on. */
   hide(secret: string): void;
-  /** Returns the reason why this secret cannot be used for the credential; undefined if it can be used. */
+  /** Returns the reason why this secret cannot be used. */
   problem?(credential: string, secret: string): string | undefined;
   /** Lends the terminal to a command that may prompt the user. It is undefined, or returns undefined, if there is no user to prompt. */
   lend?: (() => LentTerminal | undefined) | undefined;
@@ -21,13 +20,13 @@ export interface SecretUser {
 const youngMs = 10_000;
 
 /**
- * Runs the commands that print secrets, for all flows in this process. Each command is run once, and again only when its secret expires or
- * a server rejects it. While it runs, all callers that need its secret wait.
+ * Runs commands that print secrets, for all flows in this process: each command once, and again only when its secret expires or a server
+ * rejects it. While it runs, all callers that need its secret wait.
  */
 export class SecretCommands {
   readonly #tools: CommandTools;
   readonly #renewals: Renewals;
-  /** All secrets that each command has printed so far, keyed by the command's key. */
+  /** All secrets printed so far, keyed by the command's key. */
   readonly #given = new Map<string, Set<string>>();
 
   constructor(tools: CommandTools) {
@@ -35,10 +34,7 @@ export class SecretCommands {
     this.#renewals = new Renewals(tools.clock.now);
   }
 
-  /**
-   * Returns the secrets that `commands` print, for a flow or command that uses them. `home` is the folder with the list of credentials that
-   * contains these commands.
-   */
+  /** `home` is the folder with the list of credentials that contains these commands. */
   forUser(commands: readonly StoredCommand[], home: string, user: SecretUser): CommandSecrets {
     const sources = commands.map((command) => [command.name, this.#sourceOf(command, home, user)] as const);
     return new CommandSecrets(new Map(commands.map((command) => [command.name, command])), new Map(sources), this.#renewals, user);
@@ -99,18 +95,15 @@ export class CommandSecrets {
     this.#user = user;
   }
 
-  /**
-   * Resolves to the current secrets, keyed by the names of their credentials. Credentials without a command are left out. Throws
-   * LimitReached if a command prints no secret.
-   */
+  /** Keyed by credential name; credentials without a command are left out. Throws LimitReached if a command prints no secret. */
   async find(names: Iterable<string>): Promise<ReadonlyMap<string, Secret>> {
     const known = this.#known(names);
     return this.#withTexts(known, await this.#renewals.current(this.#sourcesOf(known)));
   }
 
   /**
-   * Calls `send` with the secrets that commands print for the named credentials. Credentials without a command are left out. After a 401,
-   * calls `send` once more with new secrets. Throws LimitReached if a command prints no secret.
+   * Calls `send` with the commands' secrets, and after a 401 once more with new ones. Leaves out credentials without a command. Throws
+   * LimitReached if a command prints no secret.
    */
   sendWith<Answer extends { readonly status: number }>(
     names: Iterable<string>,
@@ -120,7 +113,7 @@ export class CommandSecrets {
     return this.#renewals.sendWith<Answer>(this.#sourcesOf(known), (texts, refused) => send(this.#withTexts(known, texts), refused));
   }
 
-  /** Calls `use` with the secret that a credential's command prints. If `use` fails with a 401, calls it once more with a new secret. */
+  /** If `use` fails with a 401, calls it once more with a new secret. */
   async use<Result>(name: string, use: (secret: Secret) => Promise<Result>): Promise<Result> {
     type End = { readonly status: number; readonly result?: Result; readonly failure?: Failure };
     const { result, failure } = await this.sendWith<End>([name], async (secrets) => {
@@ -161,7 +154,7 @@ export class CommandSecrets {
 
 type FoundSecret = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };
 
-/** Returns the secret in the output of a command, without the line break. If the output is not a secret on one line, returns the reason. */
+/** Leaves out the line break. If the output is not a secret on one line, returns the reason. */
 function secretIn({ stdout, isSuccess, how }: CommandEnd): FoundSecret {
   const lines = stdout.toString('utf8').split(/\r?\n/);
   if (!isSuccess) return { problem: how, lines };

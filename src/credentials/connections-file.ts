@@ -7,15 +7,15 @@ import { homeFolder } from '../files/home.ts';
 import { fileError } from '../files/naming-errors.ts';
 import { createStateFile } from '../files/state-file.ts';
 
-/** The user's saved connections, keyed by name, in the same form as in a flow. They contain the names of credentials, but no secrets. */
+/** Keyed by name, in the same form as in a flow. They contain the names of credentials, but no secrets. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Reads the saved connections. Throws an AutomateError (`credential`) if their file cannot be read. */
+/** Throws an AutomateError (`credential`) if the file cannot be read. */
 export function readConnections(environment: NodeJS.ProcessEnv): SavedConnections {
   return createStateFile(pathIn(environment), areConnections).read() ?? {};
 }
 
-/** Changes the saved connections. While it does so, a lock keeps other processes from changing them. */
+/** A lock keeps other processes from changing the connections at the same time. */
 export async function changeConnections(
   environment: NodeJS.ProcessEnv,
   change: (saved: SavedConnections) => SavedConnections,
@@ -47,10 +47,7 @@ export async function changeConnections(
   });
 }
 
-/**
- * Imports the library Conf and removes its signal listeners. They send each signal to the process a second time. The first signal lets the
- * run finish, but a second one would abort it.
- */
+/** Removes Conf's signal listeners, which send each signal twice. The second one would abort a run that the first one lets finish. */
 async function loadConf(): Promise<typeof import('conf').default> {
   const before = new Map(process.eventNames().map((name) => [name, process.listeners(name as NodeJS.Signals)]));
   const { default: Conf } = await import('conf');

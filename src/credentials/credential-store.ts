@@ -10,21 +10,17 @@ import { createKeychain } from './keychain.ts';
 import type { Asker, Messages } from './messages.ts';
 import { type Passphrase, Vault } from './vault.ts';
 
-/**
- * Timeouts in ms for the keychain. The timeout with a person at the terminal is longer, because a dialog can ask the person for the
- * keychain's password.
- */
+/** The timeout is longer with a person at the terminal, because a dialog can ask for the keychain's password. */
 const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
 
-/** The credentials of an environment, and the backends (keychain and vault) that store them. */
+/** The credentials of an environment, and the keychain and vault that store them. */
 export interface CredentialStore extends Credentials {
   readonly env: string;
   readonly backends: Readonly<Record<BackendName, SecretBackend>>;
-  /** Path of the vault, an encrypted file. */
   readonly vaultPath: string;
 }
 
-/** Opens the credentials of an environment, by default the one in AUTOMATE_ENV. Reads nothing until a credential is needed. */
+/** By default, uses the environment in AUTOMATE_ENV. Reads nothing until a credential is needed. */
 export function openCredentials(
   env: string | undefined,
   { redactor, warn, findAsker }: Pick<Messages, 'redactor' | 'findAsker'> & Partial<Pick<Messages, 'warn'>>,
@@ -70,7 +66,7 @@ const variable = 'AUTOMATE_VAULT_PASSPHRASE';
 
 const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that contains it`;
 
-/** Returns a file's permissions, such as `0644`, if other users can access the file. Otherwise returns undefined. */
+/** Returns a file's permissions, such as `0644`, if other users can access the file. */
 export function modeOthersCanRead(file: string): string | undefined {
   const mode = statOf(file)?.mode ?? 0;
   if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
@@ -78,8 +74,8 @@ export function modeOthersCanRead(file: string): string | undefined {
 }
 
 /**
- * Creates the source of the vault's passphrase. The passphrase is in a variable or a file, or the user types it. `ask` prompts the user;
- * undefined if there is no terminal. `warn` is called if other users can read the passphrase's file.
+ * The passphrase is in a variable or a file, or the user types it. `ask` is undefined without a terminal. `warn` is called if other users
+ * can read the passphrase's file.
  */
 export function createPassphrase(
   environment: NodeJS.ProcessEnv,

@@ -5,39 +5,27 @@ import { type CredentialContext, findSecrets } from './lookup.ts';
 import { accountOf, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';
 import { type CommandOptions, deleteSecrets, type StoreOptions, storeCommand, storeSecret } from './store-secret.ts';
 
-/** The stored credentials for one environment (a name that the user chooses, such as `staging`). */
+/** The credentials of one environment, whose name the user chooses, such as `staging`. */
 export interface Credentials {
-  /**
-   * Looks up secrets by the names of their credentials, in environment variables, files, the keychain and the vault. Credentials that are
-   * not found are left out.
-   */
+  /** Searches environment variables, files, the keychain and the vault. Leaves out credentials that are not found. */
   find(names: readonly string[]): Promise<ReadonlyMap<string, Finding>>;
-  /** Returns all stored credentials, including the credentials of other environments. */
+  /** Includes the credentials of other environments. */
   list(): readonly StoredCredential[];
-  /**
-   * Stores a secret. The last secret that worked is kept until a request with the new one has succeeded. `left` names the stores that could
-   * not be opened and therefore still contain an old secret.
-   */
+  /** Keeps the last secret that worked until a request with the new one succeeds. `left`: unopened stores that still have an old secret. */
   set(name: string, secret: string, options: StoreOptions): Promise<{ stored: StoredCredential; left: readonly BackendName[] }>;
-  /**
-   * Stores a command that prints the secret. The last secret that worked is kept until a request with the command's secret has succeeded.
-   */
+  /** The last secret that worked is kept until a request with the command's secret has succeeded. */
   setCommand(name: string, command: string, options: CommandOptions): Promise<StoredCredential>;
-  /** Replaces a credential's current secret with the previous one, which is still stored. */
+  /** Makes the previous secret, which is still stored, the current one. */
   restore(name: string): Promise<StoredCredential>;
-  /**
-   * Deletes a credential and its secrets. If `isForced`, deletes the credential even if the store with its secrets cannot be opened.
-   * Resolves to false if that store still contains a secret.
-   */
+  /** If `isForced`, works even if the store cannot be opened. Resolves to false if that store still contains a secret. */
   remove(name: string, isForced: boolean): Promise<boolean>;
-  /** Notes that a request with a credential's secret has succeeded. `setAt` is the time when that secret was set. */
+  /** Notes a successful request. `setAt` is the time when the secret was set. */
   used(name: string, setAt: string): Promise<void>;
 }
 
 /** Minimum interval in ms between two updates of a credential's `lastUsedAt`. */
 const usedEveryMs = 60_000;
 
-/** Creates the functions that look up, store and delete the credentials of one environment. */
 export function createCredentials(context: CredentialContext): Credentials {
   return {
     find: (names) => findSecrets(names, context),

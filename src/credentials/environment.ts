@@ -3,32 +3,23 @@ import { AutomateError } from '../core/failure.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { credentialProblem, type Finding } from './secret.ts';
 
-/**
- * Returns the name of the environment variable for a credential's secret. For the credential `crm-token`, that is
- * `AUTOMATE_CREDENTIAL_CRM_TOKEN`.
- */
+/** For the credential `crm-token`, this is `AUTOMATE_CREDENTIAL_CRM_TOKEN`. */
 export function credentialVariable(name: string): string {
   return `AUTOMATE_CREDENTIAL_${name.toUpperCase().replace(/[^A-Z0-9]/g, '_')}`;
 }
 
-/**
- * Returns the name of the environment variable that contains a credential's secret or the path of a file with the secret. It is undefined
- * if neither variable is set.
- */
+/** The name of the variable that contains a credential's secret or the path of a file with it, if one is set. */
 export function variableWith(name: string, environment: NodeJS.ProcessEnv): string | undefined {
   const variable = credentialVariable(name);
   return [variable, `${variable}_FILE`].find((candidate) => environment[candidate]);
 }
 
-/**
- * Returns the environment variables for programs that automate starts. Leaves out automate's own variables, because they may contain
- * secrets.
- */
+/** For programs that automate starts. Leaves out automate's own variables, because they may contain secrets. */
 export function withoutOwnVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AUTOMATE_')));
 }
 
-/** Finds the secrets of credentials in environment variables, or in files whose paths are in environment variables. */
+/** The variables contain the secrets or the paths of files with them. */
 export async function findInEnvironment(names: readonly string[], environment: NodeJS.ProcessEnv): Promise<Map<string, Finding>> {
   const found = new Map<string, Finding>();
   for (const name of names) {
@@ -38,12 +29,12 @@ export async function findInEnvironment(names: readonly string[], environment: N
   return found;
 }
 
-/** Returns the names of all environment variables that contain a credential's secret, or the path of a file with it. */
+/** The names of all variables that contain a credential's secret, or the path of a file with it. */
 export function credentialVariables(environment: NodeJS.ProcessEnv): string[] {
   return Object.keys(environment).filter((variable) => variable.startsWith(credentialVariable('')) && environment[variable]);
 }
 
-/** Returns the secrets in all of automate's environment variables for credentials. Leaves out secrets that cannot be read. */
+/** Leaves out secrets that cannot be read. */
 export async function secretsInEnvironment(environment: NodeJS.ProcessEnv): Promise<string[]> {
   const ends = credentialVariables(environment).map((variable) => variable.slice(credentialVariable('').length));
   // A variable that ends in _FILE can also belong to a credential such as `my-file`.
@@ -68,10 +59,7 @@ async function findingIn(name: string, variable: string, environment: NodeJS.Pro
   }
 }
 
-/**
- * Reads a secret from a file. Throws an AutomateError (`credential`) if the file cannot be read. The message leaves out the file's name,
- * because the user may have set the variable to the secret itself.
- */
+/** Throws an AutomateError (`credential`) without the file's name, because the user may have set the variable to the secret itself. */
 export async function readSecretFile(file: string, variable: string): Promise<string> {
   try {
     refuseEndless(file);
@@ -83,33 +71,30 @@ export async function readSecretFile(file: string, variable: string): Promise<st
   }
 }
 
-/**
- * Throws if the file is a pipe or a device, because reading it might never end. The pipe that a shell creates for `<(command)` is allowed.
- */
+/** Refuses pipes and devices, because reading them might never end. The pipe that a shell creates for `<(command)` is allowed. */
 function refuseEndless(file: string): void {
   const found = statSync(file);
   if (found.isFile() || (found.isFIFO() && /^\/(?:dev|proc\/self)\/fd\/\d+$/.test(file))) return;
   throw new Error('it is not a regular file');
 }
 
-/** Reads only the beginning of a file, which is enough to detect that a secret in it is too long. */
+/** Reads enough to detect that a secret is too long. */
 async function firstBytes(file: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(file, { end: 4 * maxSecretLength })) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** Decodes UTF-8 and removes a byte order mark. Throws a TypeError if the bytes are not UTF-8. */
+/** Removes a byte order mark. Throws a TypeError if the bytes are not UTF-8. */
 export function utf8Of(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** Maximum length of a secret in characters. No server accepts a longer header. */
+/** In characters. No server accepts a longer header. */
 const maxSecretLength = 16_384;
 
 /**
- * Returns a secret without the line break that editors add at the end. Throws an AutomateError (`credential`) if the secret is empty, too
- * long, or not a single line.
+ * Removes the line break that editors add. Throws an AutomateError (`credential`) if the secret is empty, too long or not a single line.
  */
 export function oneLine(text: string, where: string): string {
   const secret = text.replace(/\r?\n$/, '');

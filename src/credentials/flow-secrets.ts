@@ -22,15 +22,14 @@ import {
   textsToMask,
 } from './secret.ts';
 
-/** The secrets that a flow uses. */
 export interface FlowSecrets {
   /** Secrets by credential name, except those that commands print. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that commands print; undefined if no credential has a command. */
+  /** Undefined if no credential has a command. */
   readonly commands: CommandSecrets | undefined;
   /** The logins that provide credentials, keyed by credential name. */
   readonly logins: ReadonlyMap<string, LoginPlace>;
-  /** The opened keychain and vault. Undefined if they were not needed, because environment variables contain all secrets. */
+  /** Undefined if it was not needed, because environment variables contain all secrets. */
   readonly store: CredentialStore | undefined;
   /** Must be called when a request signed with this credential has succeeded. */
   used(credential: string): void;
@@ -40,7 +39,7 @@ export interface FlowSecrets {
   usesRecorded(): Promise<void>;
 }
 
-/** The secrets of a flow that sends no requests. */
+/** For a flow that sends no requests. */
 export const noSecrets: FlowSecrets = {
   secrets: new Map(),
   commands: undefined,
@@ -51,28 +50,24 @@ export const noSecrets: FlowSecrets = {
   usesRecorded: async () => {},
 };
 
-/** Options for loading secrets. */
 export interface SecretsOptions {
-  /** The environment whose secrets are used; undefined to use AUTOMATE_ENV. */
+  /** Undefined to use AUTOMATE_ENV. */
   readonly env?: string | undefined;
   /**
-   * If set, the keychain and the vault stay closed, and this function receives a warning for each credential that is not in an environment
-   * variable. If undefined, both are opened, and a credential missing there is a problem.
+   * If set, the keychain and the vault stay closed, and this function receives a warning for each credential that is not in a variable. If
+   * undefined, both are opened, and a missing credential is a problem.
    */
   readonly offline?: ((problem: Problem) => void) | undefined;
 }
 
-/**
- * Loads the secrets of a flow and starts masking them in all output. Throws a FlowError (`credential`) that lists all secrets that are
- * missing, expired, or not allowed for the host of the request.
- */
+/** Masks the secrets. Throws a FlowError (`credential`) that lists all that are missing, expired or not allowed for the host. */
 export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, messages: Messages): Promise<FlowSecrets> {
   return loadSecretsOf(plan.credentials, file, options, messages);
 }
 
 /**
- * Starts masking the secrets of a flow that can be read without asking anybody: in environment variables and their files, and in the vault
- * if a variable provides its passphrase. The keychain stays closed, because it can open a dialog. Secrets that cannot be read are ignored.
+ * Masks the secrets that can be read without asking anybody: in variables and their files, and in the vault if a variable gives its
+ * passphrase. The keychain stays closed, because it can open a dialog. Unreadable secrets are ignored.
  */
 export async function hideReadableSecrets({ credentials }: Plan, env: string | undefined, messages: Messages): Promise<void> {
   const names = [...new Set(credentials.map(({ name }) => name))];
@@ -84,14 +79,14 @@ export async function hideReadableSecrets({ credentials }: Plan, env: string | u
   }
 }
 
-/** Looks up those of the credentials whose secrets are in the vault. The user is not asked for the vault's passphrase. */
+/** Does not ask the user for the vault's passphrase. */
 async function findInVault(names: readonly string[], env: string | undefined, redactor: Redactor): Promise<ReadonlyMap<string, Finding>> {
   const store = (await import('./credential-store.ts')).openCredentials(env, { redactor });
   const inVault = store.list().filter((stored) => stored.backend === 'vault' && stored.env === store.env);
   return store.find(inVault.flatMap(({ name }) => (names.includes(name) ? [name] : [])));
 }
 
-/** Loads the secrets for the given credential uses, as `loadSecrets` does. Commands that print secrets are not run yet. */
+/** Works as `loadSecrets` does. Commands that print secrets are not run yet. */
 export async function loadSecretsOf(
   uses: readonly CredentialUse[],
   file: string,
@@ -131,10 +126,10 @@ export async function loadSecretsOf(
   return { ...recordUses(all, store, messages), secrets, commands: given, logins };
 }
 
-/** The facts about a command's secret that are known before the command runs. */
+/** What is known about a command's secret before the command runs. */
 type Expiring = Pick<Secret, 'setAt' | 'expiresAt' | 'hasPrevious'>;
 
-/** Returns an object that runs the commands which print secrets. Each secret is masked as soon as its command has printed it. */
+/** Each secret is masked as soon as its command has printed it. */
 async function commandSecrets(
   commands: readonly StoredCommand[],
   uses: readonly CredentialUse[],
@@ -149,7 +144,7 @@ async function commandSecrets(
   });
 }
 
-/** Runs a command that prints a secret, and returns the secret. Throws an AutomateError (`credential`) if the command fails. */
+/** Throws an AutomateError (`credential`) if the command fails. */
 export async function secretOfCommand(command: StoredCommand, messages: Messages): Promise<Secret> {
   try {
     const found = await (await commandSecrets([command], [], messages)).find([command.name]);
@@ -159,7 +154,7 @@ export async function secretOfCommand(command: StoredCommand, messages: Messages
   }
 }
 
-/** Returns the login of each credential that a login provides. `file` is the path of the flow. */
+/** `file` is the path of the flow. */
 function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen }: SecretsOptions): ReadonlyMap<string, LoginPlace> {
   const env = envOf(chosen);
   return new Map(
@@ -171,12 +166,11 @@ function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen
   );
 }
 
-/** Starts masking a secret. If the secret is `username:password`, also masks the password alone. */
+/** If the secret is `username:password`, also masks the password alone. */
 export function hide(secret: string, { redactor }: Messages): void {
   for (const text of textsToMask(secret)) redactor.add(text);
 }
 
-/** Warns about secrets that expire soon. */
 function warnOfExpiries(secrets: ReadonlyMap<string, Pick<Secret, 'expiresAt'>>, { warn }: Messages): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
@@ -199,7 +193,6 @@ const pairExpected =
 
 interface UseContext {
   readonly store: CredentialStore | undefined;
-  /** The login that provides the credential; undefined if no login does. */
   readonly login: LoginPlace | undefined;
 }
 
@@ -224,7 +217,7 @@ function isGiven(name: string): boolean {
   return variableWith(name, process.env) !== undefined;
 }
 
-/** True if the credential's environment variable is set, even if it is empty. */
+/** Also true if the variable is empty. */
 function isSet(name: string): boolean {
   const variable = credentialVariable(name);
   return [variable, `${variable}_FILE`].some((candidate) => process.env[candidate] !== undefined);
@@ -246,7 +239,7 @@ function missingLogin(name: string, login: LoginPlace, store: CredentialStore | 
   return loginProblem(message + elsewhereText(elsewhere), login);
 }
 
-/** Returns the problem of a missing credential, with suggestions of similar names. */
+/** Suggests similar names. */
 export function missingCredential(name: string, store: CredentialStore | undefined): CodedMessage {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
@@ -261,7 +254,7 @@ export function missingCredential(name: string, store: CredentialStore | undefin
   return credentialProblem(name, message, { remedy: 'store', env, elsewhere, takesVariable: true });
 }
 
-/** Records when secrets are used during the run. Only warns if the uses cannot be recorded. */
+/** Only warns if the uses cannot be recorded. */
 function recordUses(
   secrets: ReadonlyMap<string, Expiring>,
   store: CredentialStore | undefined,

@@ -3,19 +3,13 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { AsyncEntry } from '@napi-rs/keyring';
 import type { KeychainAnswer, KeychainRequest } from './keychain.ts';
 
-/**
- * Makes the library use the Secret Service on Linux. By default, it would use the kernel's keyring, which loses its content when the
- * machine restarts.
- */
+/** On Linux, uses the Secret Service. The library's default is the kernel's keyring, which loses its content when the machine restarts. */
 const options = { linux: { store: 'secret-service' } } as const;
 
 if (isMainThread) waitForRequest();
 else parentPort?.postMessage(await answerTo(workerData as KeychainRequest));
 
-/**
- * Waits for a request on stdin and handles it in a worker thread, because a call to the keychain blocks its thread. When stdin ends, the
- * parent process has ended, so this process kills itself.
- */
+/** Uses a worker thread, because a keychain call blocks its thread. Kills this process when stdin ends, because the parent has ended. */
 function waitForRequest(): void {
   let request = '';
   process.stdin.setEncoding('utf8').on('data', (chunk) => {

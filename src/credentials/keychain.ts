@@ -5,38 +5,31 @@ import { AutomateError } from '../core/failure.ts';
 import type { SecretBackend } from './backend.ts';
 import { withoutOwnVariables } from './environment.ts';
 
-/**
- * A request to the separate process that calls the keychain. It is sent on the process's stdin as one line of JSON, because other users can
- * see command-line arguments.
- */
+/** Sent to the separate keychain process on its stdin as one line of JSON, because other users can see command-line arguments. */
 export interface KeychainRequest extends KeychainTask {
   readonly service: string;
 }
 
 interface KeychainTask {
   readonly read?: readonly string[];
-  /** Account names and the secrets to store under them. A secret of `null` deletes the stored one. */
+  /** A secret of `null` deletes the stored one. */
   readonly write?: readonly (readonly [account: string, secret: string | null])[];
 }
 
-/** The response of the separate process that calls the keychain. The process writes it as JSON to its stdout. */
+/** The separate keychain process writes this as JSON to its stdout. */
 export type KeychainAnswer = { readonly found: readonly (readonly [account: string, secret: string])[] } | { readonly error: string };
 
-/** Settings for the keychain backend. */
 interface KeychainOptions {
-  /** Service name for the secrets in the keychain. Each home folder of automate has a different one. */
+  /** Each home folder of automate has a different service name in the keychain. */
   readonly service: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Maximum wait in ms for the keychain, which may meanwhile ask the user for a password. */
+  /** The keychain may meanwhile ask the user for a password. */
   readonly timeoutMs: number;
 }
 
 const probe = 'probe';
 
-/**
- * Creates the backend that stores secrets in the operating system's keychain. This is the Secret Service on Linux, the Keychain on macOS
- * and the Credential Manager on Windows.
- */
+/** The Secret Service on Linux, the Keychain on macOS and the Credential Manager on Windows. */
 export function createKeychain(options: KeychainOptions): SecretBackend {
   return {
     name: 'keychain',
@@ -81,7 +74,7 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
   }
 }
 
-/** Returns an explanation for a common error message of the keychain library. Returns any other message without its prefix. */
+/** Explains common errors of the keychain library. Other messages only lose their prefix. */
 function keychainReason(message: string): string {
   if (/DBUS_SESSION_BUS_ADDRESS|DBus error|dbus|D-Bus/i.test(message)) return 'no session bus (D-Bus) here, as under cron or over ssh';
   if (/no result found/i.test(message)) return 'it has no collection for secrets: log in at the desktop, or unlock it once';

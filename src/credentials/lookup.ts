@@ -6,20 +6,16 @@ import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';
 import { accountOf, credentialProblem, type Finding, isCommand, type StoredCredential } from './secret.ts';
 
-/** The environment whose credentials are used, and the stores that contain them. */
 export interface CredentialContext {
   readonly env: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Returns the list of stored credentials. The list is opened on the first call. */
+  /** Opens the list on the first call. */
   catalog(): Catalog;
   backend(name: BackendName): SecretBackend;
   wallNow(): number;
 }
 
-/**
- * Looks up the secrets of credentials, first in environment variables and files, then in the keychain and the vault. Reads each of these
- * stores at most once. If a credential has a command that prints its secret, returns the command without running it.
- */
+/** Looks in variables and files, then in the keychain and the vault, each at most once. Returns a command without running it. */
 export async function findSecrets(names: readonly string[], context: CredentialContext): Promise<ReadonlyMap<string, Finding>> {
   const found = await findInEnvironment(names, context.environment);
   const rest = names.filter((name) => !found.has(name));

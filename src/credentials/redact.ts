@@ -4,49 +4,34 @@ import { SecretSearch } from './secret-search.ts';
 
 /** Masks secrets in everything that the program prints or writes. */
 export interface Redactor {
-  /**
-   * Adds a secret to be masked. Secrets that are renewed, such as access tokens, share a slot. Only the last three secrets of a slot are
-   * masked.
-   */
+  /** Secrets that are renewed, such as access tokens, share a slot. Only the last three secrets of a slot are masked. */
   add(secret: string, slot?: string): void;
-  /** Returns true if the text contains a secret in any encoding. The beginning of a secret that is cut off by `...` also counts. */
+  /** Searches for secrets in any encoding, and for the beginning of a secret that is cut off by `...`. */
   isIn(text: string): boolean;
-  /**
-   * Returns true if a value in this JSON or CSV text might contain a secret. Also returns true if the text has too many escape characters
-   * in a row for the search, because it might then overlook a secret.
-   */
+  /** True if a value in this JSON or CSV text might contain a secret, or if too many escape characters in a row prevent the search. */
   mayBeWrittenIn(text: string): boolean;
-  /** Returns the text with every secret replaced by `***`. */
+  /** Replaces every secret by `***`. */
   text(text: string): string;
-  /** Returns the value with every secret in its strings, names and numbers replaced by `***`. */
+  /** Replaces every secret in strings, names and numbers by `***`. */
   value(value: Value): Value;
   /** Returns the value as JSON text with every secret replaced by `***`. Numbers keep all their digits. */
   jsonOf(value: Value): string;
-  /**
-   * Returns the names with every secret in them replaced by `***`. If masking makes names equal, numbers such as in `***_2` keep them
-   * unique.
-   */
+  /** Replaces every secret by `***`. If masking makes names equal, numbers such as in `***_2` keep them unique. */
   names(names: readonly string[]): string[];
-  /** Returns JSON text with every secret replaced by `***`. The result is still valid JSON. Text without secrets is returned unchanged. */
+  /** Replaces every secret by `***`. The result is still valid JSON; text without secrets is returned unchanged. */
   json(text: string, indent?: number): string;
 }
 
 /** Matches more escape characters in a row than the search for secrets can handle. */
 const moreEscapes = new RegExp(`[\\\\"]{${maxEscapes + 1}}`);
 
-/**
- * Number of values that are masked for each slot. These are the current value and earlier ones, which requests in flight may still contain.
- */
+/** The values masked for each slot: the current one and earlier ones, which requests in flight may still contain. */
 const slotSize = 3;
 
-/** Creates a redactor to which no secrets have been added. */
 export function createRedactor(): Redactor {
   const permanent = new Set<string>();
   const slots = new Map<string, readonly string[]>();
-  /**
-   * The search for all secrets. When a secret is added, it becomes undefined, and it is created again for the next text. This saves time if
-   * many secrets are added in a row.
-   */
+  /** Undefined after a secret is added, and created again for the next text. This saves time if many secrets are added in a row. */
   let current: SecretSearch | undefined;
   let last: SecretSearch | undefined;
   const search = () => {
@@ -93,10 +78,7 @@ export function createRedactor(): Redactor {
   return redactor;
 }
 
-/**
- * Returns a name that is not in `used` and adds it there. If `name` is already used, a number is appended to it. `numbers` contains the
- * last number for each name.
- */
+/** Adds the name to `used`, with a number if it is taken. `numbers` contains the last number for each name. */
 function uniqueName(name: string, used: Set<string>, numbers: Map<string, number>): string {
   let number = (numbers.get(name) ?? 0) + 1;
   const numbered = () => (number === 1 ? name : `${name}_${number}`);

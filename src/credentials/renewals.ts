@@ -1,6 +1,6 @@
 import { Failure } from '../core/failure.ts';
 
-/** A newly requested secret, such as an access token, and for how many ms it may be used. */
+/** A new secret, such as an access token, and for how many ms it may be used. */
 export interface Renewed {
   readonly text: string;
   readonly lifetimeMs: number;
@@ -8,16 +8,13 @@ export interface Renewed {
 
 /** A source of secrets that expire and can be requested again, such as access tokens. */
 export interface RenewalSource {
-  /** Identifies the secret. All requests whose sources have the same key share one secret. */
+  /** All requests whose sources have the same key share one secret. */
   readonly key: string;
   /** For this many ms after a secret was obtained, a 401 does not cause a renewal. If undefined, every 401 causes one. */
   readonly youngMs?: number;
-  /**
-   * Requests a new secret. `refused` is the last secret that a server rejected although it had not expired; undefined if there is none.
-   * Throws a Failure if no secret can be obtained.
-   */
+  /** `refused` is the last secret that a server rejected before it expired. Throws a Failure if no secret can be obtained. */
   request(refused: string | undefined): Promise<Renewed>;
-  /** Called with each secret as soon as it has been obtained. */
+  /** Called as soon as a secret has been obtained. */
   came?(text: string): void;
 }
 
@@ -30,17 +27,14 @@ interface Renewal {
   trustedUntilMs: number;
 }
 
-/**
- * Wait in ms before the next request for a secret, if the last request failed for a reason that a retry cannot change, or if a server
- * rejected the new secret with a 401.
- */
+/** Wait before the next request, if the last one failed for a reason that a retry cannot change, or if the new secret got a 401. */
 const refusalMs = 60_000;
 
-/** Requests secrets and renews them when they expire. Records that need the same new secret at the same time share one request for it. */
+/** Renews secrets when they expire. Records that need the same new secret at the same time share one request for it. */
 export class Renewals {
   readonly #now: () => number;
   readonly #entries = new Map<string, Renewal>();
-  /** The last secret that a server has rejected for each source, keyed by the source's key. */
+  /** The last rejected secret of each source, by the source's key. */
   readonly #refused = new Map<string, string>();
   readonly #requests = new Set<Promise<unknown>>();
 
@@ -50,8 +44,8 @@ export class Renewals {
   }
 
   /**
-   * Calls `send` with one secret from each source. After a 401, the secrets may have been revoked. So they are renewed, and `send` is
-   * called once more. Its `refused` is then the response with the 401. Throws a Failure if a secret cannot be obtained.
+   * A 401 can mean that the secrets were revoked, so they are renewed and `send` is called once more, with that response as `refused`.
+   * Throws a Failure if a secret cannot be obtained.
    */
   async sendWith<Answer extends { readonly status: number }>(
     sources: readonly RenewalSource[],
@@ -67,17 +61,14 @@ export class Renewals {
     return second;
   }
 
-  /**
-   * Resolves to one current secret from each source. The secrets are requested one after another, because two sources could prompt the user
-   * at the same time.
-   */
+  /** Requests the secrets one after another, because two sources could prompt the user at the same time. */
   async current(sources: readonly RenewalSource[]): Promise<readonly string[]> {
     const secrets: string[] = [];
     for (const source of sources) secrets.push(await this.#secretOf(source));
     return secrets;
   }
 
-  /** Resolves when all open requests for secrets have ended. Aborting one could lose a secret that the server has already issued. */
+  /** Waits for open requests. Aborting one could lose a secret that the server has already issued. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#requests);
   }
@@ -93,10 +84,7 @@ export class Renewals {
     }
   }
 
-  /**
-   * Returns true if the secret is too new for a renewal to help after a 401. Otherwise discards the secret, unless it has already been
-   * renewed.
-   */
+  /** True if the secret is too new for a renewal to help after a 401. Otherwise discards it, unless it has already been renewed. */
   #isTrusted(key: string, secret: string): boolean {
     const entry = this.#entries.get(key);
     if (!entry || entry.text !== secret) return false;

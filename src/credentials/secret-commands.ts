@@ -3,7 +3,7 @@ import { homeFolder } from '../files/home.ts';
 import { type CommandSecrets, SecretCommands, type SecretUser } from './command-secrets.ts';
 import type { StoredCommand } from './secret.ts';
 
-/** The commands that print secrets. All runs of this process share the printed secrets. */
+/** All runs of this process share the printed secrets. */
 const secretCommands = new SecretCommands({
   get environment() {
     return process.env;
@@ -11,7 +11,6 @@ const secretCommands = new SecretCommands({
   clock: createClock(),
 });
 
-/** Returns the secrets that the given commands print. */
 export function secretCommandsOf(commands: readonly StoredCommand[], user: SecretUser): CommandSecrets {
   return secretCommands.forUser(commands, homeFolder(process.env), user);
 }

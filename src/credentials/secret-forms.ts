@@ -1,6 +1,6 @@
 import { decodeAll } from '../core/text/base64.ts';
 
-/** Minimum length of secrets that are masked. If shorter secrets were masked, ordinary words would often be masked by mistake. */
+/** If shorter secrets were masked, ordinary words would often be masked by mistake. */
 export const shortestSecret = 4;
 
 /** One of the encodings in which a secret may appear in text. */
@@ -18,10 +18,7 @@ export interface Characters {
   readonly max: number;
 }
 
-/**
- * Returns the encodings in which a secret is searched for. In some of them, some or all characters are escaped. The others are base64. The
- * base64 text of a secret depends on its offset within a group of three bytes, so there is one encoding for each offset.
- */
+/** Escaped encodings, and base64 ones: base64 depends on the secret's offset in a group of three bytes, so there is one for each offset. */
 export function secretForms(secret: string): Form[] {
   // A run of quotes and backslashes is treated as one unit, because both look the same when they are escaped. Trying all ways to divide the
   // run would take far too long.
@@ -39,20 +36,15 @@ export function secretForms(secret: string): Form[] {
 /** Matches the last character and the padding of base64 text. The last character may also contain bits of the text after the secret. */
 const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
-/** Returns a pattern for the first `length` characters of an encoded secret. */
 export function startPattern({ characters, end }: Form, length: number): string {
   return wholePattern({ characters: characters.slice(0, length), end: characters.length > length ? '' : end });
 }
 
-/** Returns a pattern for the whole encoded secret. */
 export function wholePattern({ characters, end }: Form): string {
   return characters.map(({ unit, min, max }) => (max === 1 ? unit : `${unit}{${min},${max}}`)).join('') + end;
 }
 
-/**
- * Returns a pattern that matches a character in plain and in escaped form. It matches both, because encoders differ in which characters
- * they escape.
- */
+/** Matches both the plain and the escaped form, because encoders differ in which characters they escape. */
 const anyForm = memoized((characters: string): Characters => {
   if (/^[A-Za-z0-9]$/.test(characters)) return single(characters);
   if (/^[\\"]/.test(characters)) {
@@ -67,13 +59,13 @@ function single(unit: string): Characters {
   return { unit, min: 1, max: 1 };
 }
 
-/** Returns the pattern for a base64 character. It matches both the standard and the URL-safe alphabet. */
+/** Matches both the standard and the URL-safe alphabet. */
 const base64Form = memoized((character: string): Characters => {
   if (character !== '+' && character !== '/') return single(character);
   return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
 });
 
-/** Caches the results of a function for single characters. This saves time, because secrets consist of few different characters. */
+/** For single characters only: secrets consist of few different characters, so this saves time. */
 function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
   const results = new Map<string, Result>();
   return (text) => {
@@ -93,10 +85,7 @@ function anyOf(forms: readonly string[]): string {
   return `(?:${forms.join('|')})`;
 }
 
-/**
- * Returns patterns for all forms of one character, with longer forms first. An escape may have several backslashes, because JSON within
- * JSON doubles them.
- */
+/** Longer forms come first. An escape may have several backslashes, because JSON within JSON doubles them. */
 function formsOf(character: string): string[] {
   const bytes = Buffer.from(character);
   const json = JSON.stringify(character).slice(1, -1);
@@ -125,17 +114,14 @@ function jsonForm(unit: number): string {
   return `\\\\{1,8}u${anyCase(hex(unit, 4))}`;
 }
 
-/** Returns the UTF-16 code units of a string. JSON escapes each of them separately. */
+/** UTF-16 code units. JSON escapes each of them separately. */
 function unitsOf(text: string): number[] {
   return Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
 }
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/**
- * Returns a pattern for a UTF-8 byte that was wrongly decoded as ISO 8859-1 or Windows-1252. If the byte becomes a control character, the
- * pattern also matches without it, because messages leave out control characters.
- */
+/** Matches a UTF-8 byte decoded as ISO 8859-1 or Windows-1252. Control characters may be missing, because messages leave them out. */
 function byteForm(byte: number): string {
   const character = String.fromCharCode(byte);
   return byte > 0x9f ? character : `[${character}${decodeAll(windows1252, Uint8Array.of(byte))}]?`;
@@ -152,8 +138,8 @@ function anyCase(digits: string): string {
 }
 
 /**
- * Returns base64 forms of a secret. If a secret is encoded together with other text, only some of the characters depend on the secret
- * alone. These characters are returned for each of the three possible offsets. The last element is the secret encoded on its own.
+ * For each of the three offsets, returns the characters that depend on the secret alone if it is encoded together with other text. The last
+ * element is the secret encoded on its own.
  */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);

@@ -1,12 +1,8 @@
 import { type Characters, type Form, secretForms, shortestSecret, startPattern, wholePattern } from './secret-forms.ts';
 
-/** A secret with the patterns that find it in text. */
 interface PreparedSecret {
   readonly forms: readonly Form[];
-  /**
-   * True for a long secret, because the pattern for the whole secret would be slow. Only its beginning is searched for with a pattern, and
-   * the rest is compared character by character.
-   */
+  /** The pattern for a whole long secret would be slow: only its beginning is found by a pattern, and the rest is compared by character. */
   readonly isLong: boolean;
   readonly patterns: readonly string[];
 }
@@ -23,20 +19,16 @@ const longStartLength = 16;
 /** The dots that programs put where they cut off text. */
 const cutMark = '...';
 
-/** Finds and masks all secrets in text. */
 export class SecretSearch {
   readonly #secrets: ReadonlyMap<string, PreparedSecret>;
-  /**
-   * Regular expressions that find the beginning of any secret. There is almost always only one expression, so text without secrets is
-   * searched only once.
-   */
+  /** Find the beginning of any secret. There is almost always only one expression, so text without secrets is searched only once. */
   readonly #any: readonly RegExp[];
   readonly #short: readonly RegExp[];
   readonly #long: Starts;
   /** The search for secrets that are cut off; undefined until it is first needed. */
   #cut: Starts | undefined;
 
-  /** `last` is an earlier search. Its patterns are reused for secrets that both searches have in common. */
+  /** Reuses the patterns of `last` for secrets that both searches have in common. */
   constructor(secrets: ReadonlySet<string>, last?: SecretSearch) {
     // Longer secrets come first. A shorter secret may be the beginning of a longer one. If it came first, only this beginning would be
     // masked.
@@ -53,17 +45,14 @@ export class SecretSearch {
     };
   }
 
-  /** Returns the text with every secret replaced by `***`, including secrets that were cut off by `...`. */
+  /** Replaces every secret by `***`, including secrets that were cut off by `...`. */
   mask(text: string): string {
     const uncut = text.includes(cutMark) ? maskForms(text, this.#cutStarts(), cutEndOf) : text;
     if (!this.#any.some((expression) => uncut.search(expression) >= 0)) return uncut;
     return this.#short.reduce((left, expression) => left.replace(expression, '***'), maskForms(uncut, this.#long, wholeEndOf));
   }
 
-  /**
-   * Returns the search for secrets that are cut off. Secrets of four characters are left out, because a match of the first four characters
-   * is already the whole secret.
-   */
+  /** Leaves out secrets of four characters, because a match of the first four characters is already the whole secret. */
   #cutStarts(): Starts {
     if (this.#cut) return this.#cut;
     const all = [...this.#secrets.values()].flatMap(({ forms }) => forms);
@@ -80,10 +69,9 @@ function prepareSecret(secret: string): PreparedSecret {
   return { forms, isLong, patterns: forms.map((form) => (isLong ? startPattern(form, longStartLength) : wholePattern(form))) };
 }
 
-/** Maximum length of a regular expression. V8 does not optimize longer ones, which makes them hundreds of times slower. */
+/** V8 does not optimize longer expressions, which makes them hundreds of times slower. */
 const maxExpressionLength = 20_000;
 
-/** Combines patterns into as few regular expressions as their maximum length allows. */
 function expressionsFor(patterns: readonly string[]): RegExp[] {
   const groups: string[][] = [];
   let size = Number.POSITIVE_INFINITY;
@@ -98,10 +86,7 @@ function expressionsFor(patterns: readonly string[]): RegExp[] {
   return groups.map((group) => new RegExp(group.join('|'), 'g'));
 }
 
-/**
- * Replaces every encoded secret in the text by `***`. `endOf` returns the end of the secret that begins at `start`; undefined if there is
- * none.
- */
+/** `endOf` returns the end of the secret that begins at `start`, if there is one. */
 function maskForms(
   text: string,
   { forms, expressions }: Starts,
@@ -128,26 +113,17 @@ function maskForms(
 /** Matches the rest of an escaped character that was cut off, if `...` follows. */
 const cutEnd = `(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?(?=\\.\\.\\.)`;
 
-/**
- * Finds the end of the encoded secret that begins at `start`. The secret may be complete or cut off by `...`. The complete secret is tried
- * first, because the secret itself may contain dots. Returns undefined if there is no such secret.
- */
+/** Tries the complete secret first, because the secret itself may contain dots. Then it may be cut off by `...`. */
 function cutEndOf(form: Form, text: string, start: number): number | undefined {
   const { whole, partial } = reach(form.characters, text, start);
   if (whole.length > 0) return wholeEndOf(form, text, start);
   return firstResult(partial.reverse(), (end) => matchEnds(cutEnd, text, end)[0]);
 }
 
-/**
- * If at least this many characters of a secret match, they are masked even without `...` after them. Some programs cut off text without
- * adding dots.
- */
+/** This many matching characters of a secret are masked even without `...`, because some programs cut off text without dots. */
 const maxUnmasked = 500;
 
-/**
- * Finds the end of the complete encoded secret that begins at `start`. If the secret is incomplete, returns undefined, unless at least
- * `maxUnmasked` characters match.
- */
+/** If the secret is incomplete, returns undefined, unless at least `maxUnmasked` characters match. */
 function wholeEndOf({ characters, end }: Form, text: string, start: number): number | undefined {
   const { whole, partial } = reach(characters, text, start);
   if (whole.length > 0) return matchEnds(end, text, Math.max(...whole))[0];
@@ -157,7 +133,7 @@ function wholeEndOf({ characters, end }: Form, text: string, start: number): num
 interface Reach {
   /** The offsets at which the secret can end if all its characters match. */
   readonly whole: readonly number[];
-  /** The offsets at which the match can end if at least four of the secret's characters match, but not all. They are in ascending order. */
+  /** In ascending order: where the match can end if at least four of the secret's characters match, but not all. */
   readonly partial: number[];
 }
 
@@ -180,10 +156,7 @@ function reach(characters: readonly Characters[], text: string, start: number): 
   return { whole: ends, partial };
 }
 
-/**
- * Finds all ends of a run of characters that match `unit`. The run begins at one of `places`. Returns these offsets, each with the maximum
- * length of a run that ends there.
- */
+/** Finds the ends of runs of `unit` that begin at one of `places`, each with the maximum length of a run that ends there. */
 function countRepeats({ unit, max }: Characters, text: string, places: readonly number[]): Map<number, number> {
   const counts = new Map<number, number>();
   let ends = places;
@@ -196,7 +169,7 @@ function countRepeats({ unit, max }: Characters, text: string, places: readonly 
 
 const stickyExpressions = new Map<string, RegExp>();
 
-/** Returns an array with the end of the pattern's match at `start`; an empty array if the pattern does not match there. */
+/** Empty if the pattern does not match at `start`. */
 function matchEnds(pattern: string, text: string, start: number): number[] {
   if (pattern === '') return [start];
   if (pattern.length === 1) return text[start] === pattern ? [start + 1] : [];
@@ -209,7 +182,6 @@ function matchEnds(pattern: string, text: string, start: number): number[] {
   return expression.test(text) ? [expression.lastIndex] : [];
 }
 
-/** Returns the first result of `find` that is not undefined; undefined if there is none. */
 function firstResult<In, Out>(all: readonly In[], find: (one: In) => Out | undefined): Out | undefined {
   for (const one of all) {
     const result = find(one);

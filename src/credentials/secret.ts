@@ -1,87 +1,71 @@
 import type { CodedMessage, ErrorDetails } from '../core/error-code.ts';
 import type { BackendName } from './backend.ts';
 
-/** A credential's secret, with its source and restrictions. */
 export interface Secret {
   readonly text: string;
-  /** The source of the secret, for messages. This is the name of a variable, `the keychain`, `the vault` or `its command`. */
+  /** For messages: the name of a variable, `the keychain`, `the vault` or `its command`. */
   readonly from: string;
-  /** The environment that the secret belongs to. It is undefined for the default environment and for a secret from a variable. */
+  /** Undefined for the default environment and for a secret from a variable. */
   readonly env?: string;
-  /**
-   * The time when the secret was set (ISO 8601). It is also part of the name that the secret is stored under. Undefined if the secret is
-   * from a variable.
-   */
+  /** In ISO 8601; also part of the name that the secret is stored under. Undefined if the secret is from a variable. */
   readonly setAt?: string;
-  /** The time when the secret expires (ISO 8601); undefined if it does not expire. */
+  /** In ISO 8601; undefined if the secret does not expire. */
   readonly expiresAt?: string;
-  /** True if the previous secret is still stored. The previous secret is deleted when a request with this secret succeeds. */
+  /** The previous secret is still stored until a request with this one succeeds. */
   readonly hasPrevious?: boolean;
-  /** The hosts that the secret may be sent to; undefined if it may be sent to any host. */
+  /** The hosts that the secret may be sent to; undefined for any host. */
   readonly hosts?: readonly string[];
 }
 
-/** The result of looking up a credential. It is the secret, the command that prints the secret, or the problem that was found. */
+/** The result of looking up a credential. */
 export type Finding = { readonly secret: Secret } | { readonly command: StoredCommand } | { readonly problem: CodedMessage };
 
-/** A stored credential's name and settings, without the secret. All times are in ISO 8601. */
+/** Settings without the secret. All times are in ISO 8601. */
 export interface StoredCredential {
   readonly name: string;
-  /** The environment that the credential belongs to. Credentials of different environments may have the same name. */
+  /** Credentials of different environments may have the same name. */
   readonly env: string;
   readonly backend: BackendName;
   readonly setAt: string;
   readonly expiresAt?: string;
   readonly hosts?: readonly string[];
   readonly lastUsedAt?: string;
-  /** The settings of the previous secret, which is kept until a request with the current one has succeeded. */
+  /** The previous secret is kept until a request with the current one has succeeded. */
   readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
-  /**
-   * The command line that prints the secret. It is undefined if the secret itself is stored. If there is a command, the only stored secret
-   * is the previous one, if any.
-   */
+  /** The command line that prints the secret, if the secret itself is not stored. Then only the previous secret can be stored. */
   readonly command?: string;
   /** Time in ms until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
   readonly forMs?: number;
 }
 
-/** A credential whose secret is printed by a command. */
 export type StoredCommand = StoredCredential & { readonly command: string };
 
-/** True if a command prints the credential's secret. */
 export function isCommand(credential: StoredCredential | undefined): credential is StoredCommand {
   return credential?.command !== undefined;
 }
 
-/** True if the credential has a current or previous secret in the keychain or vault. */
+/** True if the keychain or vault has a current or previous secret. */
 export function isInBackend(credential: StoredCredential): boolean {
   return !isCommand(credential) || credential.previous !== undefined;
 }
 
-/**
- * Returns the name that a secret is stored under. It contains the time when the secret was set, so that a new secret never overwrites an
- * older one.
- */
+/** Contains the time when the secret was set, so that a new secret never overwrites an older one. */
 export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | 'name' | 'setAt'>): string {
   return `${env}/${name} ${setAt}`;
 }
 
-/**
- * Returns the texts to mask for a secret: the secret with and without leading and trailing spaces, which HTTP removes. If the secret is
- * `username:password`, also the password alone.
- */
+/** The secret with and without outer spaces, which HTTP removes, and the password alone if the secret is `username:password`. */
 export function textsToMask(secret: string): string[] {
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   return [secret, secret.trim(), password, password.trim()];
 }
 
-/** Returns the end of a message, which lists the other environments that have the same credential. It is empty if there are none. */
+/** The end of a message, which lists the other environments with the same credential; empty if there are none. */
 export function elsewhereText(envs: readonly string[]): string {
   if (envs.length === 0) return '';
   return `; it is stored for the environment${envs.length === 1 ? '' : 's'} ${envs.join(', ')}`;
 }
 
-/** Creates the error message for a problem with a credential, with the error code and details. */
 export function credentialProblem(
   credential: string,
   message: string,
@@ -90,10 +74,7 @@ export function credentialProblem(
   return { message, code: 'credential', details: { credential, ...facts } };
 }
 
-/**
- * Returns true if a secret may be sent to the origin. `hosts` contains the allowed hosts as `api.example.com` (any port),
- * `api.example.com:8443` or `*.example.com`.
- */
+/** `hosts` are written as `api.example.com` (any port), `api.example.com:8443` or `*.example.com`. */
 export function isAllowedHost(origin: string, hosts: readonly string[] | undefined): boolean {
   if (hosts === undefined) return true;
   const { protocol, hostname, port } = new URL(origin);
@@ -104,17 +85,16 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
   });
 }
 
-/** Returns the error message if a secret may not be sent to the origin because of its allowed hosts. */
 export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
   return `the credential "${credential}" can be sent only to ${hosts.join(', ')}, not to ${new URL(origin).host}`;
 }
 
 const dayMs = 86_400_000;
 
-/** A warning is shown if a secret expires in fewer than this many days. */
+/** A secret that expires in fewer days causes a warning. */
 const warnedDays = 14;
 
-/** Returns a warning if a secret expires soon. Otherwise, or if the secret has already expired, returns undefined. */
+/** Undefined if the secret does not expire soon or has already expired. */
 export function expiryWarning(name: string, expiresAt: string | undefined, nowMs: number): string | undefined {
   if (expiresAt === undefined) return undefined;
   const left = (Date.parse(expiresAt) - nowMs) / dayMs;

@@ -4,27 +4,19 @@ import type { CredentialContext } from './lookup.ts';
 import { accountOf, isCommand, isInBackend, type StoredCredential } from './secret.ts';
 
 interface Limits {
-  /** The time when the secret expires (ISO 8601); undefined if it does not expire. */
+  /** In ISO 8601; undefined if the secret does not expire. */
   readonly expiresAt?: string | undefined;
-  /** The hosts that the secret may be sent to, or `*` for any host. If undefined, the current secret's hosts also apply to the new one. */
+  /** `*` allows any host. If undefined, the current secret's hosts also apply to the new one. */
   readonly hosts?: readonly string[] | undefined;
 }
 
-/** Options for storing a secret in the keychain or vault. */
 export interface StoreOptions extends Limits {
-  /**
-   * The store for the secret. If undefined, the secret goes to the store of the current secret or, if there is none, to the first store
-   * that works.
-   */
+  /** If undefined, uses the store of the current secret or, if there is none, the first store that works. */
   readonly backend?: BackendName | undefined;
-  /**
-   * True if the secret may replace a command that prints one. Only the user of this machine may do that, not a login or a client of the
-   * server.
-   */
+  /** Only the user of this machine may replace a command by a secret, not a login or a client of the server. */
   readonly replacesCommand?: boolean;
 }
 
-/** Options for a credential whose secret is printed by a command. */
 export interface CommandOptions extends Limits {
   /** Time in ms until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
   readonly forMs?: number | undefined;
@@ -32,7 +24,6 @@ export interface CommandOptions extends Limits {
 
 type Stored = { readonly stored: StoredCredential; readonly left: readonly BackendName[] };
 
-/** Stores a secret. If `options` specifies no store, uses the store of the current secret or the first store that works. */
 export async function storeSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   if (!options.replacesCommand) refuseCommand(name, context);
   const backend = await chooseBackend(name, options, context);
@@ -51,9 +42,7 @@ function refuseCommand(name: string, { catalog, env }: CredentialContext): void 
     );
 }
 
-/**
- * Adds the command to the list of credentials. The last secret that worked is kept until a request with the command's secret has succeeded.
- */
+/** The last secret that worked is kept until a request with the command's secret has succeeded. */
 export async function storeCommand(
   name: string,
   command: string,
@@ -86,16 +75,14 @@ function withLimits({ expiresAt, hosts }: Limits, before: StoredCredential | und
   return { expiresAt, hosts: hosts?.includes('*') ? undefined : (hosts ?? before?.hosts), lastUsedAt: before?.lastUsedAt };
 }
 
-/**
- * Returns the settings of the last secret that worked, or of the only secret that is stored. It is undefined if only a command is stored.
- */
+/** The last secret that worked, or the only stored one. Undefined if only a command is stored. */
 function previousOf({ previous, setAt, expiresAt, hosts, command }: StoredCredential): StoredCredential['previous'] {
   return previous ?? (command === undefined ? ({ setAt, expiresAt, hosts } as StoredCredential['previous']) : undefined);
 }
 
 /**
- * Stores the new secret next to the old one. Then one write adds it to the list of credentials with its hosts and expiry. Even if the
- * process is killed in between, no secret is used with the hosts of another secret.
+ * Stores the new secret next to the old one, then lists it with its hosts and expiry in one write. So even if the process is killed in
+ * between, no secret is used with the hosts of another.
  */
 async function replaceSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   const { env } = context;
@@ -120,17 +107,14 @@ async function replaceSecret(name: string, secret: string, options: StoreOptions
   return { stored, left: refusal && isMoved ? [held.backend] : [] };
 }
 
-/** Deletes a credential's current and previous secrets from the store, except a secret that was set at `exceptSetAt`. */
+/** Spares a secret that was set at `exceptSetAt`. */
 export async function deleteSecrets(credential: StoredCredential, context: CredentialContext, exceptSetAt?: string): Promise<void> {
   if (!isInBackend(credential)) return;
   const times = [credential, credential.previous].flatMap((secret) => (secret && secret.setAt !== exceptSetAt ? [secret.setAt] : []));
   await context.backend(credential.backend).write(new Map(times.map((setAt) => [accountOf({ ...credential, setAt }), undefined])));
 }
 
-/**
- * Returns the time for a new secret, which is part of the name under which the secret is stored. This is the current time or, if an older
- * secret has the same or a later time, a time just after that.
- */
+/** The current time or, if an older secret is as late, just after that. It is part of the name that the secret is stored under. */
 function uniqueTime(before: StoredCredential | undefined, nowMs: number): string {
   const older = [before, before?.previous].flatMap((secret) => (secret ? [Date.parse(secret.setAt) + 1] : []));
   return new Date(Math.max(nowMs, ...older)).toISOString();
@@ -138,10 +122,7 @@ function uniqueTime(before: StoredCredential | undefined, nowMs: number): string
 
 type GoodSecret = { readonly previous: NonNullable<StoredCredential['previous']>; readonly text: string };
 
-/**
- * Resolves to the last secret that worked, or the only secret that is stored. It is undefined if that secret cannot be read or equals the
- * new one.
- */
+/** The last secret that worked, or the only stored one. Undefined if it cannot be read or equals the new one. */
 async function lastGoodSecret(before: StoredCredential, secret: string, backend: SecretBackend): Promise<GoodSecret | undefined> {
   const previous = previousOf(before) as GoodSecret['previous'];
   const account = accountOf({ ...before, ...previous });
@@ -151,8 +132,8 @@ async function lastGoodSecret(before: StoredCredential, secret: string, backend:
 }
 
 /**
- * Resolves to the store for a new secret: the store in the options, the store of the current secret, or the first store that works. A
- * secret never moves to another store by itself, even if its store cannot be opened now.
+ * Tries the store in the options, the current secret's store, and then the first that works. A secret never moves by itself, even if its
+ * store cannot be opened now.
  */
 async function chooseBackend(name: string, { backend }: StoreOptions, context: CredentialContext): Promise<SecretBackend> {
   const before = context.catalog().find(name, context.env);

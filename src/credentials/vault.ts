@@ -4,32 +4,29 @@ import { orUndefined } from '../core/value/value.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { SecretBackend } from './backend.ts';
 
-/** The source of the vault's passphrase, which is an environment variable, a file or the user. */
+/** The passphrase is in an environment variable or a file, or the user types it. */
 export interface Passphrase {
-  /** Returns the reason why there is no passphrase; undefined if there is one or if the user can be asked for it. */
+  /** The reason why there is no passphrase; undefined if there is one or the user can be asked. */
   problem(): string | undefined;
-  /**
-   * Resolves to the passphrase. `isNew` is true if the vault is about to be created. Throws an AutomateError (`credential`) if there is no
-   * passphrase.
-   */
+  /** `isNew` is true if the vault is about to be created. Throws an AutomateError (`credential`) if there is no passphrase. */
   get(isNew: boolean): Promise<string>;
-  /** Forgets a passphrase that the user typed and that did not open the vault. Returns false if the user has not typed one. */
+  /** Forgets a typed passphrase that did not open the vault. Returns false if the user has not typed one. */
   forget(): boolean;
-  /** Returns true if a variable contains the passphrase or the path of its file. The user is then not asked for it. */
+  /** True if a variable contains the passphrase or its file's path. The user is then not asked. */
   isGiven(): boolean;
-  /** Returns a description of where the passphrase came from, for messages. */
+  /** Where the passphrase came from, for messages. */
   source(): string;
 }
 
 /** Number of wrong passphrases after which a command fails. */
 const maxTries = 3;
 
-/** A store that keeps all secrets in one file, which is encrypted with a key derived from a passphrase. */
+/** Keeps all secrets in one file, encrypted with a key derived from a passphrase. */
 export class Vault implements SecretBackend {
   readonly name = 'vault';
   readonly #file: StateFile<VaultFile>;
   readonly #passphrase: Passphrase;
-  /** Encryption keys, keyed by the salt that they were derived with. They are kept in memory, because deriving a key takes 0.25 s. */
+  /** Keyed by salt, and kept in memory because deriving a key takes 0.25 s. */
   readonly #keys = new Map<string, Promise<Buffer>>();
   #wrongTries = 0;
 
@@ -97,7 +94,7 @@ export class Vault implements SecretBackend {
   }
 }
 
-/** The content of the vault file. Its secrets are encrypted with AES-256-GCM, and binary fields are Base64 text. */
+/** The secrets are encrypted with AES-256-GCM, and binary fields are Base64 text. */
 interface VaultFile {
   readonly version: 1;
   readonly kdf: Kdf;
@@ -106,7 +103,7 @@ interface VaultFile {
   readonly data: string;
 }
 
-/** The parameters with which scrypt (RFC 7914) derives the encryption key from the passphrase. */
+/** The parameters of scrypt (RFC 7914). */
 interface Kdf {
   readonly name: 'scrypt';
   readonly n: number;
@@ -115,17 +112,12 @@ interface Kdf {
   readonly salt: string;
 }
 
-/**
- * Creates the parameters for deriving a new vault's encryption key, with a random salt. Deriving a key takes 128 MB of memory and 0.25 s.
- */
+/** Uses a random salt. Deriving a key takes 128 MB of memory and 0.25 s. */
 function newKdf(): Kdf {
   return { name: 'scrypt', n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
 }
 
-/**
- * Derives the encryption key from the passphrase. The passphrase is normalized, so that an accented letter may be typed as one character or
- * as two.
- */
+/** Normalizes the passphrase, so that an accented letter may be typed as one character or as two. */
 function deriveKey(passphrase: string, { n, r, p, salt }: Kdf): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), 32, { N: n, r, p, maxmem: 256 * n * r }, (error, key) => {
@@ -135,7 +127,7 @@ function deriveKey(passphrase: string, { n, r, p, salt }: Kdf): Promise<Buffer> 
   });
 }
 
-/** Encrypts the secrets with the key and a new random nonce. */
+/** Uses a new random nonce. */
 function encryptSecrets(secrets: ReadonlyMap<string, string>, kdf: Kdf, key: Buffer): VaultFile {
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: 16 });
@@ -145,7 +137,7 @@ function encryptSecrets(secrets: ReadonlyMap<string, string>, kdf: Kdf, key: Buf
   return { version: 1, kdf, ...base64 };
 }
 
-/** Decrypts the secrets in a vault. Returns undefined if the key is wrong or the file has been changed. */
+/** Undefined if the key is wrong or the file has been changed. */
 function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, string> | undefined {
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(vault.iv, 'base64'), { authTagLength: 16 });
   decipher.setAAD(clearFields(vault));
@@ -154,21 +146,15 @@ function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, string> | un
   return bytes && new Map(JSON.parse(bytes.toString()) as [string, string][]);
 }
 
-/**
- * Returns the unencrypted fields of the vault as bytes. They are authenticated with the encrypted secrets, so that a change to them is
- * detected.
- */
+/** These unencrypted fields are authenticated with the secrets, so that a change to them is detected. */
 function clearFields({ version, kdf: { name, n, r, p, salt } }: Pick<VaultFile, 'version' | 'kdf'>): Buffer {
   return Buffer.from(JSON.stringify([version, name, n, r, p, salt]));
 }
 
-/**
- * Minimum and maximum parameters for deriving the key. A manipulated vault file could otherwise exhaust memory or make the key easy to
- * guess.
- */
+/** A manipulated vault file could otherwise exhaust memory or make the key easy to guess. */
 const bounds = { n: [2 ** 14, 2 ** 18], r: [8, 16], p: [1, 4] } as const;
 
-/** Returns true if the content of a file is a vault that this version can read. */
+/** True if this version can read the vault. */
 function isVaultFile(found: unknown): found is VaultFile {
   const { version, kdf, iv, tag, data } = (found ?? {}) as Partial<VaultFile>;
   const areTexts = [iv, tag, data, kdf?.salt].every((text) => typeof text === 'string');

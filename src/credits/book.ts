@@ -3,7 +3,6 @@ import type Database from 'libsql';
 import { inTransaction, loadLibrary, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** The flow, node, connection and environment that the credits for an action are charged to. */
 export interface Account {
   readonly flow: string;
   readonly node: string;
@@ -21,7 +20,6 @@ export interface Spent extends Account {
   readonly key: string;
 }
 
-/** The credits that a run has reserved, so that no other run can spend them. */
 export interface Hold {
   readonly run: string;
   /** JSON that identifies the run's process, so that other processes can check whether it is still alive. */
@@ -38,7 +36,6 @@ export interface Hold {
   readonly key?: string;
 }
 
-/** A run's request to reserve credits in the credit book. */
 export interface HoldRequest {
   readonly credits: number;
   /** The minimum number of credits that the run can use. If fewer are available, the run gets none. */
@@ -49,29 +46,16 @@ export interface HoldRequest {
   readonly quota?: number | undefined;
 }
 
-/**
- * The credit book, which contains the spent and the reserved credits of all runs that use the same home folder. Every method is one
- * transaction. It throws an AutomateError (`output`) if the credit book cannot be used.
- */
+/** The credits of all runs in a home folder. Each method is one transaction, and throws an AutomateError (`output`) if it fails. */
 export interface Book {
-  /** Returns the monthly allowance in credits for all runs together; undefined if there is none. */
   limit(): number | undefined;
   setLimit(limit: number | undefined): void;
-  /**
-   * Returns the credits that were spent in a month. If `month` is undefined, returns the credits of all months, with the newest month
-   * first.
-   */
+  /** Without `month`, returns all months, the newest first. */
   spent(month?: string): Spent[];
   holds(): Hold[];
-  /**
-   * Adds to the credit book what a run has spent since the last call, and replaces the run's reservation. Returns the number of credits
-   * that are now reserved.
-   */
+  /** Adds what a run has spent since the last call, and replaces its reservation. Returns the number of credits that are now reserved. */
   renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], request: HoldRequest): number;
-  /**
-   * Adds to the credit book what a run has spent since the last call, and ends the run's reservation. Returns false if there is no
-   * reservation, or if another process has already added some of these credits.
-   */
+  /** Adds what a run has spent, and ends its hold. Returns false if there is no hold, or if another process has added some credits. */
   settle(run: string, logged: number, spent: readonly number[]): boolean;
   close(): void;
 }
@@ -87,7 +71,6 @@ create table holds (
   credits real not null, logged integer not null, total real not null, key text not null
 ) without rowid;`;
 
-/** The version of the tables above. It changes when the tables change. */
 const version = 2;
 
 /** Maximum wait in ms for another process's transaction to end. */
@@ -104,10 +87,7 @@ const maxNeededShare = 1 / 2;
 /** Tolerance when numbers of credits are compared. It exceeds the rounding errors in sums of fractional prices, such as 0.7 + 0.1. */
 export const rounding = 1e-6;
 
-/**
- * Throws an AutomateError (`output`) if libsql (the SQLite library) cannot be loaded. Without it, the credit book cannot be opened and no
- * credits are counted.
- */
+/** Throws an AutomateError (`output`) if libsql cannot be loaded, because no credits would be counted without it. */
 export function requireLibrary(path: string): void {
   namingErrors(`the credit ledger ${path}`, 'used', loadLibrary);
 }
@@ -135,10 +115,7 @@ export function openBook(path: string): Book {
   };
 }
 
-/**
- * Returns the path of the marker file that exists as long as there is a monthly allowance. The marker can be checked even if the credit
- * book cannot be opened.
- */
+/** Returns the path of a marker that exists as long as there is an allowance. It can be checked even if the book cannot be opened. */
 function limitMark(path: string): string {
   return `${path}-limited`;
 }
@@ -183,10 +160,7 @@ function renewHold(database: Database.Database, hold: Omit<Hold, 'credits'>, spe
   return credits;
 }
 
-/**
- * Returns how many credits a run may reserve. For its records in progress, it gets at most half of the remaining credits. For further
- * records, it gets at most an eighth of what is then left.
- */
+/** Grants at most half of the remaining credits for records in progress, and at most an eighth of what is then left for other records. */
 function grant(database: Database.Database, hold: HoldOwner, request: HoldRequest): number {
   const { credits, min, needed = 0 } = request;
   const remaining = remainingFor(database, hold, request.quota);
@@ -198,10 +172,7 @@ function grant(database: Database.Database, hold: HoldOwner, request: HoldReques
 
 type HoldOwner = Pick<Hold, 'month' | 'run' | 'key'>;
 
-/**
- * Returns how many credits remain of the monthly allowance or of the API key's quota, whichever is less. Undefined if there is neither an
- * allowance nor a quota.
- */
+/** The remaining allowance or quota, whichever is less; undefined if there is neither. */
 function remainingFor(database: Database.Database, { month, run, key = '' }: HoldOwner, quota: number | undefined): number | undefined {
   const taken = database.prepare(
     `select (select coalesce(sum(credits), 0) from spent where month = ? and ? in ('', key)) +

@@ -7,7 +7,6 @@ import { livingOwner } from '../files/owner.ts';
 import { isLink, statOf } from '../files/stat.ts';
 import type { Book, Hold } from './book.ts';
 
-/** The home folder, which contains the credit book and the runs' credit logs, and the clock. */
 export interface Home {
   readonly home: string;
   wallNow(): number;
@@ -20,17 +19,14 @@ export interface MonthlyUsage {
   readonly limit: number;
 }
 
-/** Returns how much of the monthly allowance has been spent in a month; undefined if there is no allowance. */
+/** Undefined if there is no allowance. */
 export function usageOf(book: Book, month: string): MonthlyUsage | undefined {
   const limit = book.limit();
   if (limit === undefined) return undefined;
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
 }
 
-/**
- * Returns how much of the monthly allowance has been spent, and how many credits living runs have reserved. Credits in the logs of dead
- * runs count as spent, but the credit book is not changed. It is undefined if there is no allowance.
- */
+/** Credits in the logs of dead runs count as spent, but the book is not changed. Undefined if there is no allowance. */
 export function usageWithHolds(book: Book, month: string, where: Home): (MonthlyUsage & { readonly held: number }) | undefined {
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);
@@ -52,8 +48,7 @@ export function heldCredits(book: Book, month: string, except: readonly string[]
 const silentMs = 86_400_000;
 
 /**
- * Adds the spent credits of dead runs to the credit book, and releases the credits that these runs had reserved. Returns true if there were
- * any dead runs. `run` never counts as dead.
+ * Adds the spent credits of dead runs to the book, and releases their holds. Returns true if there were any. `run` never counts as dead.
  */
 export function settleDead(book: Book, where: Home & { readonly run?: string }): boolean {
   return deadHolds(book, where)
@@ -66,10 +61,7 @@ function deadHolds(book: Book, { home, wallNow, run }: Home & { readonly run?: s
   return book.holds().filter((hold) => hold.run !== run && !livingOwner(hold.owner, () => isRecent(hold.run)));
 }
 
-/**
- * Adds the spent credits of a run to the credit book before the run is resumed. If its journal contains more credits than its log,
- * `journalCredits` are added instead.
- */
+/** Settles a run before it is resumed. If its journal contains more credits than its log, adds `journalCredits` instead. */
 export function settleEarlier(book: Book, home: string, run: string, journalCredits: number): void {
   const hold = book.holds().find((other) => other.run === run);
   if (hold) settleHold(book, home, hold, journalCredits);
@@ -84,10 +76,7 @@ function settleHold(book: Book, home: string, hold: Hold, min: number): boolean 
   return isSettled;
 }
 
-/**
- * Returns a run's spent credits that are not in the credit book yet, for each account. If the run's credit log is missing, all its reserved
- * credits count as spent.
- */
+/** The spent credits of each account that are not in the book yet. If the run's log is missing, its whole reservation counts as spent. */
 function spentSince(home: string, { run, logged, accounts, credits }: Hold): number[] {
   return sentSince(sentLogPath(home, run), logged, accounts.length) ?? accounts.map((_, index) => (index === 0 ? credits : 0));
 }
@@ -97,15 +86,11 @@ const entryBytes = 10;
 
 const maxBuffered = 1024;
 
-/** Returns the path of the credit log of a run. */
 export function sentLogPath(home: string, run: string): string {
   return join(home, 'runs', `${run}.credits`);
 }
 
-/**
- * The credit log of a run, which contains the credits that it may have spent. They are written before the requests that cost them are sent.
- * If the process is killed, another run adds the logged credits to the credit book.
- */
+/** Credits are logged before the requests that cost them, so that another run can settle them if the process is killed. */
 export class SentLog {
   readonly #path: string;
   readonly #file: number;
@@ -125,7 +110,7 @@ export class SentLog {
     });
   }
 
-  /** Adds an entry that charges credits to the account with this index. A negative number of credits is a refund. */
+  /** A negative number of credits is a refund. */
   add(account: number, credits: number): void {
     if (this.#bufferedBytes === this.#buffer.length) this.flush();
     this.#buffer.writeUInt16LE(account, this.#bufferedBytes);
@@ -133,10 +118,7 @@ export class SentLog {
     this.#bufferedBytes += entryBytes;
   }
 
-  /**
-   * Writes the buffered entries to the file. It must be called before the requests that cost these credits are sent. Throws an
-   * AutomateError (`output`) if the file cannot be written.
-   */
+  /** Must be called before the requests that cost these credits are sent. Throws an AutomateError (`output`) if writing fails. */
   flush(): void {
     if (this.#bufferedBytes === 0) return;
     try {
@@ -152,7 +134,6 @@ export class SentLog {
     }
   }
 
-  /** Closes the credit log and deletes the file. */
   remove(): void {
     closeSync(this.#file);
     rmSync(this.#path, { force: true });

@@ -7,12 +7,9 @@ import type { Book } from './book.ts';
 import type { PayingKey } from './rest.ts';
 import type { Price, RunLedger } from './run-ledger.ts';
 
-/** The run whose credits are counted. */
 interface RunLedgerOptions {
-  /** The run's UUID. */
   readonly run: string;
   readonly env: string | undefined;
-  /** Maximum number of credits that the run may spend; undefined if there is no limit. */
   readonly maxCredits?: number | undefined;
   /** True if the run's credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
@@ -39,10 +36,7 @@ export function statesPrice(plan: Plan): boolean {
   return allSteps(plan.steps).some(({ node: { action } }) => action && (action.price.isStated || action.cost));
 }
 
-/**
- * Opens the ledger of a run, which counts spent credits. If this machine's credits database cannot be opened, throws if the database might
- * contain a limit on credits. Otherwise warns, and counts nothing.
- */
+/** If the credit book cannot be opened, throws if it might contain a limit; otherwise warns and counts nothing. */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
   const { run, maxCredits, key, before = 0 } = options;
   const { RunLedger } = await import('./run-ledger.ts');
@@ -52,7 +46,6 @@ export async function openRunLedger(prices: ReadonlyMap<string, Price>, options:
   return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }
 
-/** Returns the path of the credits database in a home folder. */
 export function bookPath(home: string): string {
   return join(home, 'credits.db');
 }

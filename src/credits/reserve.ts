@@ -4,9 +4,7 @@ import { type Account, type Book, type Month, monthOf, rounding } from './book.t
 import { type Home, type MonthlyUsage, SentLog, sentLogPath, settleDead, usageOf } from './holds.ts';
 import { type PayingKey, type Rest, smallestRest, usedUpRest } from './rest.ts';
 
-/** The run that reserves credits, and the accounts that it charges. */
 interface ReserveOptions extends Home {
-  /** The run's UUID. */
   readonly run: string;
   readonly accounts: readonly Account[];
   /** Number of credits that the run had already spent when it was resumed. */
@@ -17,10 +15,7 @@ interface ReserveOptions extends Home {
   readonly key?: PayingKey | undefined;
 }
 
-/**
- * The credits that one run has reserved in the credit book, including the ones that it has already spent. Spent credits are first written
- * to the run's credit log, and later added to the book.
- */
+/** A run's reserved credits, including the spent ones. Spent credits are first written to the run's log, and later added to the book. */
 export class Reserve {
   readonly #book: Book;
   readonly #options: ReserveOptions;
@@ -48,8 +43,7 @@ export class Reserve {
   }
 
   /**
-   * Reserves more credits if fewer than `credits` or `needed` are available. If fewer than `credits` are available even then, returns the
-   * reason.
+   * Reserves more if fewer than `credits` or `needed` are available. If fewer than `credits` are available even then, returns the reason.
    */
   ensure(credits: number, needed = 0): CodedMessage | undefined {
     const { wallNow, home, run } = this.#options;
@@ -72,12 +66,12 @@ export class Reserve {
     return !this.#isLast || this.#covers(credits);
   }
 
-  /** Returns the number of available credits if the credit book refuses more at the moment. Otherwise returns infinity. */
+  /** Returns infinity unless the credit book refuses more at the moment. */
   left(): number {
     return this.#isLast ? this.#available : Number.POSITIVE_INFINITY;
   }
 
-  /** Charges credits to an account. A negative number is a refund. */
+  /** A negative number is a refund. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);
     this.#logged++;
@@ -144,10 +138,7 @@ export class Reserve {
     return granted;
   }
 
-  /**
-   * Adds the last spent credits to the credit book and deletes the run's credit log. If the process dies in between, another process adds
-   * the credits from the log.
-   */
+  /** If the process dies before the log is deleted, another process adds the credits from the log. */
   #settle(log: SentLog): void {
     log.flush();
     const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);

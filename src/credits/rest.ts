@@ -2,7 +2,6 @@ import type { CodedMessage } from '../core/error-code.ts';
 import { rounded, sumOfCredits } from '../core/spending.ts';
 import type { Book, Month, Spent } from './book.ts';
 
-/** The API key that pays for a run's credits. */
 export interface PayingKey {
   readonly id: string;
   readonly name: string;
@@ -10,7 +9,6 @@ export interface PayingKey {
   readonly quota: number | undefined;
 }
 
-/** A monthly limit on credits, and how much of it has been used. */
 export interface Rest {
   /** `key` for the quota of an API key, or `allowance` for the limit on all runs together. */
   readonly of: 'key' | 'allowance';
@@ -18,11 +16,11 @@ export interface Rest {
   readonly spent: number;
   /** Credits that runs have reserved but not spent. */
   readonly held: number;
-  /** Credits that can still be reserved, never less than 0. */
+  /** Never less than 0. */
   readonly remaining: number;
 }
 
-/** The month and the API key whose limits apply. The reserved credits of `run` are not counted. */
+/** The reserved credits of `run` are not counted. */
 interface RestOptions {
   readonly month: string;
   readonly key?: PayingKey | undefined;
@@ -35,10 +33,7 @@ export function smallestRest(book: Book, options: RestOptions): Rest | undefined
   return rests.sort((one, other) => one.limit - one.spent - one.held - (other.limit - other.spent - other.held))[0];
 }
 
-/**
- * Returns how much of an API key's quota or of the monthly allowance is used, and how much remains. Undefined if there is no such quota or
- * allowance.
- */
+/** Undefined if there is no such quota or allowance. */
 export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOptions): Rest | undefined {
   const limit = of === 'key' ? key?.quota : book.limit();
   if (limit === undefined) return undefined;
@@ -49,7 +44,6 @@ export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOpti
   return { of, limit, spent, held, remaining: Math.max(0, limit - spent - held) };
 }
 
-/** Returns the message for a run that gets no more credits because a monthly limit is used up. */
 export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): CodedMessage {
   const { of, limit = 0, held = 0 } = rest ?? {};
   const others = held > 0 ? `, or reserved by active runs (${formatCredits(Math.ceil(held))})` : '';
@@ -66,7 +60,7 @@ export function formatCredits(credits: number): string {
 
 type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';
 
-/** Sums spent credits by flow, by node, or by another dimension. The largest sum comes first in the result. */
+/** The largest sum comes first. */
 export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name): ({ [name in Name]: string } & { credits: number })[] {
   const found = new Map<string, number>();
   for (const entry of spent) found.set(spenderName(entry, by), (found.get(spenderName(entry, by)) ?? 0) + entry.credits);
@@ -75,18 +69,12 @@ export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name):
     .sort((a, b) => b.credits - a.credits);
 }
 
-/**
- * Returns the name under which the credits of an entry are summed. A node's name includes the flow, because nodes of different flows can
- * have the same id.
- */
+/** A node's name includes the flow, because nodes of different flows can have the same id. */
 function spenderName(entry: Spent, by: Dimension): string {
   return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
 }
 
-/**
- * Sums spent credits by the API key that paid them, with the largest sum first. The result is empty if no key has paid anything. `names`
- * maps key ids to names.
- */
+/** The largest sum comes first; empty if no key has paid anything. `names` maps key ids to names. */
 export function keySums(
   spent: readonly Spent[],
   names: ReadonlyMap<string, string>,

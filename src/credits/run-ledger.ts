@@ -5,20 +5,18 @@ import type { Home, MonthlyUsage } from './holds.ts';
 import { Reserve } from './reserve.ts';
 import { formatCredits, type PayingKey, type Rest } from './rest.ts';
 
-/** The price of each action of a node, and the account that it is charged to. */
 export interface Price {
   readonly account: Account;
   /** Number of credits that one action costs. */
   readonly credits: number;
 }
 
-/** The prices in a run's flow, and the limits on its credits. */
 export interface RunPrices extends Home {
   /** The run's UUID. */
   readonly run: string;
   /** The prices of actions, keyed by the ID of their node. */
   readonly prices: ReadonlyMap<string, Price>;
-  /** Maximum number of credits that the run may spend; undefined if the run has no maximum. */
+  /** Undefined if the run has no maximum. */
   readonly max: number | undefined;
   /** Number of credits that the run had already spent when it was resumed. */
   readonly before: number;
@@ -30,22 +28,15 @@ export interface RunPrices extends Home {
 
 const defaultBlock = 1024;
 
-/**
- * Counts the credits of one run and enforces its limits. These are the run's own maximum and, if there is a credit book, the monthly
- * allowance and the API key's quota.
- */
+/** Enforces the run's own maximum and, if there is a credit book, the monthly allowance and the API key's quota. */
 export class RunLedger implements Ledger {
-  /** True if there is any limit on the credits of this run. */
   readonly isLimited: boolean;
   /** The price of an action and the index of the account that it is charged to, keyed by node ID. */
   readonly #prices: ReadonlyMap<string, { readonly credits: number; readonly account: number }>;
   readonly #cheapest: number;
   readonly #max: number;
   readonly #reserve: Reserve | undefined;
-  /**
-   * Credits for all actions in progress or finished since the run was started or resumed. The credits from before a resume are not counted,
-   * so a resumed run may spend its maximum again.
-   */
+  /** Credits of all actions in progress or finished, except those before a resume: a resumed run may spend its maximum again. */
   #held = 0;
   #spent = 0;
 
@@ -72,10 +63,7 @@ export class RunLedger implements Ledger {
     this.#spent += cost ?? credits;
   }
 
-  /**
-   * Counts an action that this run performed before it was resumed, and whose result is used now. The action's credits are already in the
-   * credit book.
-   */
+  /** Counts an action from before a resume whose result is used now. Its credits are already in the book. */
   addEarlier(node: string, cost?: number): void {
     this.#spent += cost ?? this.#priceOf(node).credits;
   }
@@ -94,10 +82,7 @@ export class RunLedger implements Ledger {
     return !this.#exceedsMax(credits) && (this.#reserve?.affords(credits, this.#cheapest) ?? true);
   }
 
-  /**
-   * Returns the number of credits that the run can still spend. It is infinity if there is no limit, or if the credit book might grant
-   * more.
-   */
+  /** Infinity if there is no limit, or if the credit book might grant more. */
   left(): number {
     return Math.min(this.#max - this.#held, this.#reserve?.left() ?? Number.POSITIVE_INFINITY);
   }
@@ -125,10 +110,7 @@ export class RunLedger implements Ledger {
     return this.#reserve?.usedUp();
   }
 
-  /**
-   * Adds the spent credits to the credit book, and releases the reserved credits that were not spent. Used for a ledger that stays open
-   * while no action runs.
-   */
+  /** Settles the spent credits and releases the others. Used for a ledger that stays open while no action runs. */
   giveBack(): void {
     this.#reserve?.giveBack();
   }

@@ -1,9 +1,6 @@
 import { PromptTokens, rounded, type Spending, type SpendingRefusal } from '../core/spending.ts';
 
-/**
- * The money that one node spends in this process. If the node has a maximum, each call in flight reserves its maximum cost. Until the cost
- * of the first call is known, only one call is in flight.
- */
+/** With a maximum, each call in flight reserves its maximum cost. Until the first call's cost is known, only one call is in flight. */
 class NodeSpending implements Spending {
   readonly prompts = new PromptTokens();
   #total: number;
@@ -51,13 +48,11 @@ class NodeSpending implements Spending {
     this.#isUnstated = true;
   }
 
-  /** Returns the total cost if one more call costs `most`. */
   #with(most: number): number {
     return rounded(this.#total + this.#held + most);
   }
 }
 
-/** The money that each node of a run spends. */
 export class RunSpending {
   readonly #nodes = new Map<string, NodeSpending>();
 
@@ -74,7 +69,6 @@ export class RunSpending {
     return spending;
   }
 
-  /** Returns the cost so far of each node whose calls have cost anything. */
   totals(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#nodes].flatMap(([node, { total }]) => (total > 0 ? [[node, total]] : [])));
   }

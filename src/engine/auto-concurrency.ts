@@ -13,34 +13,22 @@ import { mostAuto } from '../core/options/amounts.ts';
  * All functions are pure: each computes the next state from the current state and a response.
  */
 
-/** Number of calls in flight at the beginning, when nothing is known about the server. */
+/** Nothing is known about the server at the beginning. */
 const first = 4;
 
-/**
- * Minimum number of responses in a round (the responses after which the number of calls is adjusted). It is lower during slow start, which
- * has to be quick.
- */
+/** The minimum for a round, after which the number of calls is adjusted. It is lower during slow start, which has to be quick. */
 const leastAnswers = { starting: 8, later: 20 };
 
-/**
- * Maximum standard error of a round's mean response time. The more the response times vary, the more responses a round needs. `answers` is
- * the maximum.
- */
+/** Maximum standard error of a round's mean. The more response times vary, the more responses a round needs, up to `answers`. */
 const certain = { error: 0.1, answers: 100 };
 
-/**
- * If the variance of the response times exceeds this value, the first responses after a change of the limit are ignored. The fastest ones
- * arrive first, so these are not typical.
- */
+/** Above this variance, the first responses after a change of the limit are ignored: the fastest arrive first, and are not typical. */
 const mixed = 0.02;
 
 /** Weight of the latest round in the moving average of the response times' variance. */
 const varianceWeight = 0.2;
 
-/**
- * Response times should not rise when the number of calls is lowered. If they rise by more than this factor, the server itself is changing,
- * and the result of the round is ignored.
- */
+/** If response times rise by more than this factor after fewer calls, the server itself is changing, and the round is ignored. */
 const stillChanging = 1.1;
 
 /** If response times exceed those of the fastest round by more than this factor, the number of calls does not grow. */
@@ -72,10 +60,7 @@ interface Round {
   readonly answers: number;
   readonly sum: number;
   readonly squares: number;
-  /**
-   * True if the allowed number of calls was in flight at some point in the round. Otherwise, the round does not show whether more calls
-   * would slow the server down.
-   */
+  /** True if the allowed calls were in flight at some point. If not, the round does not show whether more would slow the server down. */
   readonly isFull: boolean;
 }
 
@@ -89,22 +74,16 @@ interface Trial {
   readonly ms: number;
 }
 
-/** The state of a limit on the calls in flight that adapts to a server. */
 export interface AutoState {
-  /** Number of calls that may be in flight now. */
   readonly limit: number;
   readonly most: number;
-  /** The reason for the last change of the limit. */
   readonly reason: ConcurrencyEvent['reason'];
   readonly isStarting: boolean;
   readonly round: Round;
-  /** The response time in the fastest round, and when it was measured; undefined until the first round has ended. */
+  /** Undefined until the first round has ended. */
   readonly fastest: { readonly ms: number; readonly atMs: number } | undefined;
   readonly trial: Trial | undefined;
-  /**
-   * True if the last round was much slower than the fastest one. The limit is lowered only after a second such round, because a single slow
-   * round can be chance.
-   */
+  /** The limit is lowered only after a second such round, because a single slow round can be chance. */
   readonly wasSlow: boolean;
   readonly refusedAtMs: number;
   /** The variance of the logarithms of the response times, averaged over the last rounds; undefined until the first round has ended. */
@@ -119,7 +98,6 @@ interface AutoAnswer {
   readonly inFlight: number;
 }
 
-/** Returns the state before the first call. `most` is the maximum number of calls in flight. */
 export function startAuto(most: number = mostAuto): AutoState {
   return {
     limit: Math.min(first, most),
@@ -136,20 +114,15 @@ export function startAuto(most: number = mostAuto): AutoState {
   };
 }
 
-/** Returns the state with a different maximum number of calls in flight. */
 export function withMost(state: AutoState, most: number): AutoState {
   return { ...state, most: Math.min(mostAuto, most) };
 }
 
-/**
- * Returns the limit that suits the server. This differs from the current limit while the fastest round is measured once more, because the
- * limit is then temporarily lower.
- */
+/** The limit that suits the server. It differs from the current limit while the fastest round is measured once more. */
 export function foundBy({ limit, trial }: AutoState): number {
   return trial?.kind === 'measure' ? trial.before : limit;
 }
 
-/** Returns the state after a response. */
 export function afterAnswer(state: AutoState, { ms, sentAtMs, atMs, inFlight }: AutoAnswer): AutoState {
   const { limit } = state;
   if (sentAtMs <= state.round.sinceMs) return state;
@@ -171,10 +144,7 @@ export function afterRefusal(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnsw
   return { ...changed(state, limit, atMs), reason: 'refused', isStarting: false, trial: undefined, wasSlow: false, refusedAtMs: atMs };
 }
 
-/**
- * Returns the number of responses that a round needs. It depends only on earlier rounds. Otherwise, a round whose own responses happen to
- * be similar could end early.
- */
+/** Depends only on earlier rounds, so that a round whose own responses happen to be similar does not end early. */
 function answersNeeded({ limit, isStarting, variance = 0 }: AutoState): number {
   const least = isStarting ? leastAnswers.starting : leastAnswers.later;
   return Math.max(limit, least, Math.min(certain.answers, variance / certain.error ** 2));
@@ -203,10 +173,7 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   return { ...tried(held, 'relief', { limit: lower, ms: typicalMs, atMs }), reason: 'slow', wasSlow: true };
 }
 
-/**
- * True if fewer calls have hardly shortened the response times. Then too many calls are not the reason for the slow responses: the server
- * itself has become slower.
- */
+/** If fewer calls have hardly shortened the response times, the server itself has become slower. */
 function isUnrelieved({ before, ms }: Trial, limit: number, nowMs: number): boolean {
   return nowMs > (ms * (1 + limit / before)) / 2 && nowMs < ms * stillChanging;
 }

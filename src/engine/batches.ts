@@ -5,28 +5,17 @@ import { isBatched } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import type { CallOwner, Calls, Progress } from './call.ts';
 
-/** The record that joins a batch, and the node where it joins. */
 interface BatchPlace {
   readonly caller: CallOwner;
-  /**
-   * The 0-based index of the record's node in the flow. If that node is inside another node, such as a loop, this is the index of the
-   * outermost one.
-   */
+  /** 0-based. For a node inside another node, such as a loop, it is the index of the outermost node. */
   readonly step: number;
-  /**
-   * True if the record is at a node inside the node at `step`, such as a loop. The record might then reach the same node once more, in a
-   * later pass.
-   */
+  /** True inside the node at `step`, such as a loop. The record might then reach the same node once more, in a later pass. */
   readonly isInner: boolean;
 }
 
-/**
- * The state of a run's input. `more`: more records will be read. `blocked`: no record can be read until an open record has ended. `ended`:
- * all records have been read.
- */
+/** `blocked`: no record can be read until an open record has ended. */
 export type InputState = 'more' | 'blocked' | 'ended';
 
-/** A batch that has not been sent yet. */
 interface OpenBatch {
   readonly batch: Batch<unknown>;
   readonly place: BatchPlace;
@@ -36,7 +25,6 @@ interface OpenBatch {
   bytes: number;
 }
 
-/** Everything that is needed to send a run's batches. */
 interface BatchTools {
   /** All steps of the flow in order, including those inside other steps. */
   readonly steps: readonly Step[];
@@ -45,9 +33,7 @@ interface BatchTools {
   input(): InputState;
 }
 
-/** A run's open batches. Each collects the records that share a call. */
 export class Batches {
-  /** True if any node of the flow sends records in batches. */
   readonly areAny: boolean;
   readonly #tools: BatchTools;
   readonly #order: ReadonlyMap<string, number>;
@@ -63,10 +49,7 @@ export class Batches {
     this.areAny = tools.steps.some(isBatched);
   }
 
-  /**
-   * Adds a record to a batch, and resolves with the record's result. The batch is sent when it is full, or when no more records can join
-   * it.
-   */
+  /** The batch is sent when it is full, or when no more records can join it. */
   join<Result>(entry: BatchEntry<Result>, place: BatchPlace): Promise<Result> {
     const { batch, bytes, question } = entry;
     const key = `${place.caller.node}\0${batch.key}`;
@@ -82,8 +65,8 @@ export class Batches {
   }
 
   /**
-   * Keeps the batches of later nodes open until `work` has ended, because records from `work` might still join them. `step` is the 0-based
-   * index of the node in the flow. If `kind` is `waiting`, `work` is only a wait, and batches inside the same node do not stay open for it.
+   * Keeps the batches of later nodes open, because records from `work` might still join them. If `kind` is `waiting`, `work` is only a
+   * wait, and batches inside the same node do not stay open for it.
    */
   busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
     return this.areAny ? this.#counted(step, work, kind === 'waiting' ? this.#waiting : this.#working) : work;
@@ -99,10 +82,7 @@ export class Batches {
     }
   }
 
-  /**
-   * Checks in the next turn of the event loop whether more records can join the open batches. By then, everything that follows from the
-   * latest change has started.
-   */
+  /** Checks in the next turn of the event loop, when everything that follows from the latest change has started. */
   recheck(): void {
     if (this.#willCheck || this.#open.size === 0) return;
     this.#willCheck = true;
@@ -112,10 +92,7 @@ export class Batches {
     });
   }
 
-  /**
-   * Returns the open batch that an entry can join. If the open batch has no room for the entry, or contains an entry that clashes with it,
-   * sends that batch and opens a new one.
-   */
+  /** If the entry does not fit or clashes with an entry in the open batch, sends that batch and opens a new one. */
   #openFor(key: string, { batch, bytes, question }: BatchEntry<unknown>, place: BatchPlace): OpenBatch {
     const open = this.#open.get(key);
     if (open) {
@@ -129,10 +106,7 @@ export class Batches {
     return next;
   }
 
-  /**
-   * Sends the batches that no more records can join, but only at the first node that has open batches. The records in them might still join
-   * batches of later nodes.
-   */
+  /** Sends only at the first node that has open batches, because their records might still join batches of later nodes. */
   #sendComplete(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const open of this.#open.values()) first = Math.min(first, this.#orderOf(open));
@@ -163,12 +137,10 @@ export class Batches {
   }
 }
 
-/** True if any task is in progress at a node before index `end`. */
 function isBusy(counts: readonly number[], end: number): boolean {
   return counts.slice(0, end).some((count) => count > 0);
 }
 
-/** A record that waits for the result of its batch. */
 interface BatchMember {
   readonly entry: BatchEntry<unknown>;
   readonly caller: CallOwner;
@@ -176,10 +148,7 @@ interface BatchMember {
   readonly reject: (reason: unknown) => void;
 }
 
-/**
- * Sends a batch in one call, and resolves or rejects its members with their results. The server does not say which record it refuses. So if
- * it refuses a batch, both halves are sent separately, down to single records.
- */
+/** The server does not say which record it refuses. So if it refuses a batch, both halves are sent separately, down to single records. */
 async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], calls: Pick<Calls, 'make'>): Promise<void> {
   const members = all.filter(({ caller }) => !caller.isAbandoned());
   for (const { caller, reject } of all) if (caller.isAbandoned()) reject(new Unfinished());
@@ -202,10 +171,7 @@ function settleMember({ resolve, reject }: BatchMember, result: unknown): void {
   else resolve(result as never);
 }
 
-/**
- * Statuses that do not depend on the records, so that halving the batch would not help: missing credentials (401, 407), request timeout
- * (408), too many requests (429).
- */
+/** Halving the batch would not help: missing credentials (401, 407), request timeout (408), too many requests (429). */
 const otherStatuses = new Set([401, 407, 408, 429]);
 
 function isAboutRecords(error: unknown): boolean {
@@ -213,10 +179,7 @@ function isAboutRecords(error: unknown): boolean {
   return error.status >= 400 && error.status <= 499 && !otherStatuses.has(error.status);
 }
 
-/**
- * Combines the members of a batch into one caller, which makes their shared call. The call counts as sent for every member, and every
- * member receives the response.
- */
+/** The shared call counts as sent for every member, and every member receives the response. */
 function commonCaller(members: readonly BatchMember[]): CallOwner {
   const callers = members.map(({ caller }) => caller);
   const first = callers[0] as CallOwner;

@@ -38,12 +38,11 @@ export class Budget {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Resolves when the next record may begin; undefined if it may begin now. */
+  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() ? undefined : this.#room.wait();
   }
 
-  /** Counts a record as in progress, and returns the object that counts its calls. */
   begin(): Progress {
     if (this.#needs.size === 0) return new RecordProgress();
     this.#running++;
@@ -76,7 +75,6 @@ export class Budget {
   }
 }
 
-/** The progress of a record, including the number of calls that it has made at each node. */
 class BudgetedProgress implements Progress {
   hasBegun = false;
   readonly #needs: ReadonlyMap<string, Need>;
@@ -108,11 +106,9 @@ class BudgetedProgress implements Progress {
   }
 }
 
-/** The estimated number of calls that records need at one node. */
 class Need {
   readonly node: string;
   readonly #batchSize: number;
-  /** Number of calls that one record is assumed to need at this node. */
   #calls: number;
   /** The most calls that any record has made at this node. */
   #maxCalls = 0;
@@ -128,16 +124,12 @@ class Need {
     this.#batchSize = batchSize;
   }
 
-  /** Returns how many more calls `records` records in progress need in total. */
   callsFor(records: number): number {
     const perCall = this.#sent === 0 ? this.#batchSize : this.#shares / this.#sent;
     return Math.ceil((records * this.#calls - this.#paid) / perCall);
   }
 
-  /**
-   * Counts a call of a record. `calls` is the number of calls that the record has made at this node, including this one. `isShare` is true
-   * if a different record of the same batch pays for it.
-   */
+  /** `calls` includes this call. `isShare` is true if a different record of the same batch pays for it. */
   pay(calls: number, isShare: boolean): void {
     this.#shares++;
     if (!isShare) this.#sent++;
@@ -150,16 +142,13 @@ class Need {
     this.#paid -= calls;
   }
 
-  /** Adjusts the assumed number of calls after a record has gone through the flow. The table at `Budget` shows how. */
+  /** The table at `Budget` shows how the number is adjusted. */
   learn(hasCalled: boolean): void {
     this.#calls = Math.max(1, this.#maxCalls, hasCalled ? 0 : Math.ceil(this.#calls / 2));
   }
 }
 
-/**
- * True if each record makes at most one call, or shares one. No record then has to be held back, because a single credit is enough to
- * complete it.
- */
+/** If each record makes or shares at most one call, none is held back: a single credit is enough to complete it. */
 function makeOneCall(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
   return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
@@ -168,10 +157,7 @@ function makeOneCall(steps: readonly Step[]): boolean {
 /** Assumed number of rows that one record becomes at a step that can expand records. This is the default maximum of pages and passes. */
 const assumedRows = 100;
 
-/**
- * Returns the estimated number of calls at each node that makes calls. `passes` is the maximum number of passes per record. A poll counts
- * as one pass: with its maximum number of passes, no record could ever begin.
- */
+/** `passes` is the maximum per record. A poll counts as one pass: with its maximum number of passes, no record could ever begin. */
 function needsOf(steps: readonly Step[], passes = 1): Need[] {
   let rows = 1;
   return steps.flatMap(({ id, node: { action, inner } }) => {

@@ -8,7 +8,6 @@ import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slot, WaitingCall } from './turns.ts';
 
-/** The record, or the batch of records, that makes a call. */
 export interface CallOwner extends AttemptContext {
   readonly record: number;
   readonly node: string;
@@ -17,14 +16,10 @@ export interface CallOwner extends AttemptContext {
   isAbandoned(): boolean;
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
-  /**
-   * Receives the time of the most recent response, and the wait in ms that the server asks for. Such a wait then applies only to this
-   * record, unless the server says that the quota is used up.
-   */
+  /** Called with the most recent response. The wait then applies only to this record, unless the server says that the quota is used up. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** The progress of one record through the flow. */
 export interface Progress {
   /** True once a request was sent for the record. Such a record is completed even if the run is finishing. */
   readonly hasBegun: boolean;
@@ -41,7 +36,6 @@ export class RecordProgress implements Progress {
   }
 }
 
-/** Everything that is needed to make a run's calls. */
 interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
@@ -76,28 +70,24 @@ interface SuccessTimes {
   readonly slot: Slot;
 }
 
-/** A failed attempt of a call, and what happens next. */
 interface AttemptFailure {
   readonly failure: Failure;
   /** Duration of the attempt in ms. */
   readonly responseMs: number;
   /** Wait in ms before the next attempt. */
   readonly waitMs: number;
-  /** The failure of the whole call; undefined if there will be a further attempt. */
+  /** Undefined if there will be a further attempt. */
   readonly final: Failure | undefined;
 }
 
-/**
- * Makes the calls of a run. Each call reserves a credit, waits for its gate (the rate limiter of its origin), and is retried according to
- * its retry policy.
- */
+/** Each call reserves a credit, waits for its gate (the rate limiter of its origin), and is retried by its retry policy. */
 export class Calls {
   readonly #ports: Ports;
   readonly #gates: RunGates;
   readonly #phase: RunPhase;
-  /** Ends the run if no server responds at all; undefined if the run continues without responses. */
+  /** Undefined if the run continues without responses. */
   readonly #unreachable: UnreachableWatch | undefined;
-  /** Notes which servers have answered; undefined if records never continue after a failed call. */
+  /** Undefined if records never continue after a failed call. */
   readonly #answers: AnswerWatch | undefined;
   /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
@@ -124,10 +114,7 @@ export class Calls {
     return this.#waitAs('unpaid', untilMs);
   }
 
-  /**
-   * Makes a call that is answered from local data. Such a call has no gate and no retries, and does not yield to the event loop. Rejects
-   * with a Failure, or with Unfinished if the run ends first.
-   */
+  /** Has no gate and no retries, and does not yield to the event loop. Rejects with a Failure, or with Unfinished if the run ends first. */
   async makeLocally<Result>(call: LocalCall<Result>, caller: CallOwner): Promise<Result> {
     const running = new RunningCall(caller);
     if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
@@ -183,8 +170,7 @@ export class Calls {
   }
 
   /**
-   * Returns a promise that resolves when the ledger can decide whether the call may be paid for; undefined if it can decide now. Throws
-   * Unfinished if the run no longer admits the call.
+   * Resolves when the ledger can decide about paying for the call; undefined if it can now. Throws Unfinished if the call is not admitted.
    */
   #ready(running: RunningCall): Promise<void> | undefined {
     const { ledger } = this.#ports;
@@ -193,10 +179,7 @@ export class Calls {
     return ledger.ready(running.caller.node);
   }
 
-  /**
-   * Reserves a credit for the call, unless one is already reserved. Throws Unfinished if no credit is left, or if the record has been
-   * abandoned.
-   */
+  /** Reserves a credit unless one is reserved. Throws Unfinished if no credit is left, or if the record has been abandoned. */
   #pay(running: RunningCall): void {
     const { caller } = running;
     if (caller.isAbandoned()) throw new Unfinished();
@@ -219,10 +202,7 @@ export class Calls {
     if (usedUp) this.#phase.advance('unpaid', { ending: 'max-credits', ...usedUp });
   }
 
-  /**
-   * Ends the run because it has reached a limit, and every further attempt would end in the same way. Calls in flight are completed. Throws
-   * Unfinished.
-   */
+  /** Ends the run, because every further attempt would end in the same way. Calls in flight are completed. Throws Unfinished. */
   #endAtLimit({ phase, ending, message, code, details }: LimitReached): never {
     this.#phase.advance(phase, { ending, message, code, details });
     throw new Unfinished();
@@ -279,7 +259,7 @@ export class Calls {
     this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });
   }
 
-  /** Waits until the next attempt of a call. If there is no further attempt, throws the call's failure. */
+  /** Throws the call's failure if there is no further attempt. */
   async #waitForRetry({ caller }: RunningCall, { failure, responseMs, waitMs, final }: AttemptFailure): Promise<void> {
     if (this.#phase.current === 'stopped') throw new Unfinished();
     if (final) {
@@ -310,9 +290,8 @@ export class Calls {
 }
 
 /**
- * True if every call at the gate has to wait. This is the case if the server asks for a wait, or responds to the first attempt of a call
- * with 429. A 429 without Retry-After does not count after a retry. Otherwise, a call that is always refused would repeatedly pause all
- * other calls.
+ * All calls wait if the server asks for it, or responds to a first attempt with 429. A 429 without Retry-After does not count after a
+ * retry: a call that is always refused would repeatedly pause all other calls.
  */
 function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
   return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
@@ -323,7 +302,6 @@ function isRefusal({ kind, status, retryable, sent }: Failure): boolean {
   return status === 429 || status === 503 || kind === 'timeout' || (kind === 'network' && retryable && !sent);
 }
 
-/** Returns a failure in the form in which events report it. */
 export function reportOf(failure: Failure, node = failure.node): FailureReport {
   const { kind, status, message, attempts, code, details } = failure;
   return { node, class: kind, status, message, attempts, ...(code && { code, details }) };

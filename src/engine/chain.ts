@@ -12,10 +12,7 @@ import { Emitter, LaterFailure, type RowSink } from './emit.ts';
 /** Maximum number of rows of one input record that are processed at the same time. The gates set the actual limit. */
 const maxRowsAtOnce = 64;
 
-/**
- * Maximum number of rows of one input record that wait for batches at the same time, before rounding up to fill the last batch. Each row
- * needs about 4 kB of memory.
- */
+/** Maximum number of rows of one record that wait for batches, before rounding up to fill the last batch. Each needs about 4 kB. */
 const maxRowsInBatches = 10_000;
 
 /** The chain of a flow's nodes. Each record passes through it as one task, and succeeds or fails as a whole. */
@@ -31,10 +28,7 @@ export class Chain implements PassingChain {
     this.tools = tools;
   }
 
-  /**
-   * Runs one record through all nodes, and returns its output rows. Rejects with a Failure, or with Unfinished if the run ends before the
-   * record does.
-   */
+  /** Rejects with a Failure, or with Unfinished if the run ends before the record does. */
   pass(item: Item, progress: Progress): Promise<readonly Fields[] | SpilledRows> {
     if (item.failure) return Promise.reject(item.failure);
     if (this.#streams) return this.#passInParts(item, progress);
@@ -93,7 +87,7 @@ export class Chain implements PassingChain {
     return results.flat();
   }
 
-  /** Runs rows through a node that streams (emits rows before it has finished), and runs the emitted rows through the later nodes. */
+  /** The node emits rows before it has finished. They run through the later nodes. */
   async #passStreaming([step, ...later]: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<void> {
     const max = largestBatch(later);
     const node = step as Step;
@@ -144,10 +138,7 @@ export class Chain implements PassingChain {
     }
   }
 
-  /**
-   * Reports the failures inside a node that `on_error: keep` has passed through. It reports them only now, because until now the node's
-   * rows could still be discarded.
-   */
+  /** Failures that `on_error: keep` has passed through are reported only now, because until now the rows could still be discarded. */
   #reportPassed({ passedFailures = [], position }: RecordContext, rows: readonly Fields[]): readonly Fields[] {
     for (const report of passedFailures) this.#reportPassedFailure(report, position);
     return rows;
@@ -182,13 +173,12 @@ function startOf(item: Item, progress: Progress, take: RowSink): ChainPosition {
 
 const noSink: RowSink = () => undefined;
 
-/** The rows that a node which streams makes from one row. */
 class OneRow implements RowGroup {
   hasFailed = false;
   constructor(readonly outer: RowGroup) {}
 }
 
-/** Returns the largest batch size of the given steps; 0 if none of them has batches. */
+/** 0 if no step has batches. */
 function largestBatch(steps: readonly Step[]): number {
   return Math.max(0, ...allSteps(steps).map(({ node }) => node.action?.batchSize ?? 0));
 }
@@ -232,9 +222,7 @@ async function forEachRow(
   throw reasons.find((reason) => reason !== undefined && !(reason instanceof Unfinished)) ?? reasons.find(Boolean);
 }
 
-/**
- * Returns the failure of a record, with the id of the step at which it occurred. `hasBegun` is true if a request was sent for the record.
- */
+/** Adds the id of the step. `hasBegun` is true if a request was sent for the record. */
 export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failure {
   // Records that waited for the same response receive the same failure object, so all but the first need a copy.
   const isOwn = error.node === undefined;
@@ -247,7 +235,7 @@ export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failur
   return failure;
 }
 
-/** Returns the record with the failure as `_error`, without the fields that the failed node would have added. */
+/** Leaves out the fields that the failed node would have added. */
 export function withError(fields: Fields, { node, kind, status, message, attempts }: Failure, { number: record }: Item): Fields {
   const error: JsonObject = { node: node ?? null, class: kind, status: status ?? null, message, attempts, record };
   return withFields(fields, [['_error', error]]);

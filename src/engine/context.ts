@@ -15,19 +15,16 @@ import type { CallOwner, Calls, Progress } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
 import type { RunPhase } from './phase.ts';
 
-/** Everything that is needed to pass a run's records through the chain of nodes. */
 export interface ChainTools {
   readonly ports: Ports;
   readonly phase: RunPhase;
   readonly calls: Calls;
   readonly batches: Batches;
-  /** Receives every attempt of every call; undefined if the attempts are not needed. */
+  /** Undefined if the attempts are not needed. */
   readonly trace?: Trace | undefined;
-  /** Opens a buffer for the output rows of an unfinished record. */
   partialRows(): PartialRows;
 }
 
-/** The parts of a flow's chain of nodes that the context of a node uses. */
 export interface PassingChain {
   readonly tools: ChainTools;
   /** The ids of the nodes that have reported what they report only once. */
@@ -38,13 +35,12 @@ export interface PassingChain {
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
 }
 
-/** The rows that a node has made from one record. When one row fails, the rest are abandoned. */
+/** When one row fails, the rest are abandoned. */
 export interface RowGroup {
   readonly hasFailed: boolean;
   readonly outer: RowGroup | undefined;
 }
 
-/** The position of a record in the chain of nodes. */
 export interface ChainPosition {
   readonly item: Item;
   readonly progress: Progress;
@@ -52,7 +48,6 @@ export interface ChainPosition {
   readonly place: string;
   /** The 0-based index of the node in the flow. For a node inside a loop or poll, this is the index of the outermost one. */
   readonly step: number;
-  /** True if the record is at a node inside the node at `step`. */
   readonly isInner: boolean;
   /** Receives, in order, the rows that are emitted before the record has finished. */
   readonly take: RowSink;
@@ -62,28 +57,16 @@ export interface ChainPosition {
   readonly group?: RowGroup | undefined;
   /** Receives the rows that the node emits; undefined at nodes that do not stream (emit rows before they have finished). */
   readonly emitter?: Emitter | undefined;
-  /**
-   * Collects the failures that `on_error: keep` passes through during a pass of a loop, because the rows of that pass might be discarded.
-   * Undefined if no rows can be discarded.
-   */
+  /** The failures that `on_error: keep` passes through in a pass of a loop, whose rows might be discarded. Undefined if none can be. */
   readonly passedFailures?: FailureReport[] | undefined;
-  /**
-   * Receives the time of each response, and the wait that it asks for. Undefined except inside nodes that wait between passes, such as
-   * polls.
-   */
+  /** Undefined except inside nodes that wait between passes, such as polls. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/**
- * Records whose waits end within this time in ms of each other can share a batch. Each record resumes this much before its wait ends, so
- * that a batch is not sent before all these records have joined it.
- */
+/** Records whose waits end within this time in ms share a batch. Each resumes this much early, so that all join before it is sent. */
 const awakeMs = 20;
 
-/**
- * The engine's services for one record at one node. One such object exists for each record at each node, so its methods are on the
- * prototype, which saves memory.
- */
+/** One such object exists for each record at each node, so its methods are on the prototype, which saves memory. */
 export class RecordContext implements NodeContext, CallOwner {
   /** Failures inside this node that `on_error: keep` has passed through, and that are not reported yet. */
   passedFailures: readonly FailureReport[] | undefined;
@@ -210,10 +193,7 @@ export class RecordContext implements NodeContext, CallOwner {
     await batches.busyWhile(position.step, calls.wait(untilMs));
   }
 
-  /**
-   * Returns the list that collects the failures of one pass (one run of the inner nodes). If the node streams, the rows of every pass
-   * continue, so the enclosing node's list is returned (undefined if it has none).
-   */
+  /** Collects the failures of one pass. A node that streams uses the enclosing node's list, because the rows of every pass continue. */
   #failuresOfPass(): FailureReport[] | undefined {
     if (this.step.node.streams) return this.position.passedFailures;
     const failures: FailureReport[] = [];
@@ -246,10 +226,7 @@ export class RecordContext implements NodeContext, CallOwner {
   }
 }
 
-/**
- * Yields to the event loop if the current turn has lasted too long; otherwise returns undefined. After the yield, rejects with Unfinished
- * if the run no longer wants the record.
- */
+/** Undefined if the current turn is short so far. After the yield, rejects with Unfinished if the run no longer wants the record. */
 export function yieldIfLong(position: ChainPosition, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
   const turn = ports.clock.yieldIfLong();
@@ -264,7 +241,6 @@ function isAbandoned(group: RowGroup | undefined): boolean {
   return group !== undefined && (group.hasFailed || isAbandoned(group.outer));
 }
 
-/** The record and the node for which an attempt is made. */
 type Sender = Pick<Attempt, 'record' | 'node'>;
 
 interface Watch {

@@ -4,16 +4,13 @@ import type { Fields } from '../core/record.ts';
 /** Receives a record's output rows in order, as they are emitted. */
 export type RowSink = (rows: readonly Fields[]) => Promise<void> | void;
 
-/**
- * Thrown inside a node that streams, to end it: rows that it has emitted have failed at a later node. `reason` is the error of these rows.
- */
+/** Ends a node whose emitted rows have failed at a later node. `reason` is the error of these rows. */
 export class LaterFailure extends Error {
   constructor(readonly reason: unknown) {
     super();
   }
 }
 
-/** The nodes after a node that streams, which means that it emits rows before it has finished. */
 interface LaterNodes {
   /**
    * Maximum number of rows that are in the later nodes at the same time, so that these can fill their batches. If 0, the rows of one `emit`
@@ -23,10 +20,7 @@ interface LaterNodes {
   /** Resolves when the rows made from the previous row have left the later nodes; undefined for the first row. */
   readonly before: Promise<void> | undefined;
   readonly take: RowSink;
-  /**
-   * Runs the rows of one `emit` through the later nodes. `part` is the 0-based index of that `emit`. Passes rows that the later nodes emit
-   * to `take`, and returns the other rows.
-   */
+  /** `part` is the 0-based index of the `emit`. Passes rows that the later nodes emit to `take`, and returns the other rows. */
   pass(rows: readonly Fields[], part: number, take: RowSink): Promise<readonly Fields[]>;
 }
 
@@ -35,17 +29,13 @@ interface RowPart {
   readonly ended: Promise<void>;
 }
 
-/**
- * Receives the rows that a node emits before it has finished, and runs them through the later nodes. The rows of several `emit` calls go
- * through these nodes concurrently, but leave them in order.
- */
+/** The rows of several `emit` calls go through the later nodes concurrently, but leave them in order. */
 export class Emitter {
   readonly #later: LaterNodes;
   readonly #turn: Promise<void> | undefined;
   readonly #parts: RowPart[] = [];
   #last: Promise<void>;
   #count = 0;
-  /** Number of rows that are currently in the later nodes. */
   #inside = 0;
   #failure: LaterFailure | undefined;
 

@@ -5,7 +5,7 @@ import type { MaxErrors } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from './phase.ts';
 
-/** Parses a maximum number of failed records, such as `10` or `5%`; undefined for any other string. */
+/** Parses a number or a share, such as `10` or `5%`. */
 export function maxErrorsOf(text: string): MaxErrors | undefined {
   if (/^\d+$/.test(text)) return { count: Number(text) };
   const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
@@ -15,7 +15,6 @@ export function maxErrorsOf(text: string): MaxErrors | undefined {
 /** A share is checked only once this many records are finished, because one failure among three records says little. */
 const minForShare = 100;
 
-/** Returns the reason to end the run if too many records have failed; undefined while the number is within the limit. */
 export function tooManyErrors(
   limit: MaxErrors | undefined,
   { finished, failed }: { readonly finished: number; readonly failed: number },
@@ -34,10 +33,7 @@ function maxReached(message: string, limit: string): CodedMessage {
   return { message, code: 'max-errors', details: { limit } };
 }
 
-/**
- * Returns the minimum number of records that make a call before failures end the run. Besides these, `failing` records fail and `uncalled`
- * records succeed without a call.
- */
+/** Returns the fewest calling records before failures end the run. `failing` others fail, `uncalled` others succeed without a call. */
 export function minCallsBefore(limit: MaxErrors | undefined, failing: number, uncalled: number): number {
   if (!limit) return Number.POSITIVE_INFINITY;
   if ('count' in limit) return Math.max(0, limit.count + 1 - failing);
@@ -48,10 +44,7 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
 /** The run gives up if this many attempts per origin fail before any server has responded. */
 const maxVainAttempts = 10;
 
-/**
- * Ends a run if no server responds. Otherwise, every record would be written as an error. The allowed number of attempts grows with the
- * number of origins, because URLs can come from the records.
- */
+/** Otherwise, every record would be written as an error. The limit grows with the number of origins, as URLs can come from records. */
 export class UnreachableWatch {
   readonly #giveUp: (reason: StopReason) => void;
   readonly #origins = new Set<string>();
@@ -69,7 +62,7 @@ export class UnreachableWatch {
     this.#hasAnswer = true;
   }
 
-  /** Counts a failed attempt at an origin, and ends the run if too many attempts have failed. */
+  /** Ends the run if too many attempts have failed. */
   failed(failure: Failure, origin: string): void {
     if (this.#hasAnswer || this.#hasGivenUp || !isVain(failure)) return;
     this.#origins.add(origin);
@@ -107,7 +100,6 @@ export class AnswerWatch {
     this.#report({ type: 'origin-answered', origin });
   }
 
-  /** Notes an attempt at an origin that got no response. */
   failed(failure: FailureReport, record: number, origin: string): void {
     if (!this.hasAnswered(origin)) this.#report({ type: 'origin-unanswered', record, origin, ...failure });
   }

@@ -14,15 +14,11 @@ const lapseMs = 50;
 const reservedMs = 20;
 
 /**
- * If no start could be reserved, the process with the lowest rate might have ended. So starts are requested once more after at most this
- * time in ms.
+ * If no start could be reserved, the process with the lowest rate might have ended, so starts are requested again after this time in ms.
  */
 const askAgainMs = 1000;
 
-/**
- * Limits how fast calls with one credential reach one origin. A gate has a rate (calls per time), and pauses after a 429 or a Retry-After.
- * All runs share it and take turns.
- */
+/** Limits how fast calls with one credential reach one origin. Pauses after a 429 or a Retry-After. All runs share it and take turns. */
 export class Gate implements Door {
   readonly turns = new Turns();
   readonly #clock: Clock;
@@ -38,7 +34,7 @@ export class Gate implements Door {
   #lastIntervalMs = 0;
   /** Time at which the running timer ends, in monotonic ms; 0 if no timer is running. */
   #timerMs = 0;
-  /** The starts that are reserved for this process. They are one interval apart, and the first is at `firstMs`. */
+  /** They are one interval apart, and the first is at `firstMs`. */
   #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
 
@@ -55,7 +51,6 @@ export class Gate implements Door {
     this.#intervalMs = Math.max(this.#intervalMs, intervalMs);
   }
 
-  /** Ends the rate of a run. */
   endRate(run: object): void {
     if (!this.#rates.delete(run)) return;
     const intervalMs = Math.max(0, ...this.#rates.values());
@@ -94,7 +89,6 @@ export class Gate implements Door {
     }
   }
 
-  /** Starts all waiting calls that may start now. */
   startReady(): void {
     for (let queue = this.turns.next(); queue; queue = this.turns.next()) queue.startFirst();
   }
@@ -155,7 +149,6 @@ export class Gate implements Door {
   }
 }
 
-/** A run whose calls use the slots (permits for calls in flight). */
 export interface SlotUser {
   /** Called when slots are free, because the run might then have room for more records. */
   checkRoom(): void;
@@ -169,7 +162,6 @@ export interface SlotUser {
  */
 export class Slots implements Door, Slot {
   readonly turns = new Turns();
-  /** The active runs that use the slots, each with its limit on the calls in flight. */
   readonly #users = new Map<SlotUser, CallLimit>();
   readonly #unused: () => void;
   #max = Number.POSITIVE_INFINITY;
@@ -203,7 +195,6 @@ export class Slots implements Door, Slot {
     this.#inFlight++;
   }
 
-  /** Adds a run that uses the slots, with its limit on the calls in flight. */
   join(user: SlotUser, limit: CallLimit): void {
     this.#users.set(user, limit);
     if (limit.auto !== undefined) this.#auto ??= startAuto(limit.max);
@@ -211,7 +202,6 @@ export class Slots implements Door, Slot {
     if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, to: this.#found, reason: 'start' });
   }
 
-  /** Removes a run, which will make no more calls. */
   quit(user: SlotUser): void {
     this.#users.delete(user);
     this.#setMax();
@@ -236,17 +226,13 @@ export class Slots implements Door, Slot {
     return this.#auto ? Math.min(foundBy(this.#auto), this.#bound) : this.#bound;
   }
 
-  /** Returns the lowest of all runs' limits on the calls in flight. */
   get #bound(): number {
     let bound = Number.POSITIVE_INFINITY;
     for (const { max } of this.#users.values()) bound = Math.min(bound, max);
     return bound;
   }
 
-  /**
-   * Recomputes the maximum. The limit that adapts to the server applies only while a run uses it, and a run's own limit only during that
-   * run.
-   */
+  /** The limit that adapts to the server applies only while a run uses it, and a run's own limit only during that run. */
   #setMax(): void {
     if (this.#auto) this.#auto = withMost(this.#auto, this.#bound);
     let isWanted = false;

@@ -9,36 +9,30 @@ import { CallQueue, type Slot, type WaitingCall } from './turns.ts';
 /** Once there are this many gates, idle gates are removed, because the URLs in records can have any number of hosts. */
 const maxIdleGates = 1000;
 
-/** The parts of a call that determine its gate and its concurrency limit. */
 type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
 
-/**
- * The gates and slots of all runs of a process. There is one gate for each origin and credential, and one set of slots for each concurrency
- * limit.
- */
+/** There is one gate for each origin and credential, and one set of slots for each concurrency limit. */
 export class Gates {
   readonly #clock: Clock;
   readonly #permitsOf: ((gate: string) => Permits) | undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #slots = new Map<string, Slots>();
 
-  /** `permitsOf` returns the object through which several processes share a gate. Undefined if there is only one process. */
+  /** `permitsOf` is set if several processes share a gate. */
   constructor(clock: Clock, permitsOf?: (gate: string) => Permits) {
     this.#clock = clock;
     this.#permitsOf = permitsOf;
   }
 
-  /** Returns the gate of a call, which limits the rate at the call's origin. */
   gateOf({ gate: { origin, credential } }: LimitedCall): Gate {
     return this.#gateOf(gateKey(origin, credential));
   }
 
-  /** Ends a run's rates at all gates. */
   endRates(run: object): void {
     for (const gate of this.#gates.values()) gate.endRate(run);
   }
 
-  /** Pauses a gate in this process because another process has paused it. */
+  /** Another process has paused the gate. */
   pauseHere(gate: string, waitMs: number): void {
     this.#gateOf(gate).pauseHere(waitMs);
   }
@@ -54,10 +48,7 @@ export class Gates {
     return gate;
   }
 
-  /**
-   * Returns the slots of a concurrency limit. The slots exist while a run uses them, and for later runs if the limit has adapted to the
-   * server.
-   */
+  /** The slots exist while a run uses them, and for later runs if the limit has adapted to the server. */
   slotsOf(key: string): Slots {
     const found = this.#slots.get(key);
     if (found) return found;
@@ -80,7 +71,6 @@ export class Gates {
   }
 }
 
-/** The access of one run to the gates and slots, which it shares with other runs. */
 export class RunGates implements SlotUser {
   readonly #gates: Gates;
   readonly #phase: RunPhase;
@@ -127,7 +117,6 @@ export class RunGates implements SlotUser {
     if (this.#room.isAwaited && this.#hasRoom()) this.#room.wake();
   }
 
-  /** Ends the rates, and releases the slots. The run makes no more calls. */
   close(): void {
     if (this.#hasRate) this.#gates.endRates(this);
     for (const { slots } of this.#limits.values()) slots.quit(this);
@@ -155,7 +144,6 @@ export class RunGates implements SlotUser {
   }
 }
 
-/** The calls of one run that wait for the slots of one concurrency limit. */
 class RunSlots {
   readonly slots: Slots;
   readonly #run: RunPhase;
@@ -187,7 +175,6 @@ class RunSlots {
     return started;
   }
 
-  /** Rejects the waiting calls that the run no longer admits. */
   turnAway(): void {
     for (const queue of this.#queues.values()) queue.turnAway();
   }
@@ -205,7 +192,6 @@ class RunSlots {
   }
 }
 
-/** Returns the name of the gate for an origin and a credential. */
 export function gateKey(origin: string, credential: string | undefined): string {
   return credential === undefined ? origin : `${origin} ${credential}`;
 }

@@ -18,7 +18,7 @@ export interface Passage {
   readonly size: number;
   /** Runs a record through all nodes. Rejects with a Failure, or with Unfinished if the run ends first. */
   pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText>;
-  /** Resolves when the next record may begin; undefined if it may begin now. */
+  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined;
   /** Must be called whenever the state of the input might have changed. */
   inputChanged(): void;
@@ -26,7 +26,6 @@ export interface Passage {
   close(): Promise<void>;
 }
 
-/** Everything that is needed to pass a run's records through the nodes. */
 export interface PassageTools {
   readonly phase: RunPhase;
   /** Ends the run because no server responds; undefined if the run continues without responses. */
@@ -34,7 +33,6 @@ export interface PassageTools {
   input(): InputState;
 }
 
-/** Everything that is needed to run the nodes in this process. */
 interface LocalPassageParts {
   readonly ports: Ports;
   readonly gates: Gates;
@@ -44,14 +42,13 @@ interface LocalPassageParts {
   readonly trace?: Trace | undefined;
 }
 
-/** Runs records through the nodes in this process. */
 export class LocalPassage implements Passage {
   readonly size: number;
   readonly #gates: RunGates;
   readonly #batches: Batches;
   readonly #chain: Chain;
   readonly #budget: Budget;
-  /** Puts records with the same key in order; undefined for a flow without `serial_by`. */
+  /** Undefined for a flow without `serial_by`. */
   readonly #serial: SerialRecords | undefined;
 
   constructor(plan: Plan, { ports, gates, output, serialKeys, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {

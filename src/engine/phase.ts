@@ -1,10 +1,7 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 
-/**
- * The stage of a call. `new`: no request was sent for the record yet. `begun`: a request was sent for the record, but no credit is reserved
- * for this call. `paid`: a credit is reserved for this call.
- */
+/** `new`: no request was sent for the record. `begun`: a request was sent, but this call has no credit. `paid`: a credit is reserved. */
 export type CallStage = 'new' | 'begun' | 'paid';
 
 /** Called when the phase of the run changes, or when a new reason allows less work than before. */
@@ -50,10 +47,7 @@ export class RunPhase {
     return this.#changing.signal;
   }
 
-  /**
-   * Advances the run to a phase, unless it has already advanced further. If there are several reasons, the lowest `patienceMs` (maximum
-   * wait) and the lowest `before` (record number) apply.
-   */
+  /** Does nothing if the run has already advanced further. The lowest `patienceMs` and the lowest `before` of all reasons apply. */
   advance(phase: Phase, reason?: StopReason): void {
     const previous = this.#phase;
     if (previous === 'stopped') return;
@@ -72,13 +66,12 @@ export class RunPhase {
     this.#listeners.push(listener);
   }
 
-  /** True if a call for a record may start in the current phase. */
   admits(record: number, stage: CallStage): boolean {
     if (this.#phase === 'unpaid') return stage === 'paid';
     return this.wants(record, stage !== 'new');
   }
 
-  /** True if the run still has to process a record. `hasBegun` is true if a request was sent for the record. */
+  /** `hasBegun` is true if a request was sent for the record. */
   wants(record: number, hasBegun: boolean): boolean {
     return this.#phase !== 'stopped' && (hasBegun || (record < this.#before && (this.#mayBegin?.() ?? true)));
   }
@@ -88,7 +81,7 @@ export class RunPhase {
     return this.#phase !== 'stopped' && (isPaid || this.#phase !== 'unpaid') && waitMs <= this.#patienceMs;
   }
 
-  /** Applies the limits of a reason for ending the run. Returns true if these limits allow less work than the current ones. */
+  /** True if the limits of the reason allow less work than the current limits. */
   #narrow(reason: StopReason | undefined): boolean {
     if (!reason) return false;
     const { patienceMs = Number.POSITIVE_INFINITY, before = 0 } = reason;
@@ -109,7 +102,6 @@ export class Wakeup {
   #waiting: Promise<void> | undefined;
   #wake: (() => void) | undefined;
 
-  /** True while a caller waits. */
   get isAwaited(): boolean {
     return this.#waiting !== undefined;
   }
@@ -140,21 +132,16 @@ export class Wakeup {
  */
 export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 
-/** The reason why a run ends early. */
 export interface StopReason extends CodedMessage {
   readonly ending: Ending;
   /** The longest wait in ms, such as a wait before a retry, that a run still accepts while it ends; undefined for no maximum. */
   readonly patienceMs?: number;
-  /**
-   * Records with a lower number still begin; undefined if no more records begin. Without such a number, a resumed run could end at the same
-   * record every time and make no progress.
-   */
+  /** Records with a lower number still begin. Otherwise, a resumed run could end at the same record every time and make no progress. */
   readonly before?: number;
 }
 
-/** The phase that a run enters when it ends, and the reason. */
 export interface Closing {
   readonly phase: Phase;
-  /** The reason why the run ends early; undefined if an error ends it. */
+  /** Undefined if an error ends the run. */
   readonly reason: StopReason | undefined;
 }

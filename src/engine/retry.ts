@@ -2,17 +2,14 @@ import type { RetryPolicy } from '../core/call.ts';
 import { durationText } from '../core/duration.ts';
 import type { Failure } from '../core/failure.ts';
 
-/**
- * Returns the wait in ms before the next attempt. This is the wait that the server asks for, or else the policy's delay after `attempts`
- * attempts.
- */
+/** The server's wait in ms, or else the policy's delay after `attempts` attempts. */
 export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: Failure, random: () => number): number {
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   const delay = Math.min(policy.maxDelayMs, policy.firstDelayMs * policy.factor ** (attempts - 1));
   return policy.jitter ? delay / 2 + (delay / 2) * random() : delay;
 }
 
-/** Returns the failure of the call if there is no further attempt; undefined if the next attempt follows after `waitMs`. */
+/** Undefined if the next attempt follows after `waitMs`. */
 export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: number): Failure | undefined {
   if (!failure.retryable || failure.attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;

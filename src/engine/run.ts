@@ -23,39 +23,31 @@ interface RunParts {
   readonly gates: Gates;
   /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
   readonly serialKeys?: SerialKeys | undefined;
-  /** Receives every attempt of every call; undefined if the attempts are not needed. */
+  /** Undefined if the attempts are not needed. */
   readonly trace?: Trace | undefined;
-  /** Creates the object that runs the records through the nodes. If undefined, the nodes run in this process. */
+  /** Undefined if the nodes run in this process. */
   readonly passage?: ((tools: PassageTools) => Passage) | undefined;
 }
 
-/** The settings of a run. */
 export interface RunSettings {
   /** True if each record is written as soon as it is finished, in any order. */
   readonly unordered: boolean;
-  /** The maximum number of failed records; undefined if any number may fail. */
+  /** Undefined if any number of records may fail. */
   readonly maxErrors: MaxErrors | undefined;
   /** True if the run continues even if its first records all failed in the same way, or if no server responds. */
   readonly keepsGoing: boolean;
-  /** Settings of a run in a worker process. Undefined for a run that itself decides when to end early. */
+  /** Undefined for a run that itself decides when to end early. */
   readonly worker?: WorkerSettings;
 }
 
-/**
- * Settings of a run in a worker process. The worker receives its records in units (groups), in any order. The coordinator (the process that
- * distributes the records) decides when the run ends early.
- */
+/** A worker receives its records in units (groups), in any order. The coordinator decides when the run ends early. */
 interface WorkerSettings {
-  /** Receives the reason to end the run if no server responds; undefined if the run continues without responses. */
+  /** Undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
-  /**
-   * Returns false while no record may begin, because a different worker might have taken over the unit. If undefined, records may always
-   * begin.
-   */
+  /** Returns false while a different worker might have taken over the unit. By default, records may always begin. */
   readonly mayBegin?: (() => boolean) | undefined;
 }
 
-/** A run that has started. */
 export interface Run {
   /** The phase of the run. To advance the phase is to end the run early. */
   readonly phase: RunPhase;
@@ -65,13 +57,12 @@ export interface Run {
   waiting(): number;
 }
 
-/** Starts a run, which reads the records, passes each through the chain of nodes, and writes the results. */
 export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Run {
   const run = new RecordRun(plan, parts, settings);
   return { phase: run.phase, ended: run.toEnd(), waiting: () => run.waiting() };
 }
 
-/** Returns the number of output rows of a record; undefined if the record failed. */
+/** Undefined if the record failed. */
 function rowsOf(outcome: Outcome): number | undefined {
   if ('failure' in outcome) return undefined;
   if ('rendered' in outcome) return outcome.rendered.rows;
@@ -161,15 +152,12 @@ class RecordRun {
     return true;
   }
 
-  /**
-   * True if the record may still begin. In a worker whose run is ending, a record still begins if its number is lower than that of the
-   * record that ended the run.
-   */
+  /** In a worker whose run is ending, a record begins only if its number is lower than that of the record that ended the run. */
   #begins({ number }: Item): boolean {
     return this.#settings.worker ? this.phase.wants(number, false) : this.phase.current === 'open';
   }
 
-  /** Resolves when the next record may begin; undefined if it may begin now. */
+  /** Undefined if the next record may begin now. */
   #room(): Promise<void> | undefined {
     return this.#window.room() ?? this.#passage.room();
   }
@@ -199,10 +187,7 @@ class RecordRun {
     this.#passage.inputChanged();
   }
 
-  /**
-   * Parks the finished records that come after an unfinished record, so that a resumed run can write them. Failed records are not parked,
-   * because a resumed run processes them again.
-   */
+  /** Parks finished records after an unfinished record, so that a resumed run can write them. Failed records will be processed again. */
   #park(): void {
     const { output, ports } = this.#parts;
     for (const { item, outcome } of this.#window.parkable()) {
@@ -216,10 +201,7 @@ class RecordRun {
     this.#passage.inputChanged();
   }
 
-  /**
-   * Returns the state of the input. This is `more` while finished records wait to be written, because then there will be room for more
-   * records.
-   */
+  /** `more` while finished records wait to be written, because then there will be room for more records. */
   #inputState(): InputState {
     return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
   }

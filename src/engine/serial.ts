@@ -18,12 +18,11 @@ export class SerialKeys {
     return true;
   }
 
-  /** Adds a record that waits for a key that is taken. `begin` is called when the key was handed to this record. */
+  /** `begin` is called when the key was handed to this record. */
   wait(key: string, begin: () => void): void {
     this.#lines.get(key)?.add(begin);
   }
 
-  /** Removes a record that waits for a key. */
   leave(key: string, begin: () => void): void {
     this.#lines.get(key)?.delete(begin);
   }
@@ -41,7 +40,6 @@ export class SerialKeys {
   }
 }
 
-/** Everything that is needed to put the records of one run in order. */
 interface SerialParts {
   readonly order: SerialOrder;
   readonly keys: SerialKeys;
@@ -52,10 +50,7 @@ interface SerialParts {
   room(): Promise<void> | undefined;
 }
 
-/**
- * Lets the records of one run that have the same key go through the flow one after another. A record that waits has not begun: if the run
- * ends first, it is left to the next run.
- */
+/** Records with the same key go one after another. A waiting record has not begun: if the run ends first, it is left to the next run. */
 export class SerialRecords {
   readonly #parts: SerialParts;
   readonly #room = new Wakeup();

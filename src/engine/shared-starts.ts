@@ -3,7 +3,6 @@ import type { Clock, ReservedStarts } from '../core/ports.ts';
 /** A call's start is reserved at most this many ms ahead, so that other processes can also start calls in the meantime. */
 const aheadMs = 500;
 
-/** The rate limit of an origin, which several processes share. */
 interface SharedGate {
   /** For each process that has a rate, the time in ms between two starts. */
   readonly rates: Map<object, number>;
@@ -14,10 +13,7 @@ interface SharedGate {
   pausedUntilMs: number;
 }
 
-/**
- * Distributes the permitted starts of calls among several processes that share gates. Each start is one interval after the previous one,
- * and is reserved for only one process.
- */
+/** Several processes share gates. Each start is one interval after the previous one, and is reserved for only one process. */
 export class SharedStarts {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #gates = new Map<string, SharedGate>();
@@ -40,13 +36,13 @@ export class SharedStarts {
     return { count, inMs: firstMs - now, intervalMs };
   }
 
-  /** Ends the rate of a process at a gate. Without a gate, ends the process's rates at all gates. */
+  /** Without a gate, ends the process's rates at all gates. */
   release(process: object, name?: string): void {
     if (name !== undefined) this.#gates.get(name)?.rates.delete(process);
     else for (const { rates } of this.#gates.values()) rates.delete(process);
   }
 
-  /** Prevents starts at a gate from being reserved for `waitMs`. */
+  /** No starts are reserved for `waitMs`. */
   pause(name: string, waitMs: number): void {
     const gate = this.#gateOf(name);
     gate.pausedUntilMs = Math.max(gate.pausedUntilMs, this.#clock.now() + waitMs);

@@ -8,13 +8,9 @@ export interface WaitingCall {
   readonly stage: CallStage;
 }
 
-/**
- * A gate (the rate limiter of an API), or a set of slots (permits for calls in flight). A call starts as soon as both its gate and its
- * slots are open.
- */
+/** A gate (the rate limiter of an API), or a set of slots (permits for calls in flight). A call needs both to be open. */
 export interface Door {
   readonly turns: Turns;
-  /** True if one more call may start now. */
   isOpen(): boolean;
   /** Called when a call starts, to count it. */
   pass(): void;
@@ -28,17 +24,14 @@ export interface AttemptTimes {
 
 /** A slot: the permit for one call to be in flight. */
 export interface Slot {
-  /** Makes the slot available for the next call. */
   free(): void;
-  /** Notes that a response has arrived, because the limit can adapt to the response times. */
+  /** The limit can adapt to the response times. */
   answered(times: AttemptTimes): void;
   /** Notes that the server refused an attempt, or did not respond in time. */
   refused(times: AttemptTimes): void;
 }
 
-/** The set of slots that the calls in a queue need. */
 interface SlotDoor extends Door, Slot {
-  /** Number of free slots, each of which lets one call start. */
   readonly left: number;
 }
 
@@ -49,9 +42,7 @@ interface Waiter {
   turnAway(reason: Unfinished): void;
 }
 
-/**
- * The calls of one run that wait at one gate for the same set of slots, ordered by record number. A retry keeps the position of its record.
- */
+/** Calls of one run at one gate for the same slots, ordered by record number. A retry keeps the position of its record. */
 export class CallQueue {
   readonly #run: RunPhase;
   readonly #slots: SlotDoor;
@@ -76,12 +67,12 @@ export class CallQueue {
     return Math.min(this.#waiters.length, this.#slots.left);
   }
 
-  /** The lowest record number among the waiting calls. Must not be called if the queue is empty. */
+  /** Must not be called if the queue is empty. */
   get firstRecord(): number {
     return (this.#waiters[0] as Waiter).call.record;
   }
 
-  /** Resolves with a slot when the call starts. Rejects with Unfinished if the run no longer admits the call. */
+  /** Rejects with Unfinished if the run no longer admits the call. */
   wait(call: WaitingCall): Promise<Slot> {
     if (this.isEmpty) {
       this.#slots.turns.add(this.#run, this);
@@ -124,9 +115,8 @@ export class CallQueue {
 }
 
 /**
- * The runs that have calls waiting at a gate or for slots, in the order of their turns. A run goes to the end of the order when it begins
- * to wait, and whenever it has started a call. A run's next call therefore waits for at most one call of each other run, no matter how many
- * calls wait there.
+ * A run goes to the end of the order when it begins to wait, and whenever it has started a call. Its next call therefore waits for at most
+ * one call of each other run, no matter how many calls wait there.
  */
 export class Turns {
   readonly #queues = new Map<RunPhase, Set<CallQueue>>();
@@ -135,20 +125,14 @@ export class Turns {
     return this.#queues.size === 0;
   }
 
-  /**
-   * Number of waiting calls that have a free slot, and are kept waiting only by the gate. Calls are counted more than once if their queues
-   * share slots.
-   */
+  /** Counts calls that only the gate keeps waiting. Calls are counted more than once if their queues share slots. */
   get startable(): number {
     let sum = 0;
     for (const queues of this.#queues.values()) for (const queue of queues) sum += queue.startable;
     return sum;
   }
 
-  /**
-   * Returns the next queue whose first call may start; undefined if there is none. The queue belongs to the first run in turn that has such
-   * a queue. If this run has several, returns the one with the lowest record number.
-   */
+  /** Returns the queue of the first run in turn whose first call may start; of several queues, the queue with the lowest record number. */
   next(): CallQueue | undefined {
     for (const queues of this.#queues.values()) {
       let next: CallQueue | undefined;
@@ -158,17 +142,13 @@ export class Turns {
     return undefined;
   }
 
-  /** Adds a run's queue, when the first call begins to wait in the queue. */
   add(run: RunPhase, queue: CallQueue): void {
     const queues = this.#queues.get(run);
     if (queues) queues.add(queue);
     else this.#queues.set(run, new Set([queue]));
   }
 
-  /**
-   * Ends the turn of a run that has started a call from a queue, so that the run moves to the end of the order. Removes the queue if it is
-   * empty.
-   */
+  /** The run moves to the end of the order. Removes the queue if it is empty. */
   end(run: RunPhase, queue: CallQueue): void {
     if (!queue.isEmpty && this.#queues.size === 1) return;
     const queues = this.#queues.get(run);

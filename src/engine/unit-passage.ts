@@ -8,10 +8,7 @@ import type { Passage, PassageTools } from './passage.ts';
 import type { Closing } from './phase.ts';
 import type { Unit, Units } from './workers.ts';
 
-/**
- * Maximum number of records in a unit (a group of records for one worker). In a flow with batches, a unit can be larger, so that its last
- * batch is full.
- */
+/** A unit is a group of records for one worker. With batches, a unit can be larger, so that its last batch is full. */
 const maxUnit = 500;
 
 /** Number of records in the first unit. This number is small, so that every worker soon has work. It is doubled for each further unit. */
@@ -29,7 +26,6 @@ const openMs = 10_000;
 /** Minimum number of open records for each unit that the workers can process at once. */
 const minOpen = 16;
 
-/** A record that was sent to a worker, or that is about to be sent. */
 interface OpenRecord {
   readonly item: Item;
   resolve(rows: RowsText | SpilledRows): void;
@@ -44,10 +40,7 @@ export class UnitPassage implements Passage {
   readonly #units: Units;
   readonly #clock: Clock;
   readonly #tools: PassageTools;
-  /**
-   * Number of records in the flow's largest batch; 1 if the flow has no batches. The number of records in a unit is a multiple of this
-   * number, so that batches are full.
-   */
+  /** The flow's largest batch, or 1. The size of a unit is a multiple of this number, so that batches are full. */
   readonly #batch: number;
   readonly #open = new Map<number, OpenUnit>();
   #next: OpenRecord[] = [];
@@ -57,16 +50,14 @@ export class UnitPassage implements Passage {
   #unitSize = firstUnit;
   #timer: AbortController | undefined;
   #hasEnded = false;
-  /** True once a server has responded for any record. */
   #hasAnswer = false;
   /**
    * Records that failed because no server responded. Their failures count only once a server has responded, or when there are no more
    * records. If the run ends because no server responds at all, these records stay unfinished.
    */
   #held: { readonly record: OpenRecord; readonly failure: Failure }[] = [];
-  /** Ends the run if no server responds; undefined if the run continues without responses. */
+  /** Undefined if the run continues without responses. */
   readonly #unreachable: UnreachableWatch | undefined;
-  /** The error of a worker that ended the run. */
   #error: unknown;
   readonly #rate: FinishRate;
 
@@ -212,10 +203,7 @@ export class UnitPassage implements Passage {
     for (const { record, failure } of held) record.reject(isUnreachable ? new Unfinished() : failure);
   }
 
-  /**
-   * Advances the phase because a worker asks for it. If the reason is that no server responds, the run still continues if a server has
-   * responded for any record.
-   */
+  /** A worker asks for this. If no server responds there, the run still continues if a server has responded for any record. */
   #close({ phase, reason }: Closing): void {
     if (reason?.ending === 'unreachable' && this.#hasAnswer) return;
     this.#tools.phase.advance(phase, reason);
@@ -257,7 +245,6 @@ class FinishRate {
     this.#count++;
   }
 
-  /** Returns the estimated number of records that finish within `ms`. */
   in(ms: number): number {
     const perMs = Math.max(this.#before / 1000, this.#count / Math.max(1000, this.#clock.now() - this.#startMs));
     return Math.ceil(perMs * ms);

@@ -4,21 +4,16 @@ import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
 
-/** A record and its result. */
 interface FinishedRecord {
   readonly item: Item;
   readonly outcome: Outcome;
 }
 
-/**
- * The place of a record in the window. In an unordered run, many records can finish before an earlier slow one. To save memory, a place
- * drops its result once it was passed on.
- */
+/** In an unordered run, many records can finish before an earlier slow one. To save memory, a place drops a result that was passed on. */
 interface WindowPlace {
   result?: FinishedRecord | 'passed on';
 }
 
-/** The settings of a window. The window contains the records in progress. */
 export interface WindowOptions {
   /** Returns the maximum number of records that are in progress or not written yet. This number can change during the run. */
   size(): number;
@@ -27,18 +22,15 @@ export interface WindowOptions {
   finish(item: Item, outcome: Outcome): void;
 }
 
-/**
- * In an unordered run, the maximum distance between a record and the slowest record, as a multiple of the window size. The distance is
- * limited because each place uses memory.
- */
+/** In an unordered run, a record is at most this many window sizes ahead of the slowest record, because each place uses memory. */
 const maxWindowsAhead = 64;
 
 /** Free places at the front are removed only when there are this many, because each removal moves all other places. */
 const maxFreePlaces = 256;
 
 /**
- * The records that are in progress, in the order of the input. Their number is limited, so that memory use does not grow with the input. In
- * an ordered run, records after an unfinished one are not passed on, so the output always matches the beginning of the input.
+ * The records in progress, in order. Their number is limited, so that memory use does not grow with the input. In an ordered run, records
+ * after an unfinished one are not passed on, so the output always matches the beginning of the input.
  */
 export class Window {
   readonly #options: WindowOptions;
@@ -59,12 +51,12 @@ export class Window {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Resolves when the next record may begin; undefined if it may begin now. */
+  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
   }
 
-  /** Adds a record to the window. `task` resolves to the record's rows, or rejects with a Failure or Unfinished. */
+  /** `task` rejects with a Failure or Unfinished. */
   begin(item: Item, task: Promise<readonly Fields[] | SpilledRows | RowsText>): void {
     const place: WindowPlace = {};
     this.#places.push(place);
@@ -85,7 +77,6 @@ export class Window {
     return this.#waiting;
   }
 
-  /** Frees the places of `count` records that have been written. */
   free(count: number): void {
     this.#unwritten -= count;
     if (this.#hasRoom()) this.#room.wake();
@@ -154,21 +145,17 @@ function successOf(rows: readonly Fields[] | SpilledRows | RowsText): Success {
 /** Size of the window (maximum number of open records) if records wait only for their calls. */
 const defaultSize = 1024;
 
-/**
- * Size of the window (maximum number of open records) if records can also wait between calls, as in a poll. Waiting records occupy no slot,
- * and far more records can be open.
- */
+/** Applies if records can wait between calls, as in a poll. Waiting records occupy no slot, and far more records can be open. */
 const waitingSize = 8192;
 
 /** Additional places in the window if there are batches. They are for records that wait for the next batches, or wait to be written. */
 const extraPlaces = 512;
 
-/** Maximum number of places in the window for records in batches. */
 const maxBatchedPlaces = 65_536;
 
 /**
- * Returns the size of the window (maximum number of open records) for a flow. The size is larger than the concurrency, so that one slow
- * record does not hold up the rest. It is smaller if more nodes make calls, so that a crash does not cause too many repeated calls.
+ * Larger than the concurrency, so that one slow record does not hold up the rest. Smaller if more nodes make calls, so that a crash does
+ * not repeat too many calls.
  */
 export function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);

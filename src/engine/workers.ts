@@ -6,7 +6,6 @@ import type { SpendingRefusal } from '../core/spending.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { Closing } from './phase.ts';
 
-/** A group of records that is sent to one worker process. */
 export interface Unit {
   readonly id: number;
   readonly items: readonly Item[];
@@ -16,19 +15,17 @@ export interface Unit {
 export interface Units {
   /** The number of units that the available workers can process at once. */
   readonly capacity: number;
-  /** Sets the listener that receives the results. Called once, before the first unit is sent. */
+  /** Called once, before the first unit is sent. */
   listen(listener: UnitListener): void;
   /** Queues a unit for a worker. If that worker is lost, the unit returns to the queue. */
   put(unit: Unit): void;
   /** Tells the workers that the run is ending. Records that no worker has yet stay unfinished, unless `wants` returns true for their number. */
   tell(closing: Closing, wants: (record: number) => boolean): void;
-  /** Notes that no more units will follow. */
   end(): void;
   /** Resolves once no worker is working on the run. */
   close(): Promise<void>;
 }
 
-/** Receives the results and reports of workers. */
 export interface UnitListener {
   /** Receives the result of a record; undefined if the record was left unfinished. Only the first result of each record counts. */
   finished(unit: number, index: number, result: RowsText | SpilledRows | Failure | undefined): void;
@@ -38,9 +35,8 @@ export interface UnitListener {
   failed(error: unknown): void;
 }
 
-/** The calls of a node for which a worker has received credits. */
 export interface PaidCalls {
-  /** The number of calls; 0 if the credits were refused. */
+  /** 0 if the credits were refused. */
   readonly calls: number;
   readonly refusal?: CodedMessage | undefined;
   /** The approximate number of credits that are left for this worker; undefined if there is no limit. */
@@ -53,24 +49,18 @@ export interface HeldMoney {
   readonly total: number;
 }
 
-/** The requests and reports that a worker sends to the coordinator of its run. */
 export interface RunLink {
-  /**
-   * Reserves the credits for up to `calls` calls of a node. If `isScarce`, credits are running out, so the collected reports are sent first,
-   * because they may free credits.
-   */
+  /** Reserves the credits. If `isScarce`, the collected reports are sent first, because they may free credits. */
   takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls>;
-  /** Gives back the credits for calls that were not made. */
   giveBackCalls(node: string, calls: number): void;
-  /** Reports a call that was made. `cost` is the actual cost; undefined if the call cost the price of the node. */
+  /** `cost` is undefined if the call cost the price of the node. */
   settle(node: string, cost: number | undefined): void;
   /** Reserves the maximum cost of a call, as `Spending.begin` does. */
   holdMoney(node: string, max: number, most: number): Promise<HeldMoney>;
-  /** Ends a call, and adds its cost. `held` is the amount that was reserved for the call; undefined if nothing was reserved. */
+  /** `held` is the amount that was reserved for the call, if any. */
   endMoney(node: string, held: number | undefined, cost: number | undefined): void;
   /** Reports that a language model did not state the number of tokens of its answer. */
   noteUnstated(node: string): void;
-  /** The paths of the files that records of the run save. */
   readonly saveNames: SaveNames;
   report(event: Event): void;
 }

@@ -33,7 +33,7 @@ export class Writing {
     if (this.#isEnough()) this.#endWait();
   }
 
-  /** Writes all records that are still waiting. Throws if this flush or an earlier one failed. */
+  /** Throws if this flush or an earlier one failed. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#endWait();

@@ -5,9 +5,7 @@ import type Database from 'libsql';
 import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
-/** Options for opening a database, including the SQL for its tables. */
 export interface DatabaseOptions {
-  /** The SQL that creates the tables in a new database. */
   readonly schema: string;
   /** The version of the tables, which is stored in the database. A file with a different version cannot be opened. */
   readonly version: number;
@@ -16,8 +14,8 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens a SQLite database, or creates it so that only its owner can read it. Several processes may open it at the same time. Throws an
- * AutomateError (`credential`) if the path is a symbolic link. Also throws errors of Node.js and of libsql, the SQLite library.
+ * Opens a SQLite database, or creates it so that only its owner can read it; several processes may share it. Throws an AutomateError
+ * (`credential`) if the path is a symbolic link, and errors of Node.js and libsql.
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
   refuseLink(path);
@@ -37,18 +35,15 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   }
 }
 
-/** The error if libsql (the SQLite library) is not installed or cannot be loaded. */
+/** libsql (the SQLite library) is not installed or cannot be loaded. */
 class LibraryMissing extends Error {}
 
-/** Returns true if an error occurred because libsql (the SQLite library) cannot be loaded. The database file itself is then not damaged. */
+/** The database file itself is then not damaged. */
 export function isLibraryMissing(error: unknown): boolean {
   return error instanceof LibraryMissing || (error instanceof Error && error.cause instanceof LibraryMissing);
 }
 
-/**
- * Loads libsql, the SQLite library. Its native module is missing if the package was installed for a different platform or without optional
- * packages.
- */
+/** libsql's native module is missing if the package was installed for a different platform or without optional packages. */
 export function loadLibrary(): typeof Database {
   try {
     return createRequire(import.meta.url)('libsql');
@@ -58,10 +53,7 @@ export function loadLibrary(): typeof Database {
   }
 }
 
-/**
- * Opens the database with libsql. If this fails, libsql's error contains only a number. So the file is then opened once more without
- * libsql, only to get the system's error message.
- */
+/** If libsql fails, its error contains only a number. The file is then opened once more without libsql, to get the system's message. */
 function connect(path: string, timeout: number): Database.Database {
   const Library = loadLibrary();
   try {
@@ -85,7 +77,7 @@ function createTables(database: Database.Database, { schema, version, timeoutMs 
   });
 }
 
-/** Returns true if the tables exist, or false for a new file. Throws an Error if the tables have a different version. */
+/** False for a new file. Throws an Error if the tables have a different version. */
 function hasTables(database: Database.Database, version: number): boolean {
   const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number };
   if (found > version) throw new Error('it was made by a newer version of automate');
@@ -93,7 +85,7 @@ function hasTables(database: Database.Database, version: number): boolean {
   return found === version;
 }
 
-/** Calls `act` in a write transaction. If `act` throws, the transaction is rolled back. */
+/** If `act` throws, the write transaction is rolled back. */
 export function inTransaction<Result>(database: Database.Database, act: () => Result): Result {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -108,10 +100,7 @@ export function inTransaction<Result>(database: Database.Database, act: () => Re
   }
 }
 
-/**
- * Turns on SQLite's WAL mode, and retries until `untilMs`. Two processes that open a new file at the same time may block each other, and
- * SQLite's own timeout does not apply here.
- */
+/** Retries until `untilMs`: two processes that open a new file may block each other, and SQLite's own timeout does not apply here. */
 function setWalMode(database: Database.Database, untilMs: number): void {
   for (;;) {
     try {
@@ -124,12 +113,12 @@ function setWalMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** Returns true if a database error means that another process had locked the database for too long. */
+/** True if another process had locked the database for too long. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }
 
-/** Returns true if a database error means that the file is damaged or is not a database of automate. */
+/** True if the file is damaged or is not a database of automate. */
 export function isDamaged(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|FORMAT|ERROR|CONSTRAINT|MISMATCH)/.test(databaseErrorCode(error));
 }
@@ -138,10 +127,7 @@ function databaseErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/**
- * Deletes a database and its write-ahead log. The log is deleted first. If it were left over, SQLite could mistake it for the log of a new
- * database at the same path.
- */
+/** Deletes the write-ahead log first. If it were left over, SQLite could mistake it for the log of a new database at the path. */
 export function deleteDatabase(path: string): void {
   for (const end of ['-wal', '-shm', '']) rmSync(path + end, { force: true });
 }

@@ -5,9 +5,8 @@ import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { statOf } from './stat.ts';
 
 /**
- * Creates a folder and its missing parents, with access only for the owner, whatever the umask is. An existing folder is not changed.
- * Throws errors of Node.js. Node's own `recursive` option is not used, because it loops forever if the system refuses new folders, as under
- * /proc.
+ * Creates missing parents, too, with access only for the owner, whatever the umask is. Node's own `recursive` option loops forever if the
+ * system refuses new folders, as under /proc. Throws errors of Node.js.
  */
 export function makeFolder(folder: string): void {
   if (statOf(folder)?.isDirectory()) return;
@@ -24,10 +23,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/**
- * Syncs the folder that contains a file, so that the creation or deletion of the file survives a crash. Errors of file systems that cannot
- * sync folders are ignored.
- */
+/** Makes the creation or deletion of a file survive a crash. Errors of file systems that cannot sync folders are ignored. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   await folder
@@ -44,7 +40,7 @@ export async function syncFolder(path: string): Promise<void> {
  */
 export type SpaceUse = 'output' | 'temporary' | 'unfinished' | 'saved';
 
-/** The disk space that a run may use. Undefined wherever the space of a run is not limited. */
+/** The disk space that a run may use; undefined where it is not limited. */
 export interface OutputSpace {
   /** Counts bytes before they are written. Rejects with Unfinished if an unfinished record has to be given up. */
   take(bytes: number, use: SpaceUse): Promise<void>;
@@ -53,8 +49,8 @@ export interface OutputSpace {
 }
 
 /**
- * Returns `; did you mean "x"?` with the path in the same folder that is most similar to a missing one: another file of the same kind, or
- * the same name with another extension. Empty if none is similar.
+ * `; did you mean "x"?` with the most similar path in the same folder: a file of the same kind, or the same name with another extension.
+ * Empty if none is similar.
  */
 export function similarFile(path: string): string {
   const { dir, name, ext } = parse(path);
@@ -67,7 +63,7 @@ export function similarFile(path: string): string {
   return found === undefined ? '' : didYouMean(join(dir, found), [join(dir, found)]);
 }
 
-/** Returns the names in a folder; an empty list if it cannot be read. */
+/** Empty if the folder cannot be read. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder === '' ? '.' : folder);

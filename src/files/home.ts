@@ -6,15 +6,12 @@ import { name as nameShape } from '../core/options/names.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { fullPath, statOf } from './stat.ts';
 
-/**
- * Returns the home folder, in which automate keeps its data between runs. It is AUTOMATE_HOME or, if that is not set, the platform's folder
- * for settings.
- */
+/** Where automate keeps its data between runs: AUTOMATE_HOME or, if that is not set, the platform's folder for settings. */
 export function homeFolder(environment: NodeJS.ProcessEnv): string {
   return resolve(environment.AUTOMATE_HOME || envPaths('automate', { suffix: '' }).config);
 }
 
-/** Returns true if a path is in automate's home folder, or is a symbolic or hard link to a file there. */
+/** Also true for a symbolic or hard link to a file there. */
 export function isInHome(path: string, environment: NodeJS.ProcessEnv): boolean {
   const home = homeFolder(environment);
   if (fullPath(path).startsWith(fullPath(join(home, 'any')).slice(0, -'any'.length))) return true;
@@ -27,10 +24,7 @@ export function isInHome(path: string, environment: NodeJS.ProcessEnv): boolean 
   return readdirSync(home, { recursive: true, encoding: 'utf8' }).some(isSame);
 }
 
-/**
- * Returns the environment whose secrets are used: `env`, or else the variable AUTOMATE_ENV, or else `default`. Throws an AutomateError
- * (`usage`) if the name is not valid.
- */
+/** `env`, or else AUTOMATE_ENV, or else `default`. Throws an AutomateError (`usage`) if the name is not valid. */
 export function envOf(env: string | undefined): string {
   const found = env ?? (process.env.AUTOMATE_ENV || defaultEnv);
   if (nameShape.safeParse(found).success) return found;

@@ -7,20 +7,20 @@ import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
 import { statOf } from './stat.ts';
 
-/** A lock on a file, which keeps other processes from using the file. */
+/** Keeps other processes from using a file. */
 export interface Lock {
   release(): void;
 }
 
 /**
- * `everyMs` is how often a process updates the modification time of its lock file. `deadAfterMs` is the time without an update after which
- * the process counts as dead, but only if it runs on another machine, where it cannot be checked directly.
+ * `everyMs` is how often a lock file's modification time is updated. `deadAfterMs` without an update makes a process count as dead, but
+ * only on another machine, where it cannot be checked directly.
  */
 const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
 
 /**
- * Locks a file, even if a dead process has left a lock on it. If a living process has the lock, throws an AutomateError (`output-exists`)
- * with that process's pid. `of` is what the file is for: a run's output, a run's errors, or a server's port.
+ * Takes over a dead process's lock. Throws an AutomateError (`output-exists`) with the pid of a living owner. `of` is what the file is for:
+ * a run's output, a run's errors, or a server's port.
  */
 export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
   const taken = lockOrOwner(file);
@@ -33,10 +33,7 @@ export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
 
 const pollMs = 20;
 
-/**
- * Waits until no other process has locked the file, and locks it. Throws an AutomateError (`output-exists`) if this takes longer than
- * `maxWaitMs`.
- */
+/** Throws an AutomateError (`output-exists`) if this takes longer than `maxWaitMs`. */
 export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Lock> {
   const endMs = performance.now() + maxWaitMs;
   for (;;) {
@@ -47,16 +44,10 @@ export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Loc
   }
 }
 
-/**
- * Maximum number of attempts to take a lock while other processes create and remove it, and the pause in ms between attempts. Together, the
- * pauses block this process for up to 0.5 s.
- */
+/** For a lock that other processes create and remove meanwhile. Together, the pauses block this process for up to 0.5 s. */
 const attempts = { max: 100, pauseMs: 5 };
 
-/**
- * Locks a file and returns the lock. If a living process has the lock, or is about to take it over from a dead process, returns that living
- * process instead.
- */
+/** Returns the living process that has the lock, or is about to take it over from a dead one. */
 function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner {
   const mine = ownerText();
   for (let made = 0; made < attempts.max; made++) {
@@ -70,11 +61,9 @@ function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner
 }
 
 /**
- * Removes the lock of a dead process. If another process is already doing so, returns that process instead.
- *
- * If two processes found the same dead owner, the slower one could remove a lock that the faster one has just taken. So this function first
- * takes a second lock, called takeover, and checks the owner again. If a process dies with the takeover lock, that lock is removed in the
- * same way.
+ * If two processes found the same dead owner, the slower one could remove a lock that the faster one has just taken. So this takes a second
+ * lock, called takeover, and checks the owner again; a dead process's takeover lock is removed in the same way. Returns a process that is
+ * already doing so.
  */
 function removeDead(path: string, file: string): Owner | undefined {
   const takeover = lockOrOwner(file, `${path}.takeover`);
@@ -91,10 +80,7 @@ function removeDead(path: string, file: string): Owner | undefined {
   }
 }
 
-/**
- * Returns the content of a lock file; undefined if the lock has just been released. Throws if the lock file is a symbolic link. A broken
- * link can be neither read nor replaced, so attempts to lock the file would never succeed.
- */
+/** Undefined if the lock has just been released. Throws for a link: a broken one can be neither read nor replaced. */
 function readLock(path: string, file: string): string | undefined {
   try {
     const found = lstatSync(path);
@@ -108,10 +94,7 @@ function readLock(path: string, file: string): string | undefined {
   }
 }
 
-/**
- * Returns the lock that this process has just taken, and updates the lock file's modification time at regular intervals. The owner is
- * checked before each update, because another process may have taken over the lock during a long pause.
- */
+/** Updates the file's time at intervals, if this process is still the owner: another one may have taken over during a long pause. */
 function heldLock(path: string, mine: string): Lock {
   const isMine = () => orUndefined(() => readFileSync(path, 'utf8')) === mine;
   const beat = setInterval(() => {
@@ -128,10 +111,8 @@ function heldLock(path: string, mine: string): Lock {
 }
 
 /**
- * Creates a lock file. Returns false if the file already exists.
- *
- * An empty lock file would look like the lock of a dead process. So the content is first written to a draft file, which is then linked to
- * the path. The draft has a random name, because processes in different containers may share the folder and have the same pid.
+ * Returns false if the file exists. An empty lock file would look like a dead process's, so the content is written to a draft, which is
+ * then linked to the path. The draft's name is random, because processes in different containers may share the folder and a pid.
  */
 function createLock(path: string, file: string, text: string): boolean {
   const draft = `${path}.${randomBytes(4).toString('hex')}.new`;

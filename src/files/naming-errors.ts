@@ -5,10 +5,7 @@ import { statOf } from './stat.ts';
 
 type FileAction = 'read' | 'written' | 'used';
 
-/**
- * Calls `act`, which uses a file. If `act` throws or its promise rejects, throws an AutomateError (`output`) whose message contains the
- * file's name. If the file is a pipe that has been closed, the error's kind is `stdout-closed`.
- */
+/** If `act` fails, throws an AutomateError (`output`) whose message names the file; its kind is `stdout-closed` for a closed pipe. */
 export function namingErrors<Result>(file: string, action: FileAction, act: () => Result): Result {
   const fail = (error: unknown): never => {
     throw fileError(file, action, error);
@@ -21,7 +18,7 @@ export function namingErrors<Result>(file: string, action: FileAction, act: () =
   }
 }
 
-/** Throws an AutomateError (`output`) if a file's path or permissions show that the file cannot be written. Does not write to the file. */
+/** Throws an AutomateError (`output`) if the path or permissions show that the file cannot be written. Does not write to it. */
 export function refuseUnwritable(file: string): void {
   namingErrors(file, 'written', () => {
     const found = statOf(file);
@@ -30,7 +27,7 @@ export function refuseUnwritable(file: string): void {
   });
 }
 
-/** Converts an error that occurred while using a file to an AutomateError. If it already is an AutomateError, returns it unchanged. */
+/** Returns an AutomateError unchanged. */
 export function fileError(file: string, action: FileAction, error: unknown): AutomateError {
   if (error instanceof AutomateError) return error;
   const cause = error as NodeJS.ErrnoException;
@@ -40,20 +37,20 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
 }
 
 /**
- * Converts an error of a file other than the main output, such as the errors file. A closed pipe ends the run quietly only if it is the
- * main output. For other files, `stdout-closed` therefore becomes `output`.
+ * Converts an error of a file beside the main output, such as the errors file. A closed pipe ends the run quietly only if it is the main
+ * output, so `stdout-closed` becomes `output`.
  */
 export function besideOutput(file: string, error: unknown): unknown {
   if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
   return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });
 }
 
-/** Returns a system error's message without the system call and the path, because automate's own message already contains the path. */
+/** Leaves out the system call and the path, because automate's own message already contains the path. */
 export function systemReason(error: Error): string {
   return error.message.replace(/, \w+(?: '.*')?$/s, '');
 }
 
-/** Returns the reason why no file can be created at a path; undefined if the path itself is not the problem. */
+/** The reason why no file can be created; undefined if the path itself is not the problem. */
 function placeReason(path: string, { code }: NodeJS.ErrnoException): string | undefined {
   const folder = dirname(path);
   if (code === 'ENOENT' && !statOf(folder)) return `the folder ${folder} does not exist`;

@@ -3,32 +3,25 @@ import { constants } from 'node:os';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Maximum wait in ms for a program's child processes to exit after the program itself has exited. */
+/** Maximum wait for a program's child processes to exit after the program itself. */
 const restTimeoutMs = 500;
 
 const isWindows = process.platform === 'win32';
 
 const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Options for starting a program. */
 interface ProgramOptions {
   readonly env: NodeJS.ProcessEnv;
   /** True to start the program through a shell. The default is true only on Windows, where many programs are scripts. */
   readonly shell?: boolean;
-  /**
-   * File descriptor of a terminal that becomes the program's stdin. The program then stays in this process's group, because only the
-   * terminal's foreground group can read from it.
-   */
+  /** Becomes the program's stdin. The program stays in this process's group, because only the foreground group can read from it. */
   readonly terminal?: number | undefined;
 }
 
-/** Process groups that may still have a running process. */
+/** May still have a running process. */
 const running = new Set<ProcessGroup>();
 
-/**
- * A program that runs in a separate process group. Ctrl-C at the terminal does not reach it, and a signal to the group also ends the
- * program's child processes. All such groups are killed when this process exits.
- */
+/** Not reached by Ctrl-C. A signal to the group also ends the program's children. All groups are killed when this process exits. */
 export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
   readonly #hasGroup: boolean;
@@ -55,7 +48,7 @@ export class ProcessGroup {
     }
   }
 
-  /** Resolves to true once the program has exited; to false if it is still running after `timeoutMs`. */
+  /** False if the program is still running after `timeoutMs`. */
   endsWithin(timeoutMs: number): Promise<boolean> {
     const { child } = this;
     if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(true);
@@ -76,7 +69,7 @@ export class ProcessGroup {
     this.leave();
   }
 
-  /** Stops tracking the group, so that its remaining processes can keep running after this process exits. */
+  /** Lets the group's remaining processes keep running after this process exits. */
   leave(): void {
     running.delete(this);
     if (running.size === 0) unwatchExit();
@@ -92,7 +85,6 @@ export class ProcessGroup {
   }
 }
 
-/** Returns the ids of all descendants of a process, that is, its child processes, their child processes and so on. */
 function descendantsOf(pid: number): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
   const parents = lines.map((line) => line.trim().split(/\s+/).map(Number));
@@ -115,20 +107,14 @@ function killAll(): void {
   for (const group of running) group.signal('SIGKILL');
 }
 
-/**
- * Exits this process on a signal, unless another signal handler is installed. Node's default action for the signal would end the process
- * without calling the `exit` listeners.
- */
+/** Does nothing if another handler is installed. Node's default action would end the process without calling the `exit` listeners. */
 function exitOnSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
 }
 
 const maxLength = 2000;
 
-/**
- * Keeps the last lines of a program's stderr for error messages. It drops only whole lines, because a secret that is cut in half could not
- * be masked.
- */
+/** Keeps the last lines of stderr for error messages. Drops only whole lines, because a secret cut in half could not be masked. */
 export class OutputTail {
   readonly #decoder = new StringDecoder('utf8');
   #text = '';

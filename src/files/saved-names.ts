@@ -4,7 +4,7 @@ import type { SaveNames } from '../core/transfer.ts';
 import type { OutputSpace } from './folder.ts';
 import { namingErrors } from './naming-errors.ts';
 
-/** Returns the path of the list of files that an unfinished run has saved. The list is next to the output file. */
+/** The list of files that an unfinished run has saved, next to its output file. */
 export function savedNamesPath(out: string): string {
   return `${out}.automate-saved`;
 }
@@ -20,19 +20,17 @@ export async function savedBytesIn(path: string): Promise<number> {
   return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** The path of the list of files that a run has saved, and the UUID of that run. */
 export interface SavedNamesFile {
   readonly path: string;
   readonly run: string;
 }
 
-/** The owner number in the list for a file that could not be moved to its path. The number does not belong to any record. */
+/** The owner number of a file that could not be moved to its path. It belongs to no record. */
 const nobody = 0;
 
 /**
- * Keeps track of the files that a run's records save, and of the record that owns each file. When the run is resumed, a record that is
- * processed again may replace its own file, but not a file of another record. Only hashes of the paths are stored, which take about 100
- * bytes per file.
+ * Knows which record saved each file. When a run is resumed, a record that is processed again may replace its own file, but not another
+ * record's. Only hashes of the paths are stored, which take about 100 bytes per file.
  */
 export class SavedNames implements SaveNames {
   readonly #file: SavedNamesFile | undefined;
@@ -48,10 +46,7 @@ export class SavedNames implements SaveNames {
     this.#space = space;
   }
 
-  /**
-   * Reserves a path for a record. Returns `free` if the path was not reserved, `own` if this record had reserved it, or `taken` if another
-   * record had reserved it.
-   */
+  /** Reserves a path: `free` if it was not reserved, `own` or `taken` if this or another record had reserved it. */
   async claim(path: string, owner: string): Promise<'free' | 'own' | 'taken'> {
     if (this.#file) await this.#opened(this.#file);
     const [name, number] = [nameHash(path), ownerNumber(owner)];
@@ -61,7 +56,6 @@ export class SavedNames implements SaveNames {
     return 'free';
   }
 
-  /** Ends the reservation of a path. */
   release(path: string): void {
     this.#owners.delete(nameHash(path));
   }
@@ -78,10 +72,7 @@ export class SavedNames implements SaveNames {
     await this.#append(path, ownerNumber(owner), bytes);
   }
 
-  /**
-   * Undoes `note`: notes in the on-disk list that no file was saved at the path after all. Throws an AutomateError (`output`) if the list
-   * cannot be written.
-   */
+  /** Undoes `note`. Throws an AutomateError (`output`) if the on-disk list cannot be written. */
   takeBack(path: string): Promise<void> {
     return this.#append(path, nobody, 0);
   }
@@ -104,7 +95,7 @@ export class SavedNames implements SaveNames {
     return this.#opening;
   }
 
-  /** Opens the on-disk list. If the list belongs to this run, reads and continues it. If it belongs to another run, replaces it. */
+  /** Continues the on-disk list of this run, and replaces another run's list. */
   async #open({ path, run }: SavedNamesFile): Promise<FileHandle> {
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
@@ -131,7 +122,7 @@ function nameHash(path: string): string {
   return createHash('sha256').update(path).digest('base64url').slice(0, 16);
 }
 
-/** Returns a number from 1 to 2^30 for a record. V8 can store numbers in this range without additional memory. */
+/** From 1 to 2^30. V8 can store numbers in this range without additional memory. */
 function ownerNumber(owner: string): number {
   return (createHash('sha256').update(owner).digest().readUInt32BE(0) >>> 2) + 1;
 }

@@ -9,27 +9,18 @@ import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';
 import { isLink, isNoFile } from './stat.ts';
 
-/** A JSON file for automate's own data, such as the list of credentials. Only the file's owner can read it. */
+/** A JSON file for automate's own data, which only its owner can read. */
 export interface StateFile<Content> {
   readonly path: string;
-  /**
-   * Returns the file's content; undefined if the file does not exist yet. Throws an AutomateError (`credential`) if the file cannot be
-   * read.
-   */
+  /** Undefined if the file does not exist yet. Throws an AutomateError (`credential`) if it cannot be read. */
   read(): Content | undefined;
-  /** Replaces the whole content of the file. Throws an AutomateError (`output`) if the file cannot be written. */
+  /** Replaces the whole content. Throws an AutomateError (`output`) if the file cannot be written. */
   write(content: Content): Promise<void>;
-  /**
-   * Locks the file while `work` reads and writes it. Throws an AutomateError (`output-exists`) if another process keeps the file locked for
-   * more than `maxWaitMs`.
-   */
+  /** Locks the file during `work`. Throws an AutomateError (`output-exists`) if it stays locked elsewhere for more than `maxWaitMs`. */
   alone<Result>(work: () => Promise<Result>, maxWaitMs?: number): Promise<Result>;
 }
 
-/**
- * Creates the functions that read and write automate's own JSON file at a path. `isContent` returns true if the content of the file has the
- * expected form.
- */
+/** `isContent` is true if the content has the expected form. */
 export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
   return {
     path,
@@ -60,10 +51,7 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
   };
 }
 
-/**
- * Throws an AutomateError (`credential`) if the file or its folder is a symbolic link. With such a link, another user could choose where
- * the file is stored.
- */
+/** Throws an AutomateError (`credential`) for a symbolic link as file or folder: another user could choose where the file is stored. */
 export function refuseLink(path: string): void {
   for (const part of [dirname(path), path]) {
     if (!isLink(part)) continue;
@@ -86,8 +74,8 @@ function readText(path: string): string | undefined {
 }
 
 /**
- * Replaces a file. After a crash, the file has either its complete old content or its complete new content: the new content is written to a
- * draft and synced, and the draft is then renamed. The permissions are set explicitly, because the umask may have restricted them.
+ * After a crash, the file is complete, old or new: a draft is written, synced and renamed. Sets the permissions explicitly, because the
+ * umask may have restricted them.
  */
 export async function writeDurably(path: string, text: string, mode = 0o600): Promise<void> {
   const draft = `${path}.${randomUUID()}`;

@@ -10,16 +10,13 @@ import { isUnanswered } from './test-http.ts';
 import { type FailedRecord, fieldsOfRecord, runTest, type TestOutcome } from './test-run.ts';
 import type { ExpectedFailure, FlowTest } from './test-schema.ts';
 
-/** The result of one test of a flow. */
 export interface TestResult {
   readonly name: string;
-  /** A line for each difference from the expected result; empty if the test passed. */
+  /** Empty if the test passed. */
   readonly problems: readonly string[];
-  /** The reason why the test could not run; undefined if it ran. */
   readonly error?: FlowError;
 }
 
-/** Runs a test of a flow, and compares the rows and failures with the expected ones. */
 export async function checkTest(plan: Plan, test: FlowTest): Promise<TestResult> {
   const { name, record, records = record ? [record] : [], set = {}, options, answers: given } = test;
   const answers = new GivenAnswers(given);
@@ -68,7 +65,6 @@ interface TestSurroundings {
   readonly rows: readonly Fields[];
   /** True if the test has only one record. Messages then do not name the record. */
   readonly isOne: boolean;
-  /** Number of records that failed. */
   readonly failures: number;
 }
 

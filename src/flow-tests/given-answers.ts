@@ -5,20 +5,16 @@ import { ExactNumber, isMapping, jsonOf, orUndefined, textOf, type Value } from 
 import { patternOf } from './test-file.ts';
 import { requestKind, type TestAnswer } from './test-schema.ts';
 
-/** A request that the flow sends and that needs an answer from the test. */
 export interface AskedRequest {
   /** The strings that a test can write in `request` to name this request. The most specific comes first. */
   readonly names: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The body as text. It is undefined for a request without a body, and for a tool call. */
   readonly body?: string | undefined;
-  /** The arguments of a tool call. */
   readonly arguments?: Value;
-  /** The request before it is signed with secrets. */
   readonly unsigned: SentRequest;
 }
 
-/** A source of answers to requests. Its method returns undefined if there is no answer to a request. */
 export interface AnswerSource {
   takeAnswer(request: AskedRequest): TestAnswer | undefined;
 }
@@ -54,7 +50,7 @@ export class GivenAnswers implements AnswerSource {
   }
 }
 
-/** Returns the string that identifies a request, with its URL normalized so that it can be compared. */
+/** Normalizes the URL, so that requests can be compared. */
 export function requestName(request: string): string {
   if (requestKind(request) !== 'http') return request;
   const [method, url = ''] = request.split(' ');
@@ -78,17 +74,14 @@ function headerDifferences(expected: Readonly<Record<string, string>>, found: As
   return Object.entries(expected).flatMap(([name, value]) => compareWhole(value, found[name.toLowerCase()], `the header ${name}`));
 }
 
-/**
- * Returns a body in the form used for comparison. The form is a string if a string is expected, an object of fields for a web form, and the
- * parsed JSON otherwise.
- */
+/** A string if a string is expected, an object of fields for a web form, and the parsed JSON otherwise. */
 function comparedBody(expected: unknown, found: string | undefined, headers: AskedRequest['headers']): Value | undefined {
   if (found === undefined || typeof expected === 'string') return found;
   if (headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return formFields(new URLSearchParams(found));
   return orUndefined(() => parseJson(found)) ?? found;
 }
 
-/** Returns the fields of a web form as an object. A field that occurs several times becomes a list of values. */
+/** A field that occurs several times becomes a list of values. */
 function formFields(form: URLSearchParams): Value {
   const names = [...new Set(form.keys())];
   return objectOf(
@@ -106,19 +99,16 @@ function unansweredText({ names, headers, body, arguments: given }: AskedRequest
   return ['no answer is left for this request:', ...[names.join(', or '), ...shown, ...parts].map((line) => `  ${line}`)].join('\n');
 }
 
-/**
- * Compares an expected value with the value found. Returns a line for each difference. `place` is the value's path inside the row or
- * request; empty at the top level.
- */
+/** Returns a line for each difference. `place` is the value's path inside the row or request; empty at the top level. */
 type Compare = (expected: unknown, found: Value | undefined, place: string) => string[];
 
-/** Compares two values completely. Members that are found but not expected count as differences. */
+/** Members that are found but not expected count as differences. */
 export const compareWhole: Compare = (expected, found, place) => {
   const isSame = patternOf(expected) ? isAsExpected(expected, found) : isEqual(expected, found);
   return isSame ? [] : [differenceText(expected, found, place)];
 };
 
-/** Compares only the expected members of an object. Ignores other members of the found object. */
+/** Ignores members of the found object that are not expected. */
 const compareParts: Compare = (expected, found, place) => {
   if (Array.isArray(expected) && Array.isArray(found) && expected.length === found.length)
     return expected.flatMap((member, index) => compareParts(member, found[index], `${place}[${index}]`));
@@ -128,20 +118,19 @@ const compareParts: Compare = (expected, found, place) => {
   );
 };
 
-/** Compares an output row with the expected one. `isExact` is true if the row must have no other fields than the expected ones. */
+/** `isExact` is true if the row must have no other fields than the expected ones. */
 export function compareRow(expected: Readonly<Record<string, unknown>>, found: ReadonlyMap<string, Value>, isExact: boolean): string[] {
   const named = Object.entries(expected).flatMap(([name, value]) => compareWhole(value, found.get(name), name));
   const others = isExact ? [...found.keys()].filter((name) => !Object.hasOwn(expected, name)) : [];
   return [...named, ...others.map((name) => `${name}: expected no such field in the row, found ${shownValue(found.get(name))}`)];
 }
 
-/** True if the found value matches the expected one. An expected string between slashes is a regular expression. */
+/** An expected string between slashes is a regular expression. */
 export function isAsExpected(expected: unknown, found: Value | undefined): boolean {
   const pattern = patternOf(expected);
   return pattern ? found !== undefined && pattern.test(textOf(found)) : isEqual(expected, found);
 }
 
-/** Returns a value in the form in which messages show it. */
 export function shownValue(value: unknown): string {
   return value === undefined ? 'nothing' : jsonOf(value as Value);
 }
@@ -173,10 +162,7 @@ function isNumber(value: unknown): value is number | ExactNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
 }
 
-/**
- * True if two numbers are equal, even if written differently, as 1 and 1.0. If both have more digits than a double can hold, compares all
- * digits.
- */
+/** Numbers written differently, such as 1 and 1.0, are equal. If both have more digits than a double can hold, compares all digits. */
 function isSameNumber(one: number | ExactNumber, other: number | ExactNumber): boolean {
   if (jsonOf(one) === jsonOf(other)) return true;
   return (typeof one === 'number' || typeof other === 'number') && Number(jsonOf(one)) === Number(jsonOf(other));

@@ -20,7 +20,6 @@ import { freeLedger } from './test-ports.ts';
 import { runTest, TestOutput } from './test-run.ts';
 import type { ExpectedFailure, Fault, TestAnswer } from './test-schema.ts';
 
-/** The result of a request: a response, an answer from a tool, or a failure. */
 export type Result = HttpResponse | ToolAnswer | Failure;
 
 interface Recorded {
@@ -29,23 +28,18 @@ interface Recorded {
   readonly ms: number;
 }
 
-/**
- * Records the requests sent through its ports (HTTP and tools) and their results. Afterwards, the same requests can be answered from the
- * recording.
- */
+/** Records the requests sent through its HTTP and tool ports, so that the same requests can be answered from the recording. */
 export class Recorder {
-  /** The credits that the run has spent. */
   credits = 0;
   /** The record's final failure, after all retries; undefined if the record succeeded. */
   failure: Failure | undefined;
   readonly #recorded: Recorded[] = [];
 
-  /** The number of requests recorded so far. */
   get requests(): number {
     return this.#recorded.length;
   }
 
-  /** Runs a record through a flow while its requests are recorded. Throws an AutomateError if a limit ended the run. */
+  /** Throws an AutomateError if a limit ended the run. */
   async run(plan: Plan, item: Item, ports: WiredPorts, gates: Gates): Promise<void> {
     const input = (async function* () {
       yield [item];
@@ -60,7 +54,7 @@ export class Recorder {
     throw errorOf(ending === 'refused-credential' ? 'credential' : 'credits', phase.reason);
   }
 
-  /** Returns ports that record every request. They use no cache, so every request is really sent. */
+  /** The ports use no cache, so every request is really sent. */
   recording<Given extends Ports>(ports: Given): Given {
     const { http, tools } = ports;
     const { now } = ports.clock;
@@ -74,10 +68,7 @@ export class Recorder {
     return { ...answering(ports, this.replay()), clock: createTestClock(), cache: noCache, ledger: freeLedger };
   }
 
-  /**
-   * Returns ports that answer every request with its last recorded result, as if all retries were over. Their clock advances only by the
-   * recorded duration of each request.
-   */
+  /** The ports answer with a request's last result, as if all retries were over. Their clock advances only by the recorded durations. */
   replayingLast<Given extends Ports>(ports: Given): Given {
     let nowMs = 0;
     const lastOf = (request: SentRequest) => {
@@ -122,7 +113,6 @@ export class Recorder {
   }
 }
 
-/** Returns the ports, changed so that a function supplies the result of every request. */
 function answering<Given extends Ports>(ports: Given, resultOf: (request: SentRequest) => Result | undefined): Given {
   const answer = async (request: SentRequest) => {
     const result = resultOf(request) ?? new Failure('request', 'the run did not send this request', { sent: false });
@@ -134,12 +124,9 @@ function answering<Given extends Ports>(ports: Given, resultOf: (request: SentRe
   return { ...ports, http: { ...ports.http, send }, tools: { ...ports.tools, call } };
 }
 
-/** A cache that stores nothing, so every request is sent. */
 const noCache: Cache = { through: (_key, _maxAgeMs, produce) => produce() };
 
-/** The strings with which a request is found in the recording. */
 interface RequestKeys {
-  /** All parts of the request that are sent, as one string. */
   readonly whole: string;
   /** The method and path, or the tool. */
   readonly place: string;
@@ -160,10 +147,7 @@ function keysOf(request: SentRequest): RequestKeys {
 /** Response headers that affect what automate does next. Other headers are written to the test only if the flow refers to them. */
 const ownHeaders = ['link', 'location', 'retry-after'];
 
-/**
- * Turns the result of a request into an answer that can be written in a test. `flow` is the text of the flow file. Throws an AutomateError
- * (`usage`) for a failure that a test cannot express.
- */
+/** `flow` is the text of the flow file. Throws an AutomateError (`usage`) for a failure that a test cannot express. */
 export function recordedAnswer(result: Result, { unsigned }: AskedRequest, flow: string): Omit<TestAnswer, 'request'> {
   if (result instanceof Failure) return { ...argumentsOf(unsigned), fault: faultOf(result) };
   return 'kind' in result ? { ...argumentsOf(unsigned), ...toolParts(result) } : httpParts(result, flow);
@@ -210,19 +194,14 @@ function faultOf({ kind, code, sent, message }: Failure): Fault {
   throw new AutomateError('usage', `a request that fails in this way cannot become a test: ${message}`);
 }
 
-/** A flow, the record from which a test is made, and the source of the answers to the record's requests. */
 export interface RecordedFlow {
   readonly plan: Plan;
   readonly fields: Fields;
   readonly allowHttp: boolean;
-  /** Returns the answer to a request, without its `request` key. Returns undefined if there is no answer. */
   takeAnswer(request: AskedRequest): Omit<TestAnswer, 'request'> | undefined;
 }
 
-/**
- * Makes a test from one record. The test contains the record's requests with their answers, and the resulting rows or failure. Returns
- * undefined if a request has no answer.
- */
+/** Makes a test from one record, with its requests, answers and rows or failure. Returns undefined if a request has no answer. */
 export async function recordTest(name: string, { plan, fields, allowHttp, takeAnswer }: RecordedFlow): Promise<WrittenTest | undefined> {
   const answers: TestAnswer[] = [];
   let isComplete = true;
@@ -267,13 +246,10 @@ export interface WrittenTest {
   readonly fails?: ExpectedFailure;
 }
 
-/** Options of the YAML writer that keep long strings on one line. */
+/** Keeps long strings on one line. */
 const style = { lineWidth: 0 };
 
-/**
- * Returns the text of a test file with one more test. `text` is the current text, which is kept as it is; undefined for a new file. `flow`
- * is the path of the flow, relative to the test file.
- */
+/** Adds a test to the `text` of a test file (undefined for a new file), which is kept. `flow` is the flow's path, relative to the file. */
 export function withTest(text: string | undefined, flow: string, test: WrittenTest): string {
   const item = writable(ordered(test));
   if (text === undefined) return new Document({ flow, tests: [item] }).toString(style);
@@ -287,7 +263,7 @@ export function withTest(text: string | undefined, flow: string, test: WrittenTe
   return document.toString(style);
 }
 
-/** Appends an item to a YAML list that has one item per line. `range` is the position of the list in the text. */
+/** Appends an item to a YAML list that has one item per line. */
 function withItem(text: string, [start, end]: readonly [number, number, number], item: string): string {
   const indent = ' '.repeat(start - text.lastIndexOf('\n', start - 1) - 1);
   const lineBreak = text.includes('\r\n') ? '\r\n' : '\n';
@@ -311,10 +287,7 @@ function ordered({ name, env, options, record, answers, rows, fails }: WrittenTe
   };
 }
 
-/**
- * Returns an answer in the form in which it is written to a file. Of its values, only the arguments of a tool call are compared with the
- * request.
- */
+/** Of the answer's values, only the arguments of a tool call are compared with the request. */
 function writtenAnswer(answer: TestAnswer): object {
   const given = Object.entries(answer).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, name === 'arguments' ? expectedLiteral(value) : value]));
@@ -328,7 +301,7 @@ function writable(value: unknown): unknown {
   return new Map(Object.entries(value).map(([name, member]) => [name === '<<' ? quoted(name) : name, writable(member)]));
 }
 
-/** Returns a name that is written in quotes, because it has a special meaning without them. */
+/** Quotes a name that has a special meaning without quotes. */
 function quoted(name: string): Scalar {
   const scalar = new Scalar(name);
   scalar.type = Scalar.QUOTE_DOUBLE;

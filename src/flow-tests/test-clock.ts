@@ -6,10 +6,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/**
- * Makes a clock that never really waits. When nothing else can run, it jumps to the time at which the earliest sleep ends. `wallStartMs` is
- * the start time in ms since 1970; by default the start of 2026 in UTC.
- */
+/** Never really waits: when nothing else can run, jumps to the end of the earliest sleep. `wallStartMs` is in ms since 1970. */
 export function createTestClock(wallStartMs = Date.UTC(2026, 0, 1)): Clock {
   const sleep = new JumpingTime();
   return {
@@ -26,7 +23,7 @@ async function manyMicrotasks(): Promise<void> {
   for (let hop = 0; hop < 100; hop++) await undefined;
 }
 
-/** The time of a test's clock. It stands still, except that it jumps to the end of the next sleep. */
+/** Stands still, except that it jumps to the end of the next sleep. */
 class JumpingTime {
   nowMs = 0;
   readonly #sleepers = new Set<Sleeper>();

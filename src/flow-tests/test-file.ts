@@ -8,22 +8,17 @@ import { inOrder } from '../flow/plan.ts';
 import { type At, readSource } from '../flow/source.ts';
 import { type FlowTest, testFileSchema } from './test-schema.ts';
 
-/** A test file that has been checked. */
 export interface TestFile {
   readonly file: string;
   /** The path of the flow, as written in the test file. */
   readonly flow: string;
   readonly tests: readonly FlowTest[];
-  /** Creates a problem at the value with this path. */
   at(place: At, message: string): Problem;
   /** Creates a problem at the name of the member with this path. */
   atName(place: At, message: string): Problem;
 }
 
-/**
- * Reads a test file. If the file turns out to be a flow, `beside` is the flow's test file in the same folder, for the message; undefined if
- * there is none. Throws a FlowError that lists all problems of the file.
- */
+/** Throws a FlowError that lists all problems. If the file is a flow, the message names `beside`, the flow's test file in the folder. */
 export function readTestFile(text: string, file: string, beside?: string): TestFile {
   const source = readSource(text, undefined, 'test');
   if (isFlowText(source.value)) {
@@ -48,18 +43,14 @@ function isFlowText(value: unknown): boolean {
 const slashed = /^\/(.+)\/$/s;
 
 /**
- * Returns the regular expression in an expected string such as `/^Ada/`; undefined for any other value. It is compiled by the engine that
- * expressions use, which takes linear time, so that no text can make a test hang. Throws an Error if RE2 does not support the expression.
+ * Such as `/^Ada/`. Compiled by RE2, whose time is linear, so that no text makes a test hang. Throws an Error if RE2 does not support it.
  */
 export function patternOf(expected: unknown): Pick<RegExp, 'test'> | undefined {
   const written = typeof expected === 'string' ? slashed.exec(expected)?.[1] : undefined;
   return written === undefined ? undefined : compileWith(RE2JS, written);
 }
 
-/**
- * Returns a value in the form in which a test expects it. A string between slashes would be a regular expression, so it becomes one that
- * matches only this string.
- */
+/** A string between slashes would be a regular expression, so it becomes one that matches only this string. */
 export function expectedLiteral(value: unknown): unknown {
   if (typeof value === 'string') return slashed.test(value) ? `/^${value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}$/` : value;
   if (Array.isArray(value)) return value.map(expectedLiteral);
@@ -67,7 +58,7 @@ export function expectedLiteral(value: unknown): unknown {
   return objectOf(membersOf(value).map(([name, member]) => [name, expectedLiteral(member)] as const));
 }
 
-/** The parts of a test that contain expected values, whose strings can be regular expressions. */
+/** Strings in these parts can be regular expressions. */
 const expectedParts = ['rows', 'rows_exactly', 'fails'] as const;
 
 function patternProblems(tests: readonly FlowTest[]) {

@@ -13,26 +13,20 @@ import { answerProblems, checkTest, type TestResult } from './check-test.ts';
 import { readTestFile, type TestFile } from './test-file.ts';
 import type { FlowTest } from './test-schema.ts';
 
-/** The results of the tests in a test file. */
 export interface FileResult {
   readonly file: string;
-  /** The results of the tests; empty if none of them could run. */
+  /** Empty if none of the tests could run. */
   readonly tests: readonly TestResult[];
   /** The reason why none of the tests could run; undefined if any could. */
   readonly error?: FlowError;
 }
 
-/** A test file, and which of its tests to run. */
 export interface ChosenTests {
   readonly file: TestFile;
-  /** The indices of the tests to run. */
   readonly chosen: readonly number[];
 }
 
-/**
- * Finds the test files at these paths. In a folder, finds all test files, including those in subfolders. Throws an AutomateError (`usage`)
- * if a path does not exist, or if no test file is found.
- */
+/** Searches folders with their subfolders. Throws an AutomateError (`usage`) if a path does not exist, or if no test file is found. */
 export async function findTestFiles(places: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const place of places) {
@@ -49,7 +43,7 @@ export async function findTestFiles(places: readonly string[]): Promise<string[]
   return [...byFile.values()];
 }
 
-/** Returns the test files in a folder and its subfolders, except those in hidden folders and in `node_modules`. */
+/** Leaves out hidden folders and `node_modules`. */
 async function filesBelow(folder: string): Promise<string[]> {
   const entries = await namingErrors(folder, 'read', () => readdir(folder, { withFileTypes: true }));
   const found: string[] = [];
@@ -80,7 +74,6 @@ export async function runTestFile({ file, chosen }: ChosenTests): Promise<FileRe
   return { file: file.file, tests };
 }
 
-/** A test with its compiled flow, or with the reason why it cannot run. */
 interface MadeTest {
   readonly test: FlowTest;
   readonly plan?: Plan;
@@ -139,7 +132,7 @@ function ownError(error: unknown, { file, tests, at, atName }: TestFile, index: 
   return problems.length === error.problems.length ? new FlowError(file, problems) : undefined;
 }
 
-/** Describes the option that would let the test's flow compile; undefined if no option solves the flow's problem. */
+/** Describes the option that would let the test's flow compile. */
 function missingKey(problem: Problem): string | undefined {
   const variable = detailsOf(problem, 'variable-missing')?.variable;
   if (variable !== undefined) return `give it one in this test: options: { var: { ${variable}: VALUE } }`;

@@ -19,12 +19,11 @@ import type { Fault, TestAnswer } from './test-schema.ts';
 
 const noAnswer = 'the test has no answer left for this request';
 
-/** Returns the failure of a request for which the test has no answer. */
 export function unanswered(): Failure {
   return new Failure('request', noAnswer, { sent: false });
 }
 
-/** True for the failure of a request for which the test has no answer, even if the failure is reported by a loop. */
+/** True even if the failure is reported by a loop. */
 export function isUnanswered({ message }: Failure): boolean {
   return message.includes(noAnswer);
 }
@@ -34,7 +33,6 @@ function testSecret(credential: string): string {
   return `test-${credential}`;
 }
 
-/** Everything that a test's HTTP port needs. */
 export interface TestHttpParts {
   readonly answers: AnswerSource;
   readonly clock: Clock;
@@ -58,13 +56,13 @@ export function createTestHttp(parts: TestHttpParts): Http {
   };
 }
 
-/** Returns the auth settings without a login. The access token is then `test-NAME`, without a request to a token server. */
+/** The access token is then `test-NAME`, without a request to a token server. */
 function withoutLogin(auth: Auth): Auth {
   const isToken = auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
   return isToken ? { type: 'bearer', credential: auth.credential } : auth;
 }
 
-/** Returns a copy of the request that neither reads nor saves files. If a form sends files, the copy contains their paths instead. */
+/** If a form sends files, the copy contains their paths instead. */
 function withoutFiles(request: HttpRequest): HttpRequest {
   const { form, secretBody } = request;
   if (!form) return { ...request, save: undefined };
@@ -118,7 +116,6 @@ function wireHeadersOf({ headers }: WireRequest): Record<string, string> {
 
 const faultCodes = { refused: 'ECONNREFUSED', reset: 'ECONNRESET', unknown_host: 'ENOTFOUND' };
 
-/** Returns the failure of a request for which the test specifies a network fault instead of an answer. */
 export function faultFailure(fault: Fault, { timeoutMs, origin }: Pick<WireRequest, 'timeoutMs' | 'origin'>): Failure {
   if (fault === 'timeout') return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
   return failureOf(Object.assign(new Error(fault), { code: faultCodes[fault] }), { origin, wasSent: fault === 'reset' });
@@ -153,10 +150,7 @@ function markedText(text: string): string {
 /** The token counts of every LLM answer in a test. */
 const tokens = { input: 100, output: 10 };
 
-/**
- * Returns the body of an LLM's response that contains this text. The body combines the formats of all providers, so every node finds the
- * part that it reads.
- */
+/** Combines the formats of all providers, so every node finds the part that it reads. */
 function modelBody(text: string): JsonObject {
   const { input, output } = tokens;
   return {

@@ -1,10 +1,9 @@
 import { dialect, type JsonSchema, toJsonSchema } from '../flow/json-schema.ts';
 import { testFileSchema } from './test-schema.ts';
 
-/** The path of the schema of answers inside the JSON Schema of test files. The other variants of a test refer to this path. */
+/** The other variants of a test refer to this path. */
 const answersOfFirst = '#/properties/tests/items/anyOf/0/properties/answers';
 
-/** Returns the JSON Schema of a test file, for editors. */
 export function testJsonSchema(): JsonSchema {
   const whole = toJsonSchema(testFileSchema);
   const tests = whole.properties?.tests as JsonSchema;

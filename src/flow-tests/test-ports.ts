@@ -12,10 +12,7 @@ import type { AnswerSource } from './given-answers.ts';
 import { createTestHttp, faultFailure, type TestHttpParts, unanswered } from './test-http.ts';
 import type { TestAnswer } from './test-schema.ts';
 
-/**
- * Makes the ports (access to network, cache and ledger) for a test. Nothing is sent, stored or paid. Only the data embedded in automate is
- * real.
- */
+/** Nothing is sent, stored or paid. Only the data embedded in automate is real. */
 export function createTestPorts(parts: TestHttpParts, report: (event: Event) => void): Ports {
   return {
     clock: parts.clock,
@@ -33,7 +30,6 @@ export function createTestPorts(parts: TestHttpParts, report: (event: Event) => 
   };
 }
 
-/** A ledger that grants any number of credits and counts none of them. */
 export const freeLedger: Ledger = {
   hold: () => undefined,
   settle: () => undefined,
@@ -42,7 +38,6 @@ export const freeLedger: Ledger = {
   affords: () => true,
 };
 
-/** Makes an answer cache that starts empty and is discarded after the test. */
 function memoryCache(clock: Clock): Cache {
   const found = new Map<string, { readonly response: Promise<HttpResponse>; cachedMs: number | undefined }>();
   return {
@@ -65,9 +60,7 @@ function memoryCache(clock: Clock): Cache {
   };
 }
 
-/**
- * Makes the port for MCP tools, whose answers come from a test. A request for a server's list of tools fails, because no server is started.
- */
+/** A request for a server's list of tools fails, because no server is started. */
 function createTestTools(answers: AnswerSource, clock: Clock): Tools {
   return {
     abort: () => undefined,
@@ -84,7 +77,6 @@ function createTestTools(answers: AnswerSource, clock: Clock): Tools {
   };
 }
 
-/** Returns the string with which a test names a tool call. */
 function toolName({ connection, tool }: Pick<ToolCall, 'connection' | 'tool'>): string {
   return `mcp ${connection.name}/${tool}`;
 }

@@ -15,7 +15,6 @@ import type { AnswerSource } from './given-answers.ts';
 import { createTestClock } from './test-clock.ts';
 import { createTestPorts } from './test-ports.ts';
 
-/** The records of a test, and everything needed to run them through the flow. */
 interface TestRun {
   readonly plan: Plan;
   readonly records: readonly Fields[];
@@ -24,25 +23,22 @@ interface TestRun {
   readonly answers: AnswerSource;
 }
 
-/** A record that failed. */
 export interface FailedRecord {
-  /** The position of the record in the test, counted from 1. */
+  /** Counted from 1. */
   readonly record: number;
   readonly failure: Failure;
 }
 
-/** The results of a test. */
 export interface TestOutcome {
-  /** The rows of all records, in order. */
   readonly rows: readonly Fields[];
   readonly failures: readonly FailedRecord[];
   /** The length of each wait between two attempts of a request, in ms. */
   readonly waits: readonly number[];
-  /** The reason why the run ended early. It is undefined if all records were finished. */
+  /** Undefined if all records were finished. */
   readonly stopped: { readonly ending: Ending; readonly reason: string } | undefined;
 }
 
-/** Runs records through a flow with the real engine, and with a clock that does not wait. */
+/** Uses the real engine, and a clock that does not wait. */
 export async function runTest({ plan, records, set, allowHttp, answers }: TestRun): Promise<TestOutcome> {
   const clock = createTestClock();
   setEvaluationClock(clock.wallNow);
@@ -65,7 +61,6 @@ export async function runTest({ plan, records, set, allowHttp, answers }: TestRu
   return { rows: output.rows, failures: output.failures, waits, stopped };
 }
 
-/** Converts a record from a test file to the form in which the engine processes records. */
 export function fieldsOfRecord(written: Readonly<Record<string, unknown>>): Fields {
   return new Map(membersOf(written) as [string, Value][]);
 }
@@ -74,12 +69,10 @@ async function* allAtOnce(items: readonly Item[]): AsyncGenerator<readonly Item[
   yield items;
 }
 
-/** The rows that an unfinished record has produced so far. */
 interface HeldRows extends PartialRows {
   readonly held: readonly Fields[];
 }
 
-/** Collects the rows and failures of all records. */
 export class TestOutput implements Output {
   readonly waiting = 0;
   readonly rows: Fields[] = [];

@@ -6,7 +6,6 @@ import { describedAs, dictionary } from '../core/value/dictionary.ts';
 
 const text = z.string({ error: 'expected a string' });
 
-/** Any JSON value. */
 const anyValue = z.unknown();
 
 const fields = dictionary(fieldName, anyValue);
@@ -21,10 +20,8 @@ const requestKinds = {
   llm: z.string().regex(/^llm \S+$/),
 };
 
-/** The kind of request to which an answer in a test file belongs. */
 type RequestKind = keyof typeof requestKinds;
 
-/** Returns the kind of a request that a test file names; undefined if the string does not name a request. */
 export function requestKind(request: string): RequestKind | undefined {
   return (Object.keys(requestKinds) as RequestKind[]).find((kind) => requestKinds[kind].safeParse(request).success);
 }
@@ -55,10 +52,7 @@ const answerOptions = {
 
 const { status, headers, body, fault } = answerOptions;
 
-/**
- * For each kind of request, the options that an answer may have in addition to `request`. An answer may use only the options of one object
- * in the list.
- */
+/** The options that an answer may have in addition to `request`. An answer may use only the options of one object in the list. */
 const answerKinds = {
   http: [
     { status, headers, body, sent: answerOptions.sent },
@@ -83,7 +77,6 @@ const answerVariants = (Object.keys(requestKinds) as RequestKind[]).flatMap((kin
 
 const expectedRequest = 'expected a method and a URL such as GET https://api.example.com/users/17, mcp CONNECTION/TOOL, or llm NODE';
 
-/** The schema of an answer in a test file. */
 export const answerSchema = describedAs(
   z.strictObject({ request: text.describe(requestHelp), ...answerOptions }).superRefine(({ request, ...options }, context) => {
     const kind = requestKind(request);
@@ -147,7 +140,6 @@ const testVariants = [
   z.strictObject({ ...ofSeveral, rows_exactly: exactRows }),
 ];
 
-/** The schema of one test. */
 export const testSchema = describedAs(
   z.strictObject(testOptions).superRefine((written, context) => {
     const has = (option: keyof typeof written) => written[option] !== undefined;
@@ -164,7 +156,6 @@ export const testSchema = describedAs(
   z.union(testVariants),
 );
 
-/** The schema of a test file. */
 export const testFileSchema = z.strictObject(
   {
     flow: text.min(1, 'expected the path of a flow, found an empty string').describe('the flow, by its path from this file'),
@@ -176,14 +167,10 @@ export const testFileSchema = z.strictObject(
   { error: 'expected a mapping with the keys flow and tests' },
 );
 
-/** One test of a flow. */
 export type FlowTest = z.output<typeof testSchema>;
 
-/** An answer in a test file. */
 export type TestAnswer = z.output<typeof answerSchema>;
 
-/** The failure that a test expects. */
 export type ExpectedFailure = z.output<typeof failure>;
 
-/** The reason why a request in a test receives no response. */
 export type Fault = (typeof faults)[number];

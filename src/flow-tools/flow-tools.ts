@@ -23,24 +23,18 @@ export interface FlowToolCall<Caller> {
   readonly report: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 
-/** Functions with which a command or the server provides flows as MCP tools. */
 interface FlowToolsOptions<Caller> {
   readonly flows: FlowFolder;
-  /** True if the caller may see and call the flow. */
   sees(caller: Caller, flow: ServedFlow): boolean;
-  /** Runs a record through a flow. */
   run(call: FlowToolCall<Caller>): Promise<CallResult>;
   /** Returns the message, with a remedy, for an error that would affect other records, too. Undefined if the error is a bug. */
   errorText(error: unknown): string | undefined;
   /** Returns the message, with a remedy, for a call that ended without a result because no credits were left. */
   usedUpText(reason: CodedMessage): string;
-  /** Writes a line to the log. */
   say(text: string): void;
-  /** Receives an error that is a bug in automate. */
   bug(error: unknown): void;
 }
 
-/** A flow, and the name under which it is provided as an MCP tool. */
 interface NamedFlow {
   readonly name: string;
   readonly flow: ServedFlow;
@@ -54,10 +48,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
   readonly #options: FlowToolsOptions<Caller>;
   /** The tools of the flows. A tool is created on first use, and re-created when the flow's file changes. */
   readonly #tools = new WeakMap<ServedFlow, Omit<OfferedTool, 'name'>>();
-  /**
-   * Log lines already written about flows that could not use their own name as the tool's name. Kept so that each line is written only
-   * once.
-   */
+  /** Log lines about flows that could not use their own name as the tool's name. Each line is written only once. */
   readonly #said = new Set<string>();
   #seen: string | undefined;
 
@@ -107,7 +98,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     return made;
   }
 
-  /** Returns the flows of the folder; empty if the folder was deleted. */
+  /** Empty if the folder was deleted. */
   async #flows(): Promise<readonly ServedFlow[]> {
     try {
       return (await this.#options.flows.list()).flows;
@@ -162,7 +153,7 @@ function errorAnswer(text: string): ToolResult {
   return { isError: true, text };
 }
 
-/** Returns the record that the arguments of a tool call describe. Throws a WrongCall if a required argument is missing. */
+/** Throws a WrongCall if a required argument is missing. */
 function fieldsOfCall({ plan }: ServedFlow, args: JsonObject): Fields {
   const taken = plan ? fieldsTaken(plan) : [];
   const absent = taken.filter(({ name }) => !Object.hasOwn(args, name));
@@ -190,7 +181,6 @@ const beatMs = 5000;
 /** Minimum time in ms between two progress messages that count answers, because one call can receive thousands of answers. */
 const shortestMs = 250;
 
-/** Sends progress messages about a call to the client that waits for it. */
 export class CallProgress {
   readonly #tell: (message: string) => void;
   readonly #startedMs = performance.now();
@@ -206,7 +196,6 @@ export class CallProgress {
     }, beatMs);
   }
 
-  /** Receives an event of the call. */
   readonly report = (event: Event, redactor: Redactor): void => {
     if (event.type === 'call-done' || event.type === 'cache-hit') this.#answered(event.node);
     else if (event.type === 'call-retried')
@@ -231,7 +220,6 @@ export class CallProgress {
   }
 }
 
-/** Returns the description of a flow as an MCP tool, without the tool's name. */
 function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
   const taken = fieldsTaken(plan);
   const input = taken.map(({ name, isOptional }) => [
@@ -268,7 +256,6 @@ function summaryOf(type: string): string {
   return nodeTypes.find(({ name }) => name === type)?.summary ?? type;
 }
 
-/** An input field that the flow uses. */
 interface TakenField {
   readonly name: string;
   /** True if records can lack the field, because the flow tests it for null. */
@@ -278,7 +265,7 @@ interface TakenField {
 /** In a condition, these names refer to parts of a response, not to fields of the record. */
 const answerNames: ReadonlySet<string> = new Set(['status', 'headers', 'body', 'record']);
 
-/** Returns the input fields that the flow uses, including those that it only compares with null. */
+/** Includes fields that the flow only compares with null. */
 function fieldsTaken(plan: Plan): TakenField[] {
   const read = plan.neededFields();
   const tested = plan.nullTests();

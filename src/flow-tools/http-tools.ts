@@ -15,24 +15,18 @@ import type { JsonObject } from '../core/value/value.ts';
 import { argumentsInParams, createToolServer } from './tool-server.ts';
 import type { Toolbox } from './toolbox.ts';
 
-/** The client that sent an HTTP request to the MCP endpoint. */
 export interface HttpCaller {
-  /** The id of the client's API key. */
   readonly owner: string;
 }
 
-/** Settings of the MCP endpoint of a server. */
 export interface HttpToolsOptions<Caller extends HttpCaller> {
   readonly toolbox: Toolbox<Caller>;
   readonly version: string;
-  /** Returns the current time in monotonic ms. */
+  /** Monotonic time in ms. */
   now(): number;
 }
 
-/**
- * Maximum number of sessions per API key. If there are more, the session that has been idle longest ends. Its client then has to start a
- * new session.
- */
+/** Per API key. If there are more, the session that has been idle longest ends, and its client has to start a new one. */
 const maxSessions = 100;
 
 /** A session without requests is ended after this many ms. */
@@ -57,10 +51,7 @@ interface Handled<Caller> {
   readonly messages: readonly unknown[];
 }
 
-/**
- * Serves MCP over Streamable HTTP. Clients with protocol revision 2026-07-28 send independent requests. Older clients first open a session,
- * which is kept in memory and belongs to the API key that opened it.
- */
+/** Requests are independent since protocol revision 2026-07-28. Older clients have a session in memory, which belongs to their API key. */
 export class ToolsOverHttp<Caller extends HttpCaller> {
   readonly #options: HttpToolsOptions<Caller>;
   readonly #standalone: McpHttpHandler;
@@ -81,10 +72,7 @@ export class ToolsOverHttp<Caller extends HttpCaller> {
     this.#handler = toNodeHandler({ fetch }, { onerror: bug });
   }
 
-  /**
-   * Handles an HTTP request to the MCP endpoint. Resolves once the response has been sent. `body` is the parsed JSON; undefined if the
-   * request has no body.
-   */
+  /** Resolves once the response has been sent. `body` is the parsed JSON; undefined if the request has no body. */
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const handled: Handled<Caller> = { caller, response, messages: Array.isArray(body) ? body : [body] };
     const auth = { token: '', clientId: caller.owner, scopes: [], extra: { handled } };
@@ -95,18 +83,15 @@ export class ToolsOverHttp<Caller extends HttpCaller> {
     }
   }
 
-  /** Number of open sessions. */
   get sessions(): number {
     return this.#sessions.size;
   }
 
-  /** Tells all clients that the list of tools has changed. */
   toolsChanged(): void {
     this.#standalone.notify.toolsChanged();
     for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(() => undefined);
   }
 
-  /** Ends all sessions and closes all streams. */
   async close(): Promise<void> {
     await Promise.all([this.#standalone.close(), ...[...this.#sessions.values()].map(({ server }) => server.close())]);
   }
@@ -154,10 +139,7 @@ export class ToolsOverHttp<Caller extends HttpCaller> {
     return session;
   }
 
-  /**
-   * Ends all sessions that have been idle for an hour. If there is no room for a new session of an API key, also ends idle sessions of that
-   * key.
-   */
+  /** Ends sessions that have been idle for an hour. If an API key has no room for a new session, also ends idle sessions of that key. */
   #endUnused(owner: string): void {
     const unused = [...this.#sessions.values()].filter(({ open }) => open === 0).sort((one, other) => one.usedMs - other.usedMs);
     const isOwn = (session: ClientSession) => session.owner === owner;

@@ -8,7 +8,6 @@ import { type JsonObject, jsonOf, orUndefined, type Value } from '../core/value/
 import { argumentsInParams, createToolServer } from './tool-server.ts';
 import { plainOf, type Toolbox } from './toolbox.ts';
 
-/** The streams and settings of an MCP server that communicates over stdin and stdout. */
 interface StdioToolsOptions {
   readonly toolbox: Toolbox<undefined>;
   readonly version: string;
@@ -18,14 +17,9 @@ interface StdioToolsOptions {
   say(text: string): void;
 }
 
-/** A running MCP server that communicates over stdin and stdout. */
 interface StdioTools {
-  /**
-   * Resolves once the client has disconnected or the server has been closed. Rejects with an AutomateError (`input`) if a message is too
-   * long.
-   */
+  /** Resolves on disconnect or close. Rejects with an AutomateError (`input`) if a message is too long. */
   readonly ended: Promise<void>;
-  /** Tells the client that the list of tools has changed. */
   toolsChanged(): void;
   close(): Promise<void>;
 }
@@ -72,7 +66,7 @@ export function serveToolsOverStdio({ toolbox, version, stdin, stdout, say }: St
   };
 }
 
-/** A transport for stdout that tells the input stream which requests have been answered. */
+/** Tells the input stream which requests have been answered. */
 class AnswerTransport extends StdioServerTransport {
   readonly #lines: ExactLines;
 
@@ -89,7 +83,6 @@ class AnswerTransport extends StdioServerTransport {
   }
 }
 
-/** The members of a client's MCP message that show whether it is a request or cancels a request. */
 interface ClientMessage {
   readonly jsonrpc?: unknown;
   readonly id?: unknown;
@@ -126,7 +119,7 @@ export class ExactLines extends Transform {
     this.#refuse = refuse;
   }
 
-  /** Returns the arguments of a tool call that has not been answered yet, with all digits of their numbers. */
+  /** Arguments of an unanswered tool call, with all digits of their numbers. */
   sentArguments(id: unknown): JsonObject | undefined {
     return this.#asked.get(id);
   }
@@ -181,7 +174,7 @@ export class ExactLines extends Transform {
   }
 }
 
-/** True for an id with which MCP allows requests, and for a notification, which has no id. */
+/** Also true for a notification, which has no id. */
 function isRequestId(id: unknown): boolean {
   return id === undefined || typeof id === 'string' || Number.isInteger(id);
 }

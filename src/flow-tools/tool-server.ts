@@ -2,12 +2,10 @@ import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@m
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
 import { type Toolbox, type ToolResult, WrongCall } from './toolbox.ts';
 
-/** Settings of an MCP server. */
 interface ToolServerOptions<Caller> {
   readonly toolbox: Toolbox<Caller>;
   /** The version of automate that is reported to clients. */
   readonly version: string;
-  /** Returns the client that sent a request. */
   callerOf(context: ServerContext): Caller;
   /** Returns the arguments of a tool call as the client has sent them. The SDK loses digits of numbers, and the name `__proto__`. */
   sentArguments(context: ServerContext): JsonObject | undefined;
@@ -15,7 +13,7 @@ interface ToolServerOptions<Caller> {
   cancelled?(context: ServerContext): void;
 }
 
-/** Creates an MCP server that offers the tools of a toolbox. The server is used for one connection or for one HTTP request. */
+/** The server is used for one connection or for one HTTP request. */
 export function createToolServer<Caller>({ toolbox, version, callerOf, sentArguments, cancelled }: ToolServerOptions<Caller>): Server {
   const server = new Server({ name: 'automate', version }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler('tools/list', async (_, context) => {
@@ -43,13 +41,12 @@ export function createToolServer<Caller>({ toolbox, version, callerOf, sentArgum
   return server;
 }
 
-/** Returns the arguments in the `params` of a tool call; undefined if there are none. */
 export function argumentsInParams(params: unknown): JsonObject | undefined {
   const found = (params as { readonly arguments?: Value } | null | undefined)?.arguments;
   return isObject(found) ? found : undefined;
 }
 
-/** Returns a function that notifies the client of the progress of its request; undefined if the client does not want to be notified. */
+/** Undefined if the client does not want to be notified. */
 function progressOf({ mcpReq }: ServerContext): ((message: string) => void) | undefined {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return undefined;

@@ -12,14 +12,13 @@ import { partAt } from './reads.ts';
 import { nodeSchema } from './schema.ts';
 import type { At, FlowSource } from './source.ts';
 
-/** The node that contains a list of nodes, or the flow itself. */
 interface Parent {
   readonly at: At;
-  /** The id of the containing node; undefined for the flow itself. */
+  /** Undefined for the flow itself. */
   readonly id?: string;
 }
 
-/** Compiles a list of nodes. Reports the problems of each node. The result contains `undefined` in place of a node with problems. */
+/** Reports the problems of each node, and returns `undefined` in its place. */
 export function compileSteps(written: readonly unknown[], parent: Parent, compilation: Compilation): (PlacedStep | undefined)[] {
   return written.map((node, index) => {
     const at = [...parent.at, 'nodes', index];
@@ -39,13 +38,12 @@ interface StepOptions {
   readonly on_error: OnError;
 }
 
-/** The path of a node in the flow, and the default id of the node. */
 interface StepPlace {
   readonly at: At;
   readonly id: string;
 }
 
-/** Compiles a node. Returns `undefined` if its options cannot be read, and `null` if `build` reported problems. */
+/** Returns `undefined` if the options cannot be read, and `null` if `build` reported problems. */
 function compileStep(written: unknown, type: NodeType, place: StepPlace, compilation: Compilation): PlacedStep | undefined | null {
   const { at } = place;
   const wrong = new Set<PropertyKey>();
@@ -137,7 +135,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
   };
 }
 
-/** Returns the values of the variables that the flow uses, as text. A variable without a value is its name, as in the compiled options. */
+/** A variable without a value is its name, as in the compiled options. */
 function variableTexts({ variables }: FlowSource): Map<string, string> {
   const { used = new Map(), standIns = [] } = variables ?? {};
   return new Map([...[...standIns].map((name) => [name, name] as const), ...used].map(([name, value]) => [`vars.${name}`, textOf(value)]));
@@ -161,17 +159,14 @@ const kindNames: Readonly<Record<Kind, string>> = {
   list: 'a list',
 };
 
-/** The expressions that convert a cell to another kind of value. `fails` is true in a calculation. */
+/** Convert a cell to another kind of value. `fails` is true in a calculation. */
 const conversions: Readonly<Partial<Record<Kind, (cell: string, fails: boolean) => string>>> = {
   number: (cell) => `int(${cell}) or double(${cell})`,
   timestamp: (cell) => `timestamp(${cell})`,
   duration: (cell, fails) => `${fails ? `timestamp(${cell}) or ` : ''}duration(${cell})`,
 };
 
-/**
- * Returns the connection with this name and type. If there is none, or if it has a different type, reports the problem and returns
- * undefined.
- */
+/** Reports a problem if no connection has this name, or if its type is different. */
 function connectionOfType<Type extends Connection['type']>(
   type: Type,
   name: string,
@@ -189,9 +184,7 @@ function connectionOfType<Type extends Connection['type']>(
   return connection as Extract<Connection, { type: Type }> | undefined;
 }
 
-/**
- * Returns the flow's connection with this name, or else the saved one. The advice in the message depends on `expected`, the expected type.
- */
+/** Searches the flow, then the saved connections. The advice in the message depends on `expected`. */
 function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, saved } = compilation;
   if (connections.has(name)) return connections.get(name);

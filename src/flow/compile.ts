@@ -13,7 +13,7 @@ import { flowSchema } from './schema.ts';
 import { type FlowSource, readSource } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
-/** Compiles a flow's text into a plan. Throws a FlowError that lists all problems if the flow has any. */
+/** Throws a FlowError that lists all problems if the flow has any. */
 export function compile(text: string, options: CompileOptions): Plan {
   const source = readSource(text, options.variables ?? {});
   const problems = [...source.problems];
@@ -58,7 +58,7 @@ export function compile(text: string, options: CompileOptions): Plan {
   return planOf({ name, description: flow?.description, serialBy }, valid, compilation);
 }
 
-/** Returns a warning for each credential of a flow whose URLs contain no literal origin: the credentials are then never sent. */
+/** Warns if the flow's URLs contain no literal origin: its credentials are then never sent. */
 function unsentCredentials(steps: readonly PlacedStep[], source: FlowSource): Problem[] {
   const message =
     'this credential is never sent: it goes only to hosts that are written in the flow, and here the host comes from the record\nput a / after the host, or set the base_url of a connection';
@@ -80,7 +80,7 @@ function baseName(file: string): string {
   return (file.split(/[\\/]/).at(-1) as string).replace(/\.ya?ml$/i, '');
 }
 
-/** Compiles a flow. If a node needs data that is not in memory yet, loads the data from `folder` and compiles again. */
+/** If a node needs data that is not in memory yet, loads it from `folder` and compiles again. */
 export async function withData(folder: string, compiled: () => Plan): Promise<Plan> {
   for (;;) {
     try {

@@ -13,10 +13,10 @@ import { checkedBy, type Place } from './issues.ts';
 import { connectionSchema, mcpConnectionSchema } from './schema.ts';
 import { type At, type FlowSource, readSource } from './source.ts';
 
-/** Matches an absolute path, including one on Windows. */
+/** Also matches absolute paths on Windows. */
 const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
 
-/** Compiles the connections in a flow, and reports their problems. The value of a connection with problems is `undefined`. */
+/** Reports problems. A connection with problems is `undefined`. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: {
@@ -102,16 +102,15 @@ function originOf(baseUrl: string, allowHttp: boolean): string {
 
 type ConnectionOptions = z.output<typeof mcpConnectionSchema>;
 
-/** The path of a connection in the flow, and the list that collects its problems. */
 interface ConnectionPlace extends Place {
   readonly allowHttp: boolean;
   readonly isSaved: boolean;
   problem(place: At, message: string): void;
-  /** Returns the result of `compile`. If `compile` throws, reports the error and returns `undefined`. */
+  /** If `compile` throws, reports the error and returns `undefined`. */
   tried<Result>(place: At, compile: () => Result): Result | undefined;
 }
 
-/** Compiles a connection to an MCP server. If the connection has problems, reports them and returns `undefined`. */
+/** Reports problems and then returns `undefined`. */
 function compileMcpConnection(name: string, written: unknown, where: ConnectionPlace): Connection | undefined {
   const { problem, tried } = where;
   const before = where.problems.length;
@@ -134,8 +133,7 @@ function compileMcpConnection(name: string, written: unknown, where: ConnectionP
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
 /**
- * Reports options that do not fit the connection: those for a URL if it starts a command, and those for a command if it has a URL. To
- * ignore them would hide a mistake.
+ * Reports URL options of a connection that starts a command, and command options of one with a URL. To ignore them would hide a mistake.
  */
 function refuseForeignOptions(options: ConnectionOptions, problem: ConnectionPlace['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
@@ -164,15 +162,12 @@ function localOf({ command = '', pass_env: passEnv = [], credentials = {} }: Con
   return { command: typeof command === 'string' ? wordsOf(command) : (command as [string, ...string[]]), passEnv, credentials };
 }
 
-/** Returns a connection as the YAML that a flow would contain. */
+/** The YAML that a flow would contain. */
 export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/**
- * Compiles a saved connection in the same way as a connection in a flow. If there are problems, throws an AutomateError (`usage`) that
- * lists them all. The error has the code of the first problem that has one.
- */
+/** Compiles as in a flow. Throws an AutomateError (`usage`) that lists all problems, with the code of the first problem that has one. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
@@ -188,16 +183,13 @@ function checkedConnection(name: string, written: object, allowHttp: boolean): {
   return { connection, problems };
 }
 
-/** Returns the message of a connection's first problem, without its position; undefined if the connection is valid. */
+/** The first problem's message without its position; undefined if the connection is valid. */
 export function connectionProblem(written: object): string | undefined {
   const { problems } = checkedConnection('connection', written, false);
   return problems[0]?.message.split('\n')[0];
 }
 
-/**
- * Returns a problem as text: the message, the line with the mistake, and the advice below. In place of a hidden line, shows only the
- * option's name if it is an option of `auth`.
- */
+/** The message, the line, and the advice below. In place of a hidden line, shows only the option's name if it is an option of `auth`. */
 function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
   const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
   const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');

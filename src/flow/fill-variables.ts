@@ -6,24 +6,22 @@ import { memberNames, type UsedScalar, visitScalars } from './scalars.ts';
 import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable, type VariablePlace } from './variable-places.ts';
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 
-/** The text of a YAML scalar before its variables were replaced, and a function that converts offsets back to that text. */
+/** The text before its variables were replaced; `writtenAt` converts offsets back to it. */
 interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
   readonly value: string;
 }
 
-/** A document whose variables have been replaced with their values. */
 export interface FilledDocument {
   readonly written: ReadonlyMap<Node, WrittenScalar>;
   readonly problems: readonly PlacedIssue[];
   readonly warnings: readonly PlacedIssue[];
-  /** The variables that the flow uses, with their values. */
   readonly used: ReadonlyMap<string, VariableValue>;
 }
 
 /** Converts an offset in a scalar's text to the offset in the file. */
 type OffsetIn = (scalar: Scalar, within: number) => number;
 
-/** Replaces the variables in a document with their values. Code that reads the document later finds only literal text. */
+/** Code that reads the document later finds only literal text. */
 export function fillVariables(document: Document, variables: FlowVariables, offsetIn: OffsetIn): FilledDocument {
   const problems: PlacedIssue[] = [...variables.issues];
   const found = optionsIn(document);
@@ -49,7 +47,6 @@ export function fillVariables(document: Document, variables: FlowVariables, offs
   return { written, problems, warnings, used: new Map(values) };
 }
 
-/** An option that refers to variables. */
 interface FoundOption {
   readonly option: OptionPlace;
   readonly scalar: Scalar;
@@ -59,7 +56,7 @@ interface FoundOption {
   readonly isAlias: boolean;
 }
 
-/** Returns all options of a flow that refer to variables. An alias appears with its text, at the path of the alias. */
+/** Finds options that refer to variables. An alias appears with its text, at the path of the alias. */
 function optionsIn(document: Document): FoundOption[] {
   const found: FoundOption[] = [];
   visitScalars(document, ({ scalar, isAlias, ...place }) => {
@@ -114,17 +111,13 @@ function leavesPathIn(option: OptionPlace, text: string, uses: readonly Variable
   return placeOfVariable(option) === 'url' && leavesPath(text, uses, String(value));
 }
 
-/**
- * Returns a placeholder for a variable without a value, so that the option causes no further problems. The missing value has already been
- * reported, or a caller will provide it.
- */
+/** A placeholder that causes no further problems. The missing value has already been reported, or a caller will provide it. */
 function standIn(name: string, option: OptionPlace, text: string): VariableValue {
   const place = placeOfVariable(option);
   if (place === 'setting') return option.names.at(-1) === 'rate' ? '1/s' : 1;
   return place === 'url' && text.startsWith(`{{vars.${name}}}`) ? 'https://variable.invalid' : name;
 }
 
-/** A use of a variable in the text of an option. */
 interface VariableUse {
   readonly name: string;
   /** The 0-based position in the text. */
@@ -132,7 +125,7 @@ interface VariableUse {
   readonly end: number;
 }
 
-/** Returns the uses of variables in a template, such as `{{vars.api}}`. */
+/** Finds uses such as `{{vars.api}}`. */
 function usesInTemplate(text: string): VariableUse[] {
   return [...text.matchAll(/\{\{vars\.([^{}]*)\}\}/g)].map(({ 0: braces, 1: name = '', index }) => ({
     name,
@@ -141,19 +134,18 @@ function usesInTemplate(text: string): VariableUse[] {
   }));
 }
 
-/** Returns the uses of variables in an expression, such as `vars.api`. */
+/** Finds uses such as `vars.api`. */
 function usesInExpression(text: string): VariableUse[] {
   return memberUses(text, 'vars');
 }
 
-/** The text of an option whose variables have been replaced with their values. */
 interface FilledText {
   readonly text: string;
   /** Converts an offset in `text` to the offset in the text that the user wrote. */
   writtenAt(offset: number): number;
 }
 
-/** Replaces the variables in a string. For each use of a variable, `shown` returns the text to insert. */
+/** `shown` returns the text to insert for a variable. */
 function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
   const pieces: { readonly from: number; readonly length: number; readonly use: VariableUse }[] = [];
   let result = '';
@@ -178,7 +170,7 @@ function filled(text: string, uses: readonly VariableUse[], shown: (use: Variabl
 
 type ValueFor = (name: string) => VariableValue;
 
-/** Replaces the variables in an expression with CEL literals. For a variable without a value, inserts a literal of unknown type. */
+/** Inserts CEL literals. A variable without a value becomes a literal of unknown type. */
 function filledExpression(text: string, uses: readonly VariableUse[], values: FlowVariables['values']): FilledText {
   return filled(text, uses, ({ name, start, end }) => {
     if (text.startsWith('has(', start) && text[end - 1] === ')') return 'true';
@@ -189,7 +181,7 @@ function filledExpression(text: string, uses: readonly VariableUse[], values: Fl
   });
 }
 
-/** Replaces the variables in a template. Each value is escaped as the option requires. */
+/** Each value is escaped as the option requires. */
 function filledTemplate(text: string, uses: readonly VariableUse[], place: VariablePlace, valueFor: ValueFor): FilledText {
   if (place === 'json')
     return filled(text, uses, ({ name, start }) => {
@@ -204,18 +196,13 @@ function filledTemplate(text: string, uses: readonly VariableUse[], place: Varia
   });
 }
 
-/**
- * Returns the length of the part of a URL that determines its host. If a relative URL begins with a variable or a field, that part counts,
- * too, because its value might make the URL absolute.
- */
+/** The part that determines the host. At the start of a relative URL, a variable or field counts, as it might make the URL absolute. */
 function hostLength(url: string): number {
   const skeleton = url.replace(/\{\{[^{}]*\}\}/g, (braces) => '\0'.repeat(braces.length));
   return /^(?:[^/?#]*:\/\/)?[^/?#]*/.exec(skeleton)?.[0].length ?? 0;
 }
 
-/**
- * True if a variable's value adds a path segment `.` or `..` to a URL. The request would then go to a path other than the one in the flow.
- */
+/** A path segment `.` or `..` would send the request to a path other than the one in the flow. */
 function leavesPath(written: string, uses: readonly VariableUse[], value: string): boolean {
   return hasDots(value) && !hasDots(filled(written, uses, () => 'x').text);
 }
@@ -224,16 +211,12 @@ function hasDots(url: string): boolean {
   return /[/\\](?:\.|%2e){1,2}(?:[/\\?#]|$)/i.test(url.replace(/[?#].*$/s, ''));
 }
 
-/** Returns the use of a variable if it is the whole text; undefined otherwise. */
 function wholeUse(text: string, uses: readonly VariableUse[]): VariableUse | undefined {
   const [use] = uses;
   return use && use.start === 0 && use.end === text.length ? use : undefined;
 }
 
-/**
- * Returns the value of an option that consists of a single variable; undefined if the value must be inserted as text. For a setting,
- * converts a string of digits to a number.
- */
+/** Undefined if the value must be inserted as text. For a setting, converts a string of digits to a number. */
 function wholeValue(value: VariableValue, place: VariablePlace): VariableValue | undefined {
   if (place === 'value') return value;
   if (place !== 'setting') return undefined;

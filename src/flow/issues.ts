@@ -10,19 +10,14 @@ import type { At, FlowSource } from './source.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** The path of a value in the flow, and the list that collects its problems. */
 export interface Place {
   readonly source: FlowSource;
   readonly at: At;
   readonly problems: Problem[];
-  /** Collects the names of the options that have problems. */
   readonly wrong?: Set<PropertyKey>;
 }
 
-/**
- * Checks a value in a flow, and reports each problem at its position. Returns the checked value without its invalid parts, so that the rest
- * can still be compiled. Returns `undefined` if too little is left.
- */
+/** Reports problems at their positions. Returns the value without its invalid parts, or `undefined` if too little is left to compile. */
 export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
@@ -46,18 +41,18 @@ function isMissing(issue: Issue): boolean {
   );
 }
 
-/** The options that determine the meaning of all other options. If one of them is invalid, further problems would not help the user. */
+/** They determine the meaning of all other options. If one is invalid, further problems would not help the user. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
-/** Values that replace invalid required options: a method that may have a body, and conditions that read no field. */
+/** Replace invalid required options: a method that may have a body, and conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** Advice that is added to the message about a missing key, if the key's value is hard to guess. */
+/** Added to the message about a missing key whose value is hard to guess. */
 const missingAdvice: Readonly<Record<string, string>> = {
   'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
 };
 
-/** Returns the checked value without its invalid parts. If the rest is still invalid, removes the enclosing parts, too. */
+/** Removes the invalid parts and, if the rest is still invalid, the enclosing parts, too. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
   const wrong = issues.map(({ path }) => path);
@@ -69,14 +64,12 @@ function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: 
   return undefined;
 }
 
-/** Returns the value without the parts at these paths. */
 function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
   const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
   const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
   return { ...left, ...Object.fromEntries(missing) };
 }
 
-/** Moves the values of misspelt keys to the correct keys. */
 function withCorrectedKeys(
   value: Record<PropertyKey, unknown>,
   { path, keys }: z.core.$ZodIssueUnrecognizedKeys,
@@ -99,17 +92,14 @@ function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((around, step) => (around as Record<PropertyKey, unknown>)[step], value);
 }
 
-/** Returns the value with a member added at the path. All parents of the member must already exist. */
+/** All parents of the member must already exist. */
 function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], member: unknown): unknown {
   if (step === undefined) return member;
   const inside = withMember((value as Record<PropertyKey, unknown>)[step], more, member);
   return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
-/**
- * Returns the value without the part at the path. If the part is a list element, removes all later elements, too, so that the remaining
- * ones keep their index.
- */
+/** After a removed list element, removes all later ones, too, so that the remaining ones keep their index. */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
@@ -121,7 +111,7 @@ function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unkno
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
-/** Replaces the issue of a union with the issues of the variant that fits the value's type, if only one variant does. */
+/** Replaces a union's issue by those of the variant that fits the value's type, if only one variant does. */
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
@@ -164,16 +154,12 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
 
-/** True if a string was expected, perhaps among other types. */
 function takesString(issue: Issue): boolean {
   if (issue.code === 'invalid_union') return issue.errors.some((variant) => variant.some(takesString));
   return issue.code === 'invalid_type' && issue.expected === 'string';
 }
 
-/**
- * True if the value must never be printed, because it might contain secrets. If `headers` is not a mapping, its value might itself be a
- * secret.
- */
+/** True if the value might contain secrets and must never be printed. If `headers` is not a mapping, its value might itself be a secret. */
 function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
@@ -199,19 +185,14 @@ function isChoice(issue: Issue): boolean {
   return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
 }
 
-/**
- * Returns the message for an option that has no valid variant, such as an unknown `type`. `hidden` is true if the value must not be
- * printed.
- */
+/** For an option without a valid variant, such as an unknown `type`. A `hidden` value must not be printed. */
 function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
   const choices = choicesAt(toJsonSchema(schema), path as At);
   const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
   return `expected the type ${choicesText(choices)}${hidden ? '' : `, found ${kindOfValue(written)}${didYouMean(String(written), choices)}`}`;
 }
 
-/**
- * Returns the message for any other issue. It says what was expected and what was found. `hidden` is true if the value must not be printed.
- */
+/** Says what was expected and what was found. A `hidden` value must not be printed. */
 function messageOf(issue: Issue, hidden: boolean): string {
   const found = hidden ? '' : `, found ${kindOfValue(issue.input)}`;
   const own = ownMessage(issue);
@@ -234,13 +215,13 @@ function messageOf(issue: Issue, hidden: boolean): string {
   }
 }
 
-/** Returns the message that the schema itself contains; undefined if the message is zod's default. */
+/** Undefined if the message is zod's default. */
 function ownMessage(issue: Issue): string | undefined {
   const words = z.config().localeError?.(issue as z.core.$ZodRawIssue);
   return issue.message === (typeof words === 'string' ? words : words?.message) ? undefined : issue.message;
 }
 
-/** Lists the choices as text: `a, b or c`. */
+/** `a, b or c`. */
 function choicesText(choices: readonly string[]): string {
   return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }

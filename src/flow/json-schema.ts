@@ -23,10 +23,10 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
-/** If a different schema replaces an option's JSON Schema, these keywords are kept. */
+/** Kept if a different schema replaces an option's JSON Schema. */
 const ownKeywords = new Set(['description', 'default']);
 
-/** Returns the JSON Schema of what a user may write. */
+/** Describes what a user may write. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema, ...described } = z.toJSONSchema(schema, {
     io: 'input',
@@ -42,10 +42,9 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
   return described as JsonSchema;
 }
 
-/** The path of the node schema inside the JSON Schema of a flow. The schema of inner nodes refers to this path. */
+/** The schema of inner nodes refers to this path in the JSON Schema of a flow. */
 const nodesOfFlow = '#/properties/nodes/items';
 
-/** The JSON Schema dialect that is used. */
 export const dialect = 'https://json-schema.org/draft/2020-12/schema';
 
 /** Returns the JSON Schema of the flow file, for editors. */
@@ -59,10 +58,7 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
-/**
- * Returns the member names that a user may write at a path. If the schema has several variants, the `type` in `written` selects the
- * variant.
- */
+/** The names that a user may write at a path. The `type` in `written` selects the schema's variant. */
 export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
   const places = placesAt(schema, path);
   const chosen = places.filter((place) => isOfVariant(place, written));

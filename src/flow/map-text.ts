@@ -1,32 +1,26 @@
 import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from 'yaml';
 
-/** The `map` option as written in a flow: field names mapped to paths in a response. */
+/** As written in a flow: field names mapped to paths in a response. */
 export type MapText = Readonly<Record<string, string>>;
 
-/** A node as written in a flow file. */
 interface NodeText {
-  /** The YAML text of the node, without the indentation of its first line. */
+  /** Without the indentation of the first line. */
   readonly yaml: string;
-  /** The node's `map` option; empty if the node has none. Undefined if the option contains more than field names and paths. */
+  /** Empty if the node has no `map`; undefined if the option contains more than field names and paths. */
   readonly map: MapText | undefined;
 }
 
-/** Returns the nodes that are written in a flow file, in order. */
 export function nodeTexts(text: string): NodeText[] {
   return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
 }
 
-/**
- * Returns the text of a flow file with a new `map` option for one node. Everything else stays the same to the byte, including the comments
- * of unchanged entries.
- */
+/** Replaces one node's `map`. All else stays the same to the byte, including the comments of unchanged entries. */
 export function withMap(text: string, index: number, map: MapText): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
   return edited(text, editsOf(text, node, map));
 }
 
-/** A range of text, and the text that replaces it. */
 interface Edit {
   readonly from: number;
   readonly to: number;
@@ -56,7 +50,7 @@ function editsOf(text: string, node: YAMLMap, map: MapText): Edit[] {
   return [{ from: afterColon, to: end, text: isEmptied ? ' {}' : '' }, insertion(lineEnd(text, end), entryLines(map, indent))];
 }
 
-/** Returns the edits that change a map with one entry per line. Unchanged entries keep their lines. */
+/** Changes a map with one entry per line. Unchanged entries keep their lines. */
 function entryEdits(text: string, { items }: YAMLMap, map: MapText): Edit[] {
   const pairs = items as Pair<Scalar<string>, Scalar<string>>[];
   const edits = pairs.flatMap((pair): Edit[] => {
@@ -111,7 +105,7 @@ function rangeOf({ range }: { readonly range?: readonly [number, number, number]
   return range ?? [0, 0, 0];
 }
 
-/** Returns the start of an entry's key and the end of its value, without the spaces and line breaks after the value. */
+/** From the start of the key to the end of the value, without the spaces and line breaks after it. */
 function placeIn(text: string, { key, value }: Pair<Scalar, Scalar | YAMLMap | null>): readonly [number, number] {
   const [from, keyEnd] = rangeOf(key);
   const to = Math.max(value ? rangeOf(value)[1] : 0, keyEnd + 1);
@@ -122,7 +116,7 @@ function endOffset(text: string, node: YAMLMap): number {
   return Math.max(...node.items.map((pair) => placeIn(text, pair as Pair<Scalar, Scalar>)[1]));
 }
 
-/** Returns the 0-based column of an offset in `text`. */
+/** 0-based. */
 function columnAt(text: string, at: number): number {
   return at - (text.lastIndexOf('\n', at - 1) + 1);
 }
@@ -133,7 +127,7 @@ function yamlOf(text: string, node: YAMLMap): string {
   return text.slice(from, to).replace(indent, '').trimEnd();
 }
 
-/** Returns one line for each entry, each preceded by a line break. */
+/** Each entry's line is preceded by a line break. */
 function entryLines(map: MapText, indent: string): string {
   return Object.entries(map)
     .map(([field, path]) => `\n${indent}  ${word(field)}: ${word(path)}`)
@@ -145,7 +139,7 @@ function flowText(map: MapText): string {
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
-/** Returns a string as a YAML scalar. The scalar has quotes only if YAML would read it as a different value without them. */
+/** A YAML scalar, with quotes only if YAML would otherwise read a different value. */
 function word(text: string): string {
   const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain ? text : JSON.stringify(text);

@@ -22,7 +22,7 @@ interface FlowFields {
   readonly columns?: readonly string[] | undefined;
 }
 
-/** Returns a warning for each text in the flow that looks like a reference such as `{{field}}` but is not one. */
+/** Warns about text that looks like a reference such as `{{field}}` but is not one. */
 export function nearReferenceWarnings(flow: FlowFields): Problem[] {
   const warnings: Problem[] = [];
   visitTexts(flow.source, ({ text, at, place, problem }) => {
@@ -85,7 +85,7 @@ function stepsTo(at: At, { steps }: FlowFields): PlacedStep[] {
   return all.slice(0, all.findLastIndex((step) => step.at.every((name, index) => name === at[index])) + 1);
 }
 
-/** A text of the flow that may contain references, and a function that creates a problem at a part of the text. */
+/** A text that may contain references, and a function that creates a problem at a part of it. */
 interface PlacedText {
   readonly text: string;
   readonly at: At;
@@ -93,7 +93,7 @@ interface PlacedText {
   problem(message: string, within?: string): Problem;
 }
 
-/** Calls `take` for each text in a flow that is no expression, and for each name of a member in a body or a form. */
+/** Visits each text that is no expression, and each member name in a body or a form. */
 function visitTexts(source: FlowSource, take: (found: PlacedText) => void): void {
   visit(source.value, [], false);
 
@@ -115,7 +115,6 @@ function visitTexts(source: FlowSource, take: (found: PlacedText) => void): void
   }
 }
 
-/** True for an option into which records insert their fields. */
 function takesReferences(place: OptionPlace): boolean {
   const kind = placeOfVariable(place);
   return kind !== undefined && kind !== 'setting';
@@ -143,7 +142,7 @@ function withoutPrefix(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
-/** Returns the advice to rename a field whose name cannot be written in a reference. `to`: the new name. */
+/** Advice to rename a field whose name cannot be written in a reference. */
 export function renaming(name: string, to = referable(name)): string {
   return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${to} }`;
 }

@@ -23,23 +23,19 @@ import { makersOf, partAt, readsOf } from './reads.ts';
 import type { At, FlowSource } from './source.ts';
 import { neededFieldsIn, type SerialBy, serialOrderOf, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
-/** The options of the flow itself. */
 interface FlowOptions extends Pick<Plan, 'name' | 'description'> {
   readonly serialBy: SerialBy | undefined;
 }
 
-/** The parts of a plan that do not come from its nodes. */
 interface PlanParts {
   readonly source: FlowSource;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
-  /** The client certificates, each mapped to the place in the flow where its connection is named. */
+  /** Each certificate is mapped to the place in the flow where its connection is named. */
   readonly certificates: ReadonlyMap<ClientCertificate, At>;
-  /** The origins that are written literally in the URLs of the flow. */
   readonly literalOrigins: Iterable<string>;
 }
 
-/** Creates the plan for the compiled nodes of a flow. */
 export function planOf(
   { name, description, serialBy }: FlowOptions,
   steps: readonly PlacedStep[],
@@ -82,7 +78,7 @@ function serialNotes(order: SerialOrder | undefined): string[] {
   return order ? [`serial_by: records with the same ${order.label} go through the flow one after another`] : [];
 }
 
-/** Returns the fields that expressions in the nodes' options test for null. */
+/** The fields that expressions in the options test for null. */
 function nullTestsWithin(value: unknown): string[] {
   if (typeof value === 'string') return /\bnull\b|\bhas\(/.test(value) ? nullTests(value) : [];
   if (Array.isArray(value)) return value.flatMap(nullTestsWithin);
@@ -94,7 +90,7 @@ function variablesIn({ variables }: FlowSource): PlanVariables {
   return { values: new Map([...used].map(([name, value]) => [name, jsonOf(value)])), open, unset, range };
 }
 
-/** Returns the credentials that nodes and inner nodes refer to. */
+/** Includes the credentials of inner nodes. */
 export function credentialsOf(steps: readonly PlacedStep[], source: FlowSource): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
@@ -108,7 +104,7 @@ export function credentialsOf(steps: readonly PlacedStep[], source: FlowSource):
   return uses;
 }
 
-/** Returns the credentials that contain the passphrases of client keys. No server receives them. */
+/** The passphrases of client keys. No server receives them. */
 function passphrasesOf(certificates: PlanParts['certificates'], source: FlowSource): CredentialUse[] {
   return [...certificates].flatMap(([{ passphrase: name }, at]) => {
     if (name === undefined) return [];
@@ -117,17 +113,14 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: FlowSour
   });
 }
 
-/**
- * Returns the place in the flow where a connection refers to a credential; undefined for a saved connection. `at` is the place where the
- * connection is named.
- */
+/** Undefined for a saved connection. `at` is the place where the connection is named. */
 function namedInConnection(credential: string, at: At, { value }: FlowSource): At | undefined {
   const connection = ['connections', partAt(value, at) as string];
   const inside = placeOfCredential(credential, partAt(value, connection));
   return inside && [...connection, ...inside];
 }
 
-/** Returns the path inside a value to the first member `credential` that contains this name; undefined if there is none. */
+/** The path of the first member `credential` with this name. */
 function placeOfCredential(credential: string, value: unknown): At | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
@@ -138,13 +131,13 @@ function placeOfCredential(credential: string, value: unknown): At | undefined {
   return undefined;
 }
 
-/** Inserts a hint into a message, after the problem and before the advice. */
+/** Inserts the hint after the problem and before the advice. */
 function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
   return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');
 }
 
-/** Returns the MCP tools that nodes and inner nodes call. */
+/** Includes the tools of inner nodes. */
 function toolsOf(steps: readonly PlacedStep[], source: FlowSource): ToolUse[] {
   const uses: ToolUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
@@ -157,12 +150,12 @@ function toolsOf(steps: readonly PlacedStep[], source: FlowSource): ToolUse[] {
   return uses;
 }
 
-/** Returns the origin of a tool's server; empty if the server runs on this machine. */
+/** Empty if the server runs on this machine. */
 function remoteOrigin({ connection: { server, origin } }: ToolUse): string[] {
   return 'url' in server ? [origin] : [];
 }
 
-/** Sorts problems by their position in the file. */
+/** Sorts by position in the file. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }
@@ -170,7 +163,7 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 /** Columns of the input that have not been replaced or removed: the name that each has now, mapped to its name in the input. */
 type OwnColumns = ReadonlyMap<string, string>;
 
-/** Finds the columns of the input that the nodes' maps replace although their fields are not written with `replace: true`. */
+/** Finds the input's columns that maps replace although their fields are not written with `replace: true`. */
 function replacedIn(steps: readonly PlacedStep[], input: readonly string[], source: FlowSource): ReplacedColumn[] {
   const found: ReplacedColumn[] = [];
   const taken = new Set([...input, ...columnsAfterAll(steps, input)]);
@@ -217,7 +210,7 @@ to replace it, write: ${entry(field, marked(['replace: true']))}`;
   }
 }
 
-/** Leaves out the fields that a loop carries: the flow says itself that each pass gives them a new value. */
+/** Leaves out carried fields: the flow says itself that each pass gives them a new value. */
 function withoutCarried(carried: readonly string[] = [], own: OwnColumns): OwnColumns {
   return new Map([...own].filter(([name]) => !carried.includes(name)));
 }

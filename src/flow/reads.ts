@@ -5,14 +5,12 @@ import type { PlacedStep } from './compilation.ts';
 import type { At, FlowSource } from './source.ts';
 import { isOnlyListed } from './unknown-fields.ts';
 
-/** The fields that a flow reads. */
 interface FlowReads {
   readonly fields: ReadonlySet<string>;
   /** True if an expression can read any field, for example because it computes the field's name. */
   readonly any: boolean;
 }
 
-/** Options whose values are expressions. */
 const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
 
 /** Returns the fields that nodes require, and the fields that expressions only test for null. */
@@ -33,12 +31,12 @@ function expressionsIn(written: unknown, isExpression: boolean): string[] {
   return Object.entries(written).flatMap(([name, member]) => expressionsIn(member, isExpression || expressionOptions.has(name)));
 }
 
-/** Options that change how requests are sent, but neither the requests' content nor the rows made from the responses. */
+/** Change how requests are sent, but neither the requests' content nor the rows made from the responses. */
 const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credits', 'cost', 'max_cost', 'description']);
 
 /**
- * Returns a string for each node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
- * rows might change, too. The string contains the names of variables, but not their values.
+ * Maps each node's id to a description of the node and its connections. If it changes, the node's rows might, too. It contains the names of
+ * variables, but not their values.
  */
 export function makersOf(
   steps: readonly PlacedStep[],
@@ -62,7 +60,6 @@ function namesOfConnections(written: unknown): string[] {
   return [...(typeof connection === 'string' ? [connection] : []), ...namesOfConnections(nodes)];
 }
 
-/** Returns a node or connection without the options that do not affect the rows. */
 function withoutWays(written: unknown): unknown {
   if (Array.isArray(written)) return written.map(withoutWays);
   if (!isMapping(written)) return written;
@@ -71,7 +68,7 @@ function withoutWays(written: unknown): unknown {
   return Object.fromEntries(kept.map(([name, member]) => [name, parts[name]?.(member) ?? member]));
 }
 
-/** Returns a map without `replace`, which only decides about a warning. */
+/** `replace` only decides about a warning. */
 function withoutReplace(map: unknown): unknown {
   if (!isMapping(map)) return map;
   const entries = Object.entries(map).map(([field, member]) => {
@@ -91,7 +88,6 @@ function inOneOrder(value: unknown): unknown {
     .map(([name, member]) => [name, inOneOrder(member)]);
 }
 
-/** Returns the value at a path; undefined if there is none. */
 export function partAt(value: unknown, at: At): unknown {
   return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }

@@ -7,13 +7,13 @@ export interface UsedScalar {
   readonly scalar: Scalar;
   /** The key as `visit` of the YAML library passes it: `key` for the name of a member. */
   readonly key: unknown;
-  /** The nodes from the top of the document to the scalar, by way of the alias if there is one. */
+  /** From the top of the document to the scalar, by way of the alias if there is one. */
   readonly ancestors: readonly unknown[];
   /** True if an alias stands at the place, and the scalar elsewhere in the file. */
   readonly isAlias: boolean;
 }
 
-/** Calls `take` for each scalar of a document. A scalar that aliases repeat is taken once for each of its places. */
+/** A scalar that aliases repeat is taken once for each of its places. */
 export function visitScalars(document: Document, take: (used: UsedScalar) => void): void {
   gather(document.contents, [], false);
 
@@ -28,21 +28,17 @@ export function visitScalars(document: Document, take: (used: UsedScalar) => voi
   }
 }
 
-/** Returns the names of the members that lead to a value. */
 export function memberNames(ancestors: readonly unknown[]): string[] {
   return ancestors.flatMap((node) => (isPair(node) ? [isScalar(node.key) ? String(node.key.value) : ''] : []));
 }
 
-/** The style and the value of a YAML scalar. A node that is not a scalar has no value. */
+/** A node that is not a scalar has no value. */
 interface Styled {
   readonly type?: string | null | undefined;
   readonly value?: unknown;
 }
 
-/**
- * Returns the offset in the file of a mistake inside a scalar. `within` is the text of the mistake, or its offset in the scalar's value. If
- * the mistake cannot be found, returns the start of the scalar.
- */
+/** The start of the scalar if the mistake is not found. `within` is the mistake's text, or its offset in the scalar's value. */
 export function offsetWithin(
   text: string,
   node: Styled | undefined,
@@ -68,16 +64,16 @@ function visibleCount(text: string): number {
   return text.replace(/\s/g, '').length;
 }
 
-/** Returns a pattern that matches a name, unless it is part of a longer name. */
+/** Does not match inside a longer name. */
 function wholeWord(text: string): RegExp {
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);
 }
 
-/** Numbers in the form of JSON. They keep all their digits, so their text is what is written. */
+/** JSON numbers keep all their digits, so their text is what is written. */
 export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Returns the message about a plain scalar that YAML reads as a number with another text, such as `01234`; undefined for any other node. */
+/** For a plain scalar that YAML reads as a number with another text, such as `01234`. */
 export function changedNumber(node: unknown): string | undefined {
   if (!isScalar(node) || typeof node.value !== 'number' || node.type !== 'PLAIN' || node.source === undefined) return undefined;
   if (jsonNumber.test(node.source) || String(node.value) === node.source) return undefined;
@@ -85,8 +81,8 @@ export function changedNumber(node: unknown): string | undefined {
 }
 
 /**
- * Returns a problem for each number that a flow would send or save, or a test would compare, with another text than the one that is written. Options that accept only
- * a string are checked with the other options. A number that is a secret has a problem already, and no message may show it.
+ * Finds numbers that a flow would send or save, or a test would compare, with another text than the written one. Leaves out options that
+ * accept only a string, which are checked elsewhere, and secrets, which have a problem already and must not be shown.
  */
 export function changedNumbers(document: Document, secrets: readonly LiteralSecret[], kind: 'flow' | 'test'): PlacedIssue[] {
   const changesText = kind === 'flow' ? changesFlow : changesTest;
@@ -100,10 +96,10 @@ export function changedNumbers(document: Document, secrets: readonly LiteralSecr
   return [...problems.values()];
 }
 
-/** The options of lookups that accept a number and send its text. */
+/** Accept a number and send its text. */
 const lookupTexts = /^(?:address\.\w+|point\.\w+|near\.(?:lat|lon)|area\.bbox|geoid|zcta|year)$/;
 
-/** True if the number's text matters at the place with these names in a flow, and the check of options accepts the number. */
+/** True if the number's text matters here in a flow, and the check of options accepts the number. */
 function changesFlow(names: readonly string[], scalar: Scalar): boolean {
   const [option = '', ...inside] = names.slice(names.findIndex((name) => name !== 'nodes'));
   if (option === 'map' && inside[1] === 'default') return true;
@@ -119,17 +115,14 @@ function changesOption(option: string, inside: readonly string[], scalar: Scalar
   return isJson && changesJson(scalar);
 }
 
-/** True if the number's text matters at the place with these names in a test file. */
+/** True if the number's text matters here in a test file. */
 function changesTest([, part = '', option = '', ...inside]: readonly string[], scalar: Scalar): boolean {
   if (part === 'set' || (part === 'options' && option === 'var')) return true;
   const isAnswer = part === 'answers' && (option === 'sent' ? inside[0] === 'body' : ['body', 'arguments', 'output'].includes(option));
   return (isAnswer || ['record', 'records', 'rows', 'rows_exactly'].includes(part)) && changesJson(scalar);
 }
 
-/**
- * True if a number in JSON has a leading zero or a plus, as postcodes and phone numbers have. Other notations, such as `.5`, mean the
- * number.
- */
+/** True for a leading zero or a plus, as in postcodes and phone numbers. Other notations, such as `.5`, mean the number. */
 function changesJson({ source }: Scalar): boolean {
   return /^(?:\+|-?0\d)/.test(source as string);
 }

@@ -8,7 +8,6 @@ import { charset, credentialName, fieldName, headers, name } from '../core/optio
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { isMapping } from '../core/value/value.ts';
 
-/** The options that every node has. */
 export const commonOptions = {
   id: name.optional().describe('a name for the node, unique in the flow (default: its type and position, such as http-1)'),
   when: condition.optional().describe('records for which this condition is false skip the node'),
@@ -20,7 +19,7 @@ export const commonOptions = {
     ),
 };
 
-/** The schema of an HTTP connection in a flow. A connection is a named endpoint, and does not contain its secret. */
+/** A connection is a named endpoint, and does not contain its secret. */
 export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
   base_url: z.string().describe('the URL to which nodes add their relative url'),
@@ -47,7 +46,7 @@ const environmentVariable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expect
 
 const word = z.string({ error: 'expected a string' }).min(1, 'expected a word of a command line, found an empty string');
 
-/** The schema of an MCP connection in a flow. The server is either at a URL, or a command starts it on this machine. */
+/** The server is either at a URL, or a command starts it on this machine. */
 export const mcpConnectionSchema = z.strictObject({
   type: z.literal('mcp'),
   url: z.string().optional().describe('the URL of the server (Streamable HTTP, or SSE for older servers)'),
@@ -88,10 +87,7 @@ const variableValue = z.union([z.string(), z.number(), z.boolean(), z.null()], {
 
 const variableByEnvironment = dictionary(name, variableValue);
 
-/**
- * The schema of one variable. A mapping is checked separately, because a union of schemas would hide the messages about the mapping's
- * values.
- */
+/** A mapping is checked separately, because a union of schemas would hide the messages about the mapping's values. */
 const variableOption = describedAs(
   z.unknown().transform((written, context) => {
     const { data, error } = (isMapping(written) ? variableByEnvironment : variableValue).safeParse(written, { reportInput: true });
@@ -114,7 +110,7 @@ const serialBy = z.union(
   },
 );
 
-/** The schema of the whole flow file, except for the contents of connections and nodes. */
+/** The whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
     name: z.string().optional().describe("the flow's name in messages and reports (default: the name of the file)"),
@@ -150,7 +146,6 @@ export const flowSchema = z.strictObject(
   { error: 'expected a flow: a mapping with the key nodes' },
 );
 
-/** Returns the schema of a node of one type. */
 export function nodeSchema(type: NodeType): z.ZodObject {
   return z.strictObject({ type: z.literal(type.name), ...commonOptions, ...type.options.shape });
 }

@@ -3,15 +3,11 @@ import type { Plan } from '../core/plan.ts';
 import { withFields } from '../core/record.ts';
 import type { SetFields } from '../core/run-options.ts';
 
-/** Returns the input's columns and the columns that --set adds. */
 function withSetColumns(columns: readonly string[], set: SetFields): string[] {
   return [...new Set([...columns, ...set.map(([name]) => name)])];
 }
 
-/**
- * Returns the plan with a new first step that sets these fields in every record. The errors file contains failed records without these
- * fields, as they are in the input.
- */
+/** A new first step sets the fields in every record. The errors file contains failed records without them, as in the input. */
 export function withSetFields(plan: Plan, set: SetFields): Plan {
   if (set.length === 0) return plan;
   const columns = (before: readonly string[]) => withSetColumns(before, set);

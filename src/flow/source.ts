@@ -25,31 +25,27 @@ import { isData, literalSecrets } from './secrets/secrets.ts';
 import { type FlowVariables, type VariableChoice, variablesOf } from './variables.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
 
-/** The path of a value in a flow, as the names and indexes that lead to the value from the top. */
+/** The names and indexes that lead to a value from the top of a flow. */
 export type At = readonly (string | number)[];
 
-/** A flow file as it was read, with its values and their positions. */
 export interface FlowSource {
-  /** The file's content as plain values; `undefined` if the YAML is invalid. */
+  /** Plain values; `undefined` if the YAML is invalid. */
   readonly value: unknown;
   /** The same as `value`, but with the names of variables instead of their values. */
   readonly written: unknown;
-  /** The problems of the YAML itself, and a problem for each literal secret. */
+  /** Problems of the YAML itself, and of each literal secret. */
   readonly problems: readonly Problem[];
   /** Warnings for variables that are never used. */
   readonly warnings: readonly Problem[];
-  /** The variables of the flow; undefined for a connection, and for YAML whose meaning is unclear. */
+  /** Undefined for a connection, and for YAML whose meaning is unclear. */
   readonly variables: SourceVariables | undefined;
-  /**
-   * Creates a problem at the value with this path, or at the nearest parent that exists. `within` is the text of the mistake inside the
-   * value, or its offset in the value.
-   */
+  /** At this path or its nearest existing parent. `within` is the text of the mistake inside the value, or its offset in the value. */
   at(place: At, message: string | CodedMessage, within?: string | number): Problem;
   /** Creates a problem at the name of the member with this path. */
   atName(place: At, message: string): Problem;
-  /** Returns the message about a number at this path that YAML reads with another text, such as `01234`; undefined for any other value. */
+  /** For a number that YAML reads with another text, such as `01234`. */
   changedNumber(place: At): string | undefined;
-  /** Gives a misspelt member its correct name, so that the path with this name leads to the member's value. */
+  /** After this, the path with the correct name leads to the misspelt member's value. */
   rename(place: At, correct: string): void;
 }
 
@@ -59,9 +55,8 @@ interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'ran
 const yamlOptions = { version: '1.2', schema: 'core', prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
 
 /**
- * Parses a flow's YAML, which must be YAML 1.2 (core schema) with one document and without duplicate keys, custom tags or alias bombs.
- * `choice` selects the values of the variables, which then replace the variables in the options; undefined for a file without variables.
- * `kind` is `test` for a test file, whose data can look like secrets.
+ * Accepts YAML 1.2 (core schema) with one document and without duplicate keys, custom tags or alias bombs. `choice` sets the variables'
+ * values and is undefined for a file without variables. The data of a `test` file can look like secrets.
  */
 export function readSource(text: string, choice?: VariableChoice, kind: 'flow' | 'test' = 'flow'): FlowSource {
   const counter = new LineCounter();
@@ -124,31 +119,28 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
   };
 }
 
-/**
- * Decides which values are data or headers, and so stay as they are written. `names` are the keys on the path from the top to the value.
- */
+/** Decides which values are data or headers, and so stay as they are written. `names` are the keys from the top to the value. */
 interface DataPlaces {
-  /** True for a header's value, which stays a string even if it looks like a number. */
+  /** A header's value stays a string even if it looks like a number. */
   isHeader(names: readonly unknown[]): boolean;
-  /** True for data, such as a body, in which numbers keep all their digits. */
+  /** In data, such as a body, numbers keep all their digits. */
   isData(names: readonly unknown[]): boolean;
 }
 
 const flowPlaces: DataPlaces = { isHeader: (names) => names.includes('headers'), isData };
 
-/** In a test file, headers occur in an answer, and under `sent`, where they are the expected headers of a request. */
+/** Headers occur in an answer, and under `sent`, where they are the expected headers of a request. */
 const testPlaces: DataPlaces = {
   isHeader: ([, , third, fourth]) => third === 'headers' || (third === 'sent' && fourth === 'headers'),
   isData: () => true,
 };
 
-/** Converts the YAML document to plain values, once with the values of variables and once with their names. */
+/** Converts the document twice: with the values of variables and with their names. */
 function plainValues(document: Document, filled: FilledDocument | undefined, places: DataPlaces): Pick<FlowSource, 'value' | 'written'> {
   const value = plainDocument(document, places);
   return { value, written: filled && filled.written.size > 0 ? writtenDocument(document, filled, places) : value };
 }
 
-/** Converts the YAML document to plain values. */
 function plainDocument(document: Document, places: DataPlaces): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
@@ -165,7 +157,7 @@ function plainDocument(document: Document, places: DataPlaces): unknown {
   return withObjects(document.toJS({ maxAliasCount: -1, mapAsMap: true }), new Map());
 }
 
-/** Converts the YAML document to plain values that contain the names of variables instead of their values. */
+/** Contains the names of variables instead of their values. */
 function writtenDocument(document: Document, { written }: FilledDocument, places: DataPlaces): unknown {
   const scalars = [...written].map(([node, { value }]) => ({ scalar: node as Scalar, value, filled: (node as Scalar).value }));
   for (const { scalar, value } of scalars) scalar.value = value;
@@ -174,7 +166,7 @@ function writtenDocument(document: Document, { written }: FilledDocument, places
   return plain;
 }
 
-/** Converts maps to objects. All aliases of a value become the same object, because copies of nested aliases could exhaust the memory. */
+/** Converts maps to objects. All aliases of a value become the same object, because copies could exhaust the memory. */
 function withObjects(value: unknown, known: Map<object, unknown>): unknown {
   if (!Array.isArray(value) && !(value instanceof Map)) return value;
   const seen = known.get(value);
@@ -186,7 +178,7 @@ function withObjects(value: unknown, known: Map<object, unknown>): unknown {
   return plain;
 }
 
-/** Returns the start and end of the value at a path, or of the nearest parent that exists. */
+/** Start and end of the value, or of the nearest parent that exists. */
 function valueRange(document: Document, path: At): [number, number] {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(document, path.slice(0, length));

@@ -12,8 +12,8 @@ import { renaming } from './near-references.ts';
 import type { At, FlowSource } from './source.ts';
 
 /**
- * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records if
- * only some of them are known; a test for a field is then no mistake, because other records might have it.
+ * Finds references to fields that no record with these fields can have. `who` names the records in messages if only some are known; a test
+ * for a field is then no mistake, because other records might have it.
  */
 export function unknownFieldsIn(
   steps: readonly (PlacedStep | undefined)[],
@@ -26,12 +26,10 @@ export function unknownFieldsIn(
   ).flat();
 }
 
-/** A reference to a field that does not exist. */
 interface UnknownField {
   readonly use: FieldUse;
-  /** The path of the node; empty for an option of the flow itself. */
+  /** Empty for an option of the flow itself. */
   readonly at: At;
-  /** The fields that exist. */
   readonly known: readonly string[];
   readonly who: string | undefined;
 }
@@ -43,15 +41,13 @@ function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, sou
   return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
 }
 
-/** Returns a problem for each field to which `serial_by` refers, and that no record with these fields can have. */
+/** Finds fields in `serial_by` that no record with these fields can have. */
 export function unknownSerialFields(serialBy: SerialBy | undefined, input: readonly string[], source: FlowSource, who?: string): Problem[] {
   const uses = serialBy === undefined ? [] : serialUses(serialBy).filter(({ field }) => !input.includes(field));
   return uses.map((use) => unknownProblem({ use, at: [], known: input, who }, source));
 }
 
-/**
- * Returns a problem for each reference to a field that an earlier node removes or renames. The input has no influence on these problems.
- */
+/** Finds references to fields that an earlier node removes or renames, whatever the input is. */
 export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: FlowSource): Problem[] {
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
@@ -63,19 +59,15 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
   );
 }
 
-/**
- * Returns the input fields that every record needs: nodes or their conditions read them, and no earlier node adds them. A field that a node
- * only removes or keeps is not needed.
- */
+/** The input fields that nodes or their conditions read before any node adds them. A field that is only removed or kept is not needed. */
 export function neededFieldsIn(steps: readonly PlacedStep[]): string[] {
   const uses = unknownAmong(steps, [], (use) => use);
   return [...new Set(uses.flatMap(({ field, at, isTested }) => (isOnlyListed(at) || isTested ? [] : [field])))];
 }
 
 /**
- * Finds each node's references to fields that do not exist before the node. Stops at an invalid node, because the fields after it are
- * unknown. `later` lists fields that exist only in later passes of a loop. A node with a condition may refer to these fields, because the
- * condition might skip it in the first pass.
+ * Finds references to fields that do not exist before a node, up to the first invalid node. `later` lists fields of later passes of a loop:
+ * a node with a condition may refer to them, because the condition might skip it in the first pass.
  */
 function unknownAmong<Found>(
   steps: readonly (PlacedStep | undefined)[],
@@ -109,7 +101,7 @@ function unknownAmong<Found>(
   return found;
 }
 
-/** The options that determine which fields exist after a node. */
+/** Determine which fields exist after a node. */
 const makingFields = ['map', 'fields', 'rename', 'remove', 'keep'];
 
 function hidesFields({ wrong }: PlacedStep): boolean {
@@ -122,7 +114,6 @@ function carriedBy({ node: { inner, columns } }: Step, known: readonly string[])
   return (inner?.carried ?? []).filter((field) => made.includes(field));
 }
 
-/** Returns advice that lists the fields that the user might have meant. */
 function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], delimiter: string | undefined): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
@@ -131,7 +122,7 @@ function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], de
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
-/** Returns the field whose name an expression reads as several fields. For example, CEL reads `first-name` as `first` minus `name`. */
+/** The field that an expression reads as several. For example, CEL reads `first-name` as `first` minus `name`. */
 function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
@@ -142,17 +133,17 @@ function problemAt({ field, at, isName, written }: FieldUse, node: At, message: 
   return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));
 }
 
-/** True for an option that contains a field's plain name, instead of a reference or an expression. Any field name is then allowed. */
+/** True if the option contains a field's plain name, not a reference or an expression. */
 function takesAnyName(at: FieldUse['at']): boolean {
   return isOnlyListed(at) || at[0] === 'carry' || at[0] === 'serial_by' || (at[0] === 'batch' && at[1] === 'match');
 }
 
-/** True for an option that refers to fields without braces. */
+/** The option refers to fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
   return ['when', 'where', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
-/** True for an option that lists fields whose values do not matter, because the node only removes or keeps these fields. */
+/** The node only removes or keeps these fields, so their values do not matter. */
 export function isOnlyListed([option]: FieldUse['at']): boolean {
   return option === 'remove' || option === 'keep';
 }
@@ -161,18 +152,14 @@ function existingNames(known: readonly string[]): string {
   return known.length === 0 ? '' : `; available: ${listedNames(known, listedName)}`;
 }
 
-/**
- * Quotes a name for a list of names if it contains a delimiter or a line break, or begins or ends with a space. In a file with a different
- * delimiter, for example, the whole header is one name.
- */
+/** Quotes a name with a delimiter, a line break or an outer space. In a file with a different delimiter, the whole header is one name. */
 function listedName(name: string): string {
   return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;
 }
 
-/** The value of `serial_by`: a field, a list of fields, or an expression. */
 export type SerialBy = string | readonly string[] | { readonly cel: Expression<Value> };
 
-/** Returns the order that `serial_by` asks for. `written` is the option as it is written in the flow. */
+/** `written` is the option as it is written in the flow. */
 export function serialOrderOf(serialBy: SerialBy, written: unknown): SerialOrder {
   if (typeof serialBy === 'string')
     return { label: serialBy, needed: [], optional: [serialBy], keyOf: (fields) => keyOf(fields.get(serialBy)) };
@@ -189,19 +176,18 @@ export function serialOrderOf(serialBy: SerialBy, written: unknown): SerialOrder
   return { label: serialBy.join(' and '), needed: [], optional: serialBy, keyOf: (fields) => keyOfAll(serialBy, fields) };
 }
 
-/** Returns the fields to which `serial_by` refers. */
 function serialUses(serialBy: SerialBy): FieldUse[] {
   if (typeof serialBy === 'string') return [{ field: serialBy, at: ['serial_by'], written: serialBy }];
   if ('cel' in serialBy) return serialBy.cel.fields.map((field) => ({ field, at: ['serial_by', 'cel'], written: field }));
   return serialBy.map((field, index) => ({ field, at: ['serial_by', index], written: field }));
 }
 
-/** Returns a value as text, so that 17 and "17" are the same key; undefined for null and an empty string. */
+/** 17 and "17" are the same key. Undefined for null and an empty string. */
 function keyOf(value: Value | undefined): string | undefined {
   return textOf(value ?? null) || undefined;
 }
 
-/** Returns the texts of several fields as one key; undefined if all of them are null or empty. */
+/** Undefined if all fields are null or empty. */
 function keyOfAll(names: readonly string[], fields: Fields): string | undefined {
   const texts = names.map((name) => textOf(fields.get(name) ?? null));
   return texts.every((text) => text === '') ? undefined : JSON.stringify(texts);

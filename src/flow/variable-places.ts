@@ -1,12 +1,12 @@
 import { isData } from './secrets/secrets.ts';
 
 /**
- * The way in which a variable's value is inserted into an option. `url` escapes the value for its part of the URL, and `json` for its position in JSON
- * text. `value` keeps the type of the value, `text` converts it to a string, and `setting` reads it as a number.
+ * `url` escapes for the part of the URL, and `json` for the position in JSON text. `value` keeps the type, `text` converts to a string, and
+ * `setting` reads a number.
  */
 export type VariablePlace = 'url' | 'json' | 'value' | 'text' | 'setting';
 
-/** Options that define the node and what it does, as opposed to what it sends. They cannot contain variables. */
+/** Define the node and what it does, as opposed to what it sends. They cannot contain variables. */
 const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
@@ -18,21 +18,19 @@ const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
 
 const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
 
-/** Options under `auth` that may contain variables. These options do not affect which secret is sent, or in which header or parameter. */
+/** May contain variables, as they do not affect which secret is sent, or in which header or parameter. */
 const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
 
-/** An option, identified by the names that lead to it from the top of the flow. */
+/** Identified by the names that lead to it from the top of the flow. */
 export interface OptionPlace {
   readonly names: readonly string[];
-  /** True if the text is the name of a member, not a value. This name is then the last one in `names`. */
+  /** The text is the name of a member, not a value. It is then the last of `names`. */
   readonly isKey: boolean;
-  /** True if the mapping that contains the option has no other members. */
   readonly isAlone: boolean;
-  /** True if the mapping that contains the option is an element of a list. */
   readonly isInList: boolean;
 }
 
-/** Returns how a variable is inserted into this option; undefined if the option must not contain variables. */
+/** Undefined if the option must not contain variables. */
 export function placeOfVariable({ names, isKey, isAlone }: OptionPlace): VariablePlace | undefined {
   if (isKey) return names.slice(0, -1).some((name) => name === 'body' || name === 'form') ? 'text' : undefined;
   if (names[0] === 'connections') return placeInConnection(names.slice(2));
@@ -70,17 +68,13 @@ function placeInAuth([option = '']: readonly string[]): VariablePlace | undefine
   return authOptions.has(option) ? 'text' : undefined;
 }
 
-/**
- * True for an option that decides which host receives a credential, or that is part of the authentication. It does not matter where in the
- * option the variable is.
- */
+/** True if the option decides which host receives a credential or is part of the authentication, wherever in it the variable is. */
 export function decidesHost({ names }: OptionPlace): boolean {
   return names.includes('auth') || names.at(-1) === 'base_url';
 }
 
 const conditions = new Set(['when', 'where', 'while', 'until', 'fail_when', 'retry_when']);
 
-/** True for an option whose value is an expression. */
 export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPlace): boolean {
   const around = names.slice(0, -1);
   const last = names.at(-1) ?? '';

@@ -5,55 +5,43 @@ import { didYouMean } from '../core/text/suggest.ts';
 import { ExactNumber } from '../core/value/value.ts';
 import { isSecretVariable } from './secrets/secrets.ts';
 
-/** The value of a variable. */
 export type VariableValue = string | number | boolean | ExactNumber;
 
 /** The values that a run sets for a flow's variables. */
 export interface VariableChoice {
-  /** The values that the user or caller has set, keyed by variable. They override the values in the file. */
+  /** By variable. They override the values in the file. */
   readonly given?: ReadonlyMap<string, string>;
-  /** Returns the environment whose values are used. Called only if a variable has separate values for environments. */
+  /** Called only if a variable has separate values for environments. */
   env?(): string;
-  /** True if only open variables may be set. These are the variables that a flow on a server lets its callers set. */
+  /** Only open variables may be set: those that a flow on a server lets its callers set. */
   readonly onlyOpen?: boolean;
-  /**
-   * Called with the name of each variable that was set although the flow does not declare it. If `other` is undefined, such a variable is
-   * an error.
-   */
+  /** Called for each variable that was set although the flow does not declare it. If undefined, such a variable is an error. */
   readonly other?: ((name: string) => void) | undefined;
   /** True if the flow is only checked. An open variable without a value then gets a placeholder value. */
   readonly takesStandIns?: boolean;
 }
 
-/** A problem in a flow, with its position in the text. */
 export interface PlacedIssue extends CodedMessage {
   /** The 0-based position in the text. */
   readonly offset: number;
   readonly width: number;
 }
 
-/** The variables of a flow, with their values for one run. */
 export interface FlowVariables {
-  /** The values, keyed by variable. An invalid or missing value has been reported, and is undefined here. */
+  /** An invalid or missing value has been reported, and is undefined here. */
   readonly values: ReadonlyMap<string, VariableValue | undefined>;
   /** The variables that a caller may set. */
   readonly open: ReadonlySet<string>;
-  /** The open variables (those that a caller may set) that have a placeholder value. */
+  /** The open variables that have a placeholder value. */
   readonly standIns: ReadonlySet<string>;
-  /** The YAML keys in the file that contain the names of the variables. */
+  /** The YAML keys that contain the variables' names. */
   readonly names: ReadonlyMap<string, Scalar>;
-  /**
-   * The start and end of `vars` in the file. Undefined if there are no variables, or if an alias in a different place might use one of the
-   * values.
-   */
+  /** Start and end of `vars`. Undefined without variables, or if an alias in a different place might use one of the values. */
   readonly range: readonly [number, number] | undefined;
   readonly issues: readonly PlacedIssue[];
 }
 
-/**
- * Reads a flow's variables. The schema reports values of an invalid type later. Throws an AutomateError (`usage`) if a value that the user
- * or caller has set is not allowed.
- */
+/** The schema reports values of an invalid type later. Throws an AutomateError (`usage`) if a set value is not allowed. */
 export function variablesOf(document: Document, choice: VariableChoice): FlowVariables {
   const pair = pairOfVariables(document);
   const written = writtenIn(document, pair);
@@ -77,10 +65,7 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
   return { values, open, standIns, names, range: rangeOfVariables(pair), issues };
 }
 
-/**
- * Calls `other` for each variable that was set although the flow does not declare it. Throws an AutomateError (`usage`) if a value is not
- * allowed.
- */
+/** Calls `other` for each undeclared variable. Throws an AutomateError (`usage`) if a value is not allowed. */
 function checkGiven(choice: VariableChoice, written: ReadonlyMap<string, WrittenVariable>, open: ReadonlySet<string>): void {
   const { given = [], other, onlyOpen = false } = choice;
   for (const [name, text] of given) {
@@ -89,20 +74,17 @@ function checkGiven(choice: VariableChoice, written: ReadonlyMap<string, Written
   }
 }
 
-/** Returns the member `vars` of a flow; undefined if there is none. */
 function pairOfVariables({ contents }: Document) {
   return isMap(contents) ? contents.items.find(({ key }) => isScalar(key) && key.value === 'vars') : undefined;
 }
 
-/** True if the value is null or missing. */
 function isNothing(node: ReturnType<typeof chosenIn>): boolean {
   return !node || (isScalar(node) && node.value === null);
 }
 
-/** A variable as written in the file. */
 interface WrittenVariable {
   readonly key: Scalar;
-  /** The variable's values, keyed by environment. The key is undefined for a value that applies to all environments. */
+  /** By environment; the key is undefined for a value that applies to all environments. */
   readonly values: ReadonlyMap<string | undefined, Node | null>;
 }
 
@@ -127,7 +109,6 @@ function openNames(document: Document, written: ReadonlyMap<string, unknown>, is
   return new Set(entries.map(({ value }) => String(value)));
 }
 
-/** Returns the message for a variable that the flow does not have. */
 export function unknownVariable(name: string, names: Iterable<string>): string {
   const all = [...names];
   const wayOut = /^[A-Za-z_]\w*$/.test(name) ? `\ndeclare it at the top of the flow: vars: { ${name}: VALUE }` : '';
@@ -140,16 +121,13 @@ function missing(name: string, { values }: WrittenVariable, isOpen: boolean, { e
   return { message: `the variable "${name}" has no value${where}`, code: 'variable-missing', details: { variable: name, isOpen } };
 }
 
-/** Returns the variable's value for the environment of the run. */
 function chosenIn({ values }: WrittenVariable, { env }: VariableChoice): Node | null | undefined {
   if (values.has(undefined)) return values.get(undefined);
   const own = env?.() ?? 'default';
   return values.get(values.has(own) ? own : 'default');
 }
 
-/**
- * Returns the value of a scalar, and keeps all digits of a number. Undefined for null, and for anything that cannot be a variable's value.
- */
+/** Keeps all digits of a number. Undefined for null, and for anything that cannot be a variable's value. */
 function scalarValue(node: Node | null | undefined): VariableValue | undefined {
   if (!isScalar(node)) return undefined;
   const { value, source } = node;
@@ -164,12 +142,11 @@ function numberOf(text: string): number | ExactNumber | undefined {
   return String(Number(text)) === text ? Number(text) : new ExactNumber(text);
 }
 
-/** Returns the types of the values that a variable has in the file. */
 function kindsIn({ values }: WrittenVariable): Set<string> {
   return new Set([...values.values()].flatMap((value) => (isScalar(value) && value.value !== null ? [typeof value.value] : [])));
 }
 
-/** Converts a value that the user or caller has set to the type of the values in the file, or to a string if there are none. */
+/** Converts a set value to the type of the values in the file, or to a string if there are none. */
 function givenValue(name: string, text: string, kinds: ReadonlySet<string>): VariableValue {
   const [kind = 'string'] = kinds.size === 1 ? kinds : [];
   if (kind === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
@@ -198,27 +175,21 @@ function refuseGiven(name: string, text: string, { written, open, onlyOpen }: Kn
   if (wrong !== undefined) throw refusedVariable(name, wrong);
 }
 
-/** Returns the error for a value that a variable must not be set to. */
 function refusedVariable(name: string, message: string): AutomateError {
   return new AutomateError('usage', message, { code: 'invalid-option', details: { option: 'var', entry: name } });
 }
 
-/** Returns the reason why a string cannot be the value of a variable; undefined if it can. */
 function wrongText(text: string): string | undefined {
   if (text.includes('{{')) return 'the value of a variable is fixed for the run: expected no references in it, found {{';
   return text.isWellFormed() ? undefined : 'the value contains a broken character (a lone surrogate)';
 }
 
-/** Returns the position of a YAML node in the file. */
 export function placeOf({ range }: Node): Pick<PlacedIssue, 'offset' | 'width'> {
   const [offset = 0, end = 1] = range ?? [];
   return { offset, width: end - offset };
 }
 
-/**
- * Returns the start and end of `vars` in the file. Returns undefined if a value contains an anchor, because an alias in a different place
- * might use the value.
- */
+/** Start and end of `vars`. Undefined if a value contains an anchor, because an alias in a different place might use the value. */
 function rangeOfVariables(pair: Pair | undefined): [number, number] | undefined {
   let hasAnchor = false;
   visit(pair?.value as Node | null, {

@@ -1,6 +1,5 @@
 import { type Alias, type Document, isAlias, isCollection, isScalar, isSeq, type Node, visit, type YAMLError } from 'yaml';
 
-/** A problem with the YAML itself. */
 export interface YamlProblem {
   /** The 0-based position in the text of the file. */
   readonly offset: number;
@@ -12,10 +11,7 @@ export interface YamlProblem {
 
 const maxDepth = 200;
 
-/**
- * Returns a problem if text is nested too deeply for a flow; otherwise undefined. Such text must not be parsed, because parsing could take
- * minutes or crash the process.
- */
+/** Text that is nested too deeply must not be parsed, because parsing could take minutes or crash the process. */
 export function depthProblem(text: string): YamlProblem | undefined {
   let depth = 0;
   for (const { 0: found, index } of text.matchAll(/[[{\]}]|(?:[-?] +){201,}|^ {201,}(?=\S)/gm)) {
@@ -27,7 +23,7 @@ export function depthProblem(text: string): YamlProblem | undefined {
   return undefined;
 }
 
-/** Returns the problems with a flow's YAML. No message quotes the file, because in invalid YAML, any text might be a secret. */
+/** No message quotes the file, because in invalid YAML, any text might be a secret. */
 export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const tags = tagProblems(text, document);
   const errors = [...document.errors, ...document.warnings].filter(
@@ -69,19 +65,16 @@ const messages: Readonly<Record<string, string>> = {
   UNEXPECTED_TOKEN: 'not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
 };
 
-/** The message for `{{name}}` without quotes, which YAML reads as a mapping whose key is a mapping. */
+/** For `{{name}}` without quotes, which YAML reads as a mapping whose key is a mapping. */
 const unquoted =
   'expected a string, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"; for a number from a table in a body: { cel: int(field) }';
 
-/**
- * The message for an unquoted path with `[ ]` inside a YAML list or mapping in brackets. YAML reads the path's brackets as the start or end
- * of a list.
- */
+/** For an unquoted path with `[ ]` in a bracketed list or mapping, where YAML reads the path's brackets as those of a list. */
 const bare = 'not valid YAML: a path with [ ] needs quotes here\nput the whole path in quotes, as in "results[0].value"';
 
 const barePath = /(?<![\p{L}\p{N}_$.-])(?:[\p{L}\p{N}_$.-]+\[\d*\]|\[\d*\](?=\.))[\p{L}\p{N}_$.[\]-]*/gu;
 
-/** Returns the offsets of unquoted paths whose brackets made the YAML invalid. */
+/** Unquoted paths whose brackets made the YAML invalid. */
 function barePathsIn(text: string, errors: readonly YAMLError[]): number[] {
   const failures = errors.filter(({ code }) => code === 'MISSING_CHAR' || code === 'UNEXPECTED_TOKEN').map(({ pos }) => pos[0]);
   if (failures.length === 0) return [];
@@ -106,10 +99,7 @@ function yamlMessage({ code, message, pos }: YAMLError, text: string): string {
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
-/**
- * Returns the offset at which an error is reported. For an unclosed quote or bracket, this is the position of the quote or bracket, not the
- * end of the file.
- */
+/** For an unclosed quote or bracket, this is its own position, not the end of the file. */
 function problemOffset({ code, message, pos }: YAMLError, text: string, document: Document): number {
   let opened = pos[0];
   if (code === 'TAB_AS_INDENT') return opened;
@@ -123,7 +113,7 @@ function problemOffset({ code, message, pos }: YAMLError, text: string, document
   return opened;
 }
 
-/** Returns a problem for each YAML tag (such as `!custom`), except for YAML's own tags for plain data. */
+/** Refuses YAML tags such as `!custom`, except for YAML's own tags for plain data. */
 function tagProblems(text: string, document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -142,9 +132,7 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
   return problems;
 }
 
-/**
- * Returns a problem for each `<<: *name`. In YAML 1.1, this merges the keys of a different mapping. In YAML 1.2, `<<` is an ordinary key.
- */
+/** Finds each `<<: *name`. In YAML 1.1, this merges the keys of another mapping. In YAML 1.2, `<<` is an ordinary key. */
 function mergeKeyProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -161,7 +149,7 @@ function mergeKeyProblems(document: Document): YamlProblem[] {
   return problems;
 }
 
-/** Returns the problems with aliases. It also detects an alias bomb (nested aliases that expand to huge data) before this can do harm. */
+/** Also detects an alias bomb (nested aliases that expand to huge data) before it can do harm. */
 function aliasProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   let first: number | undefined;

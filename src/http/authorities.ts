@@ -3,13 +3,10 @@ import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
 import { invalidOption } from '../core/failure.ts';
 
-/**
- * Certificate authorities to trust in addition to the default ones: the path of a PEM file, or its text. A worker gets the text, because the
- * file is on another machine.
- */
+/** In addition to the default ones: the path of a PEM file, or its text. A worker gets the text, because the file is on another machine. */
 export type ExtraAuthorities = string | { readonly pem: string };
 
-/** A client certificate and its private key in PEM format. The passphrase is undefined if the key is not encrypted. */
+/** In PEM format. The passphrase is undefined if the key is not encrypted. */
 export interface LoadedCertificate {
   readonly cert: string;
   readonly key: string;
@@ -17,9 +14,8 @@ export interface LoadedCertificate {
 }
 
 /**
- * Creates TLS settings for connections. They also trust the certificate authorities in `cacert`, and present `certificate` to
- * servers. Returns undefined if neither is specified. Use one result for many connections, because reading about 150 certificates takes
- * longer than connecting. Throws an AutomateError if `cacert` cannot be used.
+ * Also trusts `cacert`, and presents `certificate` to servers; undefined if neither is specified. Use one result for many connections,
+ * because reading about 150 certificates takes longer than connecting. Throws an AutomateError if `cacert` cannot be used.
  */
 export function authorities(
   cacert: ExtraAuthorities | undefined,
@@ -39,18 +35,12 @@ export function authorities(
   }
 }
 
-/**
- * Returns the default certificate authorities, followed by the ones in the PEM string `text`. Throws an Error if `text` contains no
- * certificate or an invalid one.
- */
+/** The default authorities, then those in the PEM string `text`. Throws if `text` contains no certificate or an invalid one. */
 export function withDefaultAuthorities(text: string, environment: NodeJS.ProcessEnv): string[] {
   return [...defaultAuthorities(process.getBuiltinModule('node:tls'), environment), ...readCertificates(text)];
 }
 
-/**
- * Returns the certificates in a PEM string. Each certificate is parsed to find invalid ones, because OpenSSL would skip them. Connections
- * would then fail without a clear reason.
- */
+/** Parses each certificate, because OpenSSL would skip invalid ones, and connections would fail without a clear reason. */
 function readCertificates(text: string): readonly string[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
   if (!found) throw new Error('it contains no PEM certificate');
@@ -58,10 +48,7 @@ function readCertificates(text: string): readonly string[] {
   return found;
 }
 
-/**
- * Returns the default certificate authorities. They are added to the program's own list, because Node uses its default list only if a
- * program passes none. In newer versions of Node, they include the operating system's authorities.
- */
+/** Node uses its default list only if a program passes none. In newer versions of Node, it includes the operating system's authorities. */
 function defaultAuthorities(tls: typeof import('node:tls'), environment: NodeJS.ProcessEnv): readonly string[] {
   const { getCACertificates } = tls as { getCACertificates?: (type: 'default') => string[] };
   const extra = environment.NODE_EXTRA_CA_CERTS;

@@ -9,25 +9,19 @@ import { systemReason } from '../files/naming-errors.ts';
 import type { LoadedCertificate } from './authorities.ts';
 import { type RouteOptions, Routes } from './routes.ts';
 
-/**
- * Separate connections for each client certificate. A connection with a certificate is used only for requests with the same certificate.
- */
+/** A connection with a certificate is used only for requests with the same certificate. */
 export interface CertifiedRoutes {
   of(certificate: ClientCertificate): Routes;
   /** Closes all connections. Requests in flight fail. */
   destroy(): void;
 }
 
-/** Options for the connections of requests with client certificates. */
 interface CertifiedOptions extends RouteOptions {
   /** The flow's secrets, keyed by the names of their credentials. They include the passphrases of the certificates' private keys. */
   readonly secrets: ReadonlyMap<string, Secret>;
 }
 
-/**
- * Reads all client certificates of a flow and prepares the connections for each. Throws an AutomateError (`credential`) if a certificate
- * cannot be used.
- */
+/** Throws an AutomateError (`credential`) if a certificate cannot be used. */
 export function openCertified(certificates: readonly ClientCertificate[], { secrets, ...options }: CertifiedOptions): CertifiedRoutes {
   const routes = new Map<string, Routes>();
   for (const certificate of certificates) {
@@ -42,7 +36,7 @@ export function openCertified(certificates: readonly ClientCertificate[], { secr
   };
 }
 
-/** Returns the absolute paths of the files with a client certificate and its key. Relative paths are resolved against the flow's folder. */
+/** Absolute paths. Relative paths are resolved against the flow's folder. */
 export function certificateFiles({ cert, key, flow }: ClientCertificate): { readonly cert: string; readonly key: string } {
   const folder = flow === undefined ? '' : dirname(flow);
   return { cert: resolve(folder, cert), key: resolve(folder, key) };
@@ -53,10 +47,7 @@ function certificateId(certificate: ClientCertificate): string {
   return JSON.stringify([cert, key, certificate.passphrase]);
 }
 
-/**
- * Reads and checks a client certificate and its private key. Throws an AutomateError (`credential`) that names the file if one cannot be
- * used.
- */
+/** Throws an AutomateError (`credential`) that names the file if one cannot be used. */
 function loadCertificate(
   certificate: ClientCertificate,
   secrets: ReadonlyMap<string, Secret>,

@@ -15,12 +15,11 @@ import { nextTarget } from './redirect.ts';
 import type { RunFiles } from './transfers/run-files.ts';
 import type { Transport } from './transport.ts';
 
-/** The functions and the secrets that the HTTP client uses. */
 export interface HttpTools {
   readonly transport: Transport;
   /** The flow's secrets, keyed by the names of their credentials. Secrets that are printed by commands are not included. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that are printed by commands; undefined if no credential of the flow has a command. */
+  /** Undefined if no credential of the flow has a command. */
   readonly commands?: CommandSecrets | undefined;
   readonly allowHttp: boolean;
   now(): number;
@@ -28,26 +27,22 @@ export interface HttpTools {
   readonly files: RunFiles;
   /** Called with the name of a credential after a request with its secret has succeeded. */
   used(credential: string): void;
-  /**
-   * Masks a new secret, such as an access token, in all output from now on. It replaces the secret that was masked earlier for the same
-   * `slot`.
-   */
+  /** Masks a new secret in all output from now on. Replaces the secret that was masked earlier for the same `slot`. */
   secret(text: string, slot?: string): void;
-  /** The functions for connections to which a person has logged in; undefined if there are no such connections. */
+  /** Undefined if there are no connections to which a person has logged in. */
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'> | undefined;
 }
 
-/** Settings for authentication with an access token. */
 type TokenAuth = OAuth | Login;
 
 const maxRedirects = 10;
 
-/** Creates the object that requests and renews a flow's access tokens. The HTTP clients of several runs may share it. */
+/** The HTTP clients of several runs may share the result. */
 export function createTokens(tools: HttpTools): AccessTokens {
   return new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd });
 }
 
-/** Creates the HTTP client. It adds authentication to requests, follows redirects, and returns responses with any status. */
+/** Authenticates requests, follows redirects, and returns responses with any status. */
 export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
   const { transport, now } = tools;
   const ending = new AbortController();
@@ -67,16 +62,13 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
   };
 }
 
-/**
- * Returns the credentials of a request whose secrets are printed by commands. Leaves out client secrets for access tokens, because they are
- * sent only in requests for tokens.
- */
+/** Leaves out client secrets for access tokens, because they are sent only in requests for tokens. */
 function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
   const keys = auth.flatMap((one) => (isOAuth(one) ? [] : one.credential));
   return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));
 }
 
-/** Sends a request with secrets that commands print. The time that the commands take does not count toward the request's timeout. */
+/** The time that the commands take does not count toward the request's timeout. */
 async function sendWithCommands(
   request: HttpRequest,
   names: readonly string[],
@@ -100,7 +92,7 @@ async function sendWithCommands(
   return commands.sendWith(names, send);
 }
 
-/** Resolves to the result of `work`. If the run ends first, rejects with a Failure that is marked as not sent. */
+/** If the run ends first, rejects with a Failure that is marked as not sent. */
 function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const end = () => reject(new Failure('network', 'the run has ended', { retryable: true, sent: false }));
@@ -114,15 +106,12 @@ function isOAuth(auth: Auth): auth is TokenAuth {
   return auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
 }
 
-/**
- * Returns the signatures for a request, except access tokens. A signature is the headers and query parameters that authenticate the
- * request.
- */
+/** The headers and query parameters that authenticate the request, except access tokens. */
 function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
   return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
 }
 
-/** Sends a request with an access token. The time to obtain the token does not count toward the request's timeout. */
+/** The time to obtain the token does not count toward the request's timeout. */
 function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: AccessTokens, tools: HttpTools): Promise<HttpResponse> {
   const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
@@ -136,10 +125,7 @@ function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: AccessToke
   return tokens.send(auth, withSecretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
 }
 
-/**
- * Returns the source of access tokens for a login. A refresh token is sent only to the server that issued it. An access token is sent only
- * to the hosts that the login's credential allows.
- */
+/** A refresh token is sent only to the server that issued it, an access token only to the hosts that the login's credential allows. */
 function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
   const { logins, transport, secret } = tools;
   if (!logins) throw new AutomateError('credential', `there is no login "${auth.credential}"`);
@@ -150,10 +136,7 @@ function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
   return loginTokens(use, { ...logins, fetch: transport.fetchToEnd, secret });
 }
 
-/**
- * Returns a credential's secret. Throws a Failure if the credential's settings do not allow the secret to be sent to this origin. Flows and
- * records cannot change the allowed hosts.
- */
+/** Throws a Failure if the credential may not be sent to this origin. Flows and records cannot change the allowed hosts. */
 function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
@@ -161,10 +144,7 @@ function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { s
   return secret.text;
 }
 
-/**
- * Returns a function that obtains a client secret and calls `use` with it. If the secret is already known but may not be sent to the
- * origin, throws a Failure immediately.
- */
+/** Throws a Failure immediately if the secret is already known but may not be sent to the origin. */
 function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string, tools: HttpTools): WithSecret {
   const { commands } = tools;
   if (!commands?.commands.has(credential)) {
@@ -175,7 +155,7 @@ function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string,
     commands.use(credential, (secret) => use(secretFor({ credential }, origin, { ...tools, secrets: new Map([[credential, secret]]) })));
 }
 
-/** Sends a request and follows redirects. One deadline applies to the request and all its redirects. */
+/** One deadline applies to the request and all its redirects. */
 async function sendAndFollow(
   request: HttpRequest,
   deadlineMs: number,
@@ -221,7 +201,7 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
   }
 }
 
-/** Reports which credentials a successful request used. Access tokens are not reported here, because `Tokens` reports them. */
+/** Access tokens are not reported here, because `Tokens` reports them. */
 function reportUse({ auth = [], secretBody }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
   if (status < 200 || status > 299) return;
   for (const one of auth) if (!isOAuth(one)) tools.used(one.credential);
@@ -232,15 +212,12 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
   return redirectStatuses.includes(status) && !unfollowed?.includes(status);
 }
 
-/**
- * Creates the failure for too many redirects. Its message contains the URL exactly as the server sent it. Parsing the URL could change the
- * form of a secret in it, which would then not be masked.
- */
+/** Contains the URL exactly as sent. Parsing it could change the form of a secret in it, which would then not be masked. */
 function tooManyRedirects({ status, header }: HttpResponse): Failure {
   return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
 }
 
-/** Marks the failure of a redirected request as sent. Even if the redirected request was not sent, the first request was. */
+/** Even if the redirected request was not sent, the first request was. */
 function throwAsSent(error: unknown): never {
   throw error instanceof Failure ? error.asSent() : error;
 }
@@ -255,10 +232,7 @@ function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireReque
   return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
 }
 
-/**
- * Adds a signature's headers and query parameters to a request. If the flow specifies a header of the same name, the signature's header
- * replaces it.
- */
+/** The signature's header replaces a header of the same name from the flow. */
 function withSignature(request: WireRequest, { headers, query }: Signature): WireRequest {
   return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
 }

@@ -7,7 +7,7 @@ import { createStateFile } from '../files/state-file.ts';
 
 /** The number of requests that this machine has sent to each public server on one day. */
 interface SavedCounts {
-  /** The UTC date of the counts, such as 2026-11-24. */
+  /** UTC, such as 2026-11-24. */
   readonly day: string;
   readonly counts: Readonly<Record<string, number>>;
 }
@@ -27,10 +27,7 @@ interface DailyLimits extends PublicUserAgent {
   wallNow(): number;
 }
 
-/**
- * Wraps `http` for requests to public servers. These requests get the required User-Agent and are counted across all runs on this machine.
- * Throws LimitReached if a request exceeds a server's daily limit.
- */
+/** Counts requests to public servers across all runs on this machine. Throws LimitReached if a request exceeds a server's daily limit. */
 export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyLimits): Http {
   const counts = homeCounts(home, wallNow);
   return {
@@ -45,7 +42,6 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyL
   };
 }
 
-/** Counts the requests that this machine sends to each public server in a day. */
 function homeCounts(home: string, wallNow: () => number) {
   const file = createStateFile<SavedCounts>(join(home, 'public-servers.json'), isDayCounts);
   return {

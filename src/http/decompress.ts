@@ -22,7 +22,6 @@ const zlib: Decompressor = { sync: inflateSync, async: promisify<Buffer, ZlibOpt
 const raw: Decompressor = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
 const brotli: Decompressor = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
 
-/** The value of the header Accept-Encoding, which lists the compression methods that servers may use for responses. */
 export const acceptEncoding = 'gzip, deflate, br';
 
 /**
@@ -31,22 +30,16 @@ export const acceptEncoding = 'gzip, deflate, br';
  */
 const maxEncodings = 5;
 
-/**
- * Maximum size in bytes of a body that is decompressed in this thread. Passing a smaller body to another thread would take longer than
- * decompressing it.
- */
+/** Bodies up to this size are decompressed in this thread. Passing them to another thread would take longer. */
 const syncBytes = 32 * 1024;
 
-/** The maximum size of a decompressed body, and the status of the response, which is part of the failure if decompression fails. */
+/** `status` is part of the failure if decompression fails. */
 interface BodyLimits {
   readonly maxBytes: number;
   readonly status: number;
 }
 
-/**
- * Decompresses a body. Throws a Failure of the kind `network` if the body is incomplete or damaged, or of the kind `parse` if it is too
- * large.
- */
+/** Throws a Failure (`network`) if the body is incomplete or damaged, or (`parse`) if it is too large. */
 export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
   const names = encodings.toLowerCase().match(/[^\s,]+/g) ?? [];
   const applied = names.filter((name) => name !== 'identity');
@@ -70,8 +63,7 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
 }
 
 /**
- * Returns the decoder for a compression method; undefined if the method is unknown. For `deflate`, HTTP requires the zlib format (RFC 9110,
- * 8.4.1.2), but many servers send raw deflate data. In the zlib format, the low four bits of the first byte are 8.
+ * HTTP requires zlib for `deflate` (RFC 9110, 8.4.1.2), but many servers send raw data. In zlib, the low 4 bits of the first byte are 8.
  */
 function decoderOf(encoding: string, body: Buffer): Decompressor | undefined {
   switch (encoding) {

@@ -1,12 +1,10 @@
 import { cleaned, excerpt } from '../core/answer/response.ts';
 import { Failure } from '../core/failure.ts';
 
-/** The request that was being sent when a connection error occurred. */
 interface Occasion {
   readonly origin: string;
   /** The proxy's host and port; undefined if the request uses no proxy. */
   readonly proxy?: string | undefined;
-  /** True if the request had already been written to a connection. */
   readonly wasSent: boolean;
 }
 
@@ -43,7 +41,7 @@ interface Coded {
   readonly message: string;
 }
 
-/** Returns the innermost cause of an error. If Node has tried several IP addresses of a host, returns the error of the first one. */
+/** If Node has tried several IP addresses of a host, returns the error of the first one. */
 function rootOf(error: unknown): Coded {
   const { code, errors, cause } = error as { code?: string; errors?: unknown[]; cause?: unknown };
   if (Array.isArray(errors) && errors.length > 0) return rootOf(errors[0]);
@@ -51,10 +49,7 @@ function rootOf(error: unknown): Coded {
   return error as Coded;
 }
 
-/**
- * Returns the failure if a proxy refused the connection; otherwise undefined. undici (the HTTP client) reports the proxy's status only in
- * the error message. The request is retried only if the status is 429 or 5xx.
- */
+/** undici reports the proxy's status only in the message. The request is retried only if the status is 429 or 5xx. */
 function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
   const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
   if (Number.isNaN(status)) return undefined;
@@ -66,10 +61,7 @@ function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | u
   });
 }
 
-/**
- * Creates the failure for a TLS connection that could not be opened. The request is not retried, because the server would present the same
- * certificate again.
- */
+/** Not retried, because the server would present the same certificate again. */
 function tlsFailure(code: string, message: string, origin: string): Failure {
   const isUnknownAuthority = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code);
   // Newer versions of Node add a hint about one of Node's own options, which is removed here.

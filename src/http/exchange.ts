@@ -23,13 +23,13 @@ export interface WireRequest {
   readonly body?: string | FormUpload | undefined;
   /** Converts a body that is a string to bytes; undefined for UTF-8. */
   readonly encode?: HttpRequest['encode'];
-  /** The request body with the files to upload, which have been opened; undefined if the request uploads no files. */
+  /** Undefined if the request uploads no files. */
   readonly upload?: OpenUpload | undefined;
-  /** The file that the response's body is saved to; undefined if the body is kept in memory. */
+  /** Undefined if the body is kept in memory. */
   readonly save?: (ClaimedSave & Pick<Save, 'takes'>) | undefined;
   /** The time at which the request times out, in ms of the monotonic clock. */
   readonly deadlineMs: number;
-  /** The request's timeout in ms. It is used only in messages, because `deadlineMs` determines when the request fails. */
+  /** Used only in messages, because `deadlineMs` determines when the request fails. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
   /**
@@ -37,23 +37,18 @@ export interface WireRequest {
    * It is undefined if the flow itself specifies the host, because then any host is allowed.
    */
   readonly allowHosts?: readonly string[] | undefined;
-  /** The client certificate to show to the server; undefined if the connection has none. */
   readonly clientCert?: ClientCertificate | undefined;
 }
 
-/** The User-Agent and the clocks that all requests use. */
 export interface ExchangeTools {
   readonly userAgent: string;
-  /** Returns the time of the monotonic clock in ms. */
+  /** Monotonic time in ms. */
   now(): number;
-  /** Returns the current time in ms since 1970 (UTC). */
+  /** Time in ms since 1970 (UTC). */
   wallNow(): number;
 }
 
-/**
- * Sends a request without following redirects, and resolves to the complete response. `inFlight` contains the request until the response is
- * complete. Rejects with a Failure if there is no complete response.
- */
+/** Does not follow redirects. `inFlight` contains the request until the response is complete. Rejects with a Failure if it never is. */
 export function exchange(route: Route, request: WireRequest, tools: ExchangeTools, inFlight: InFlight): Promise<HttpResponse> {
   const { proxy } = route;
   return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy, inFlight }).send(route));
@@ -85,7 +80,6 @@ export class InFlight {
     exchange.place = -1;
   }
 
-  /** Aborts all requests in flight, so that they fail. */
   abort(): void {
     for (const exchange of [...this.#exchanges]) exchange.abort();
   }
@@ -109,13 +103,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #maxBytes: number;
-  /** The status of the response; 0 until the response's headers have arrived. */
+  /** 0 until the response's headers have arrived. */
   #status = 0;
   #headers: HttpResponse['headers'] = {};
-  /** The connection that the request was written to; undefined while the request waits for one. */
+  /** Undefined while the request waits for a connection. */
   #connection: Dispatcher.DispatchController | undefined;
   #failure: Error | undefined;
-  /** The response's body if it is saved to a file; undefined if the body is kept in memory. */
+  /** Undefined if the body is kept in memory. */
   #saving: SavedBody | undefined;
 
   constructor(request: WireRequest, tools: ExchangeTools, caller: ExchangeCaller) {
@@ -248,18 +242,12 @@ function hasBody(status: number): boolean {
   return status !== 204 && status !== 304;
 }
 
-/**
- * Returns the maximum size of a body while it is still compressed. It is a little more than `maxBytes`, because data that cannot be
- * compressed grows slightly.
- */
+/** A little more than `maxBytes`, because data that cannot be compressed grows slightly. */
 function maxCompressed(maxBytes: number): number {
   return maxBytes + maxBytes / 100 + 1024;
 }
 
-/**
- * Converts a request to the options of undici, the HTTP client. undici's timeouts are turned off, because they start over with every few
- * bytes that a server sends. `Exchange` has a deadline instead.
- */
+/** undici's timeouts are off, because they start over with every few bytes that a server sends. `Exchange` has a deadline instead. */
 function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
   const method = request.method as Dispatcher.HttpMethod;
   const headers = wireHeaders(request.headers, userAgent);
@@ -271,9 +259,7 @@ function toDispatch(request: WireRequest, userAgent: string): Dispatcher.Dispatc
   return { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
 }
 
-/**
- * Returns the headers to send. undici expects values with one character per byte, so each value's UTF-8 bytes are converted to characters.
- */
+/** undici expects values with one character per byte, so each value's UTF-8 bytes are converted to characters. */
 function wireHeaders(written: WireRequest['headers'], userAgent: string): Record<string, string> {
   const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': acceptEncoding, 'user-agent': userAgent };
   for (const name in written) {

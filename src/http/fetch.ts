@@ -4,7 +4,6 @@ import { Failure } from '../core/failure.ts';
 import { failureOf } from './error.ts';
 import type { Route, Routes } from './routes.ts';
 
-/** The type of the standard function `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** Maximum size in bytes of a response body. In an event stream, the limit applies to each event instead. */
@@ -14,9 +13,8 @@ const maxMessageBytes = 10_000_000;
 export const messageTooLong = `the server sent a message of more than ${maxMessageBytes / 1e6} MB`;
 
 /**
- * Creates a `fetch` that uses automate's connections, proxies and certificates. It is used for origins that the flow or a connection
- * specifies. Unlike the standard `fetch`, it does not follow redirects or use compression. After a network error, it rejects with a Failure
- * whose cause is that error.
+ * Uses automate's connections, proxies and certificates, for origins that the flow or a connection specifies. It does not follow redirects
+ * or use compression. After a network error, it rejects with a Failure whose cause is that error.
  */
 export function createFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
@@ -25,10 +23,7 @@ export function createFetch(routes: Routes, userAgent: string): Fetch {
   };
 }
 
-/**
- * Creates a `fetch` for origins that a server specifies, such as a login server. It refuses the addresses of cloud metadata services,
- * because a malicious server could use them to get credentials.
- */
+/** For origins that a server specifies. Refuses cloud metadata addresses, because a malicious server could use them to get credentials. */
 export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
@@ -56,10 +51,7 @@ async function sendFetch(route: Route, userAgent: string, input: string | URL | 
 }
 
 interface SentBody {
-  /**
-   * Keeps the request referenced until it has ended. If the request were garbage-collected, its signal would no longer follow the caller's
-   * signal.
-   */
+  /** If the request were garbage-collected before its end, its signal would no longer follow the caller's signal. */
   readonly request: Request;
   readonly signal: AbortSignal;
   readonly proxy: string | undefined;
@@ -73,11 +65,11 @@ interface SentBody {
 class StreamedResponse implements Dispatcher.DispatchHandler {
   readonly #sent: SentBody;
   readonly #onAbort = () => this.#abort();
-  /** The connection that the request was written to; undefined while the request waits for one. */
+  /** Undefined while the request waits for a connection. */
   #connection: Dispatcher.DispatchController | undefined;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasEnded = false;
-  /** Finds the ends of events; undefined if the response is not an event stream. */
+  /** Undefined if the response is not an event stream. */
   #events: EventEnds | undefined;
   #messageBytes = 0;
 
@@ -167,11 +159,11 @@ function toHeaders(received: ReceivedHeaders): Headers {
   return headers;
 }
 
-/** Finds the ends of events in an event stream. An event ends with an empty line, which may be split across two chunks. */
+/** An event ends with an empty line, which may be split across two chunks. */
 class EventEnds {
   #tail = '';
 
-  /** Reads the next chunk of the stream. Returns true if an event ends in it. */
+  /** True if an event ends in the chunk. */
   isIn(chunk: Buffer): boolean {
     const text = this.#tail + chunk.toString('latin1');
     this.#tail = text.slice(-3);

@@ -36,10 +36,7 @@ const insideNetwork = lazily(() =>
   ]),
 );
 
-/**
- * Returns a function that calls `make` on its first call and then always returns the same result. Most flows never need these lists of
- * addresses, because they specify all hosts themselves.
- */
+/** Calls `make` on the first call. Most flows never need these lists of addresses, because they specify all hosts themselves. */
 function lazily<Thing extends object>(make: () => Thing): () => Thing {
   let made: Thing | undefined;
   return () => {
@@ -70,10 +67,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/**
- * Throws AddressRefused if requests to an IP address are forbidden. `isAllowed` is true if addresses in the internal network are allowed
- * for this host.
- */
+/** `isAllowed` is true if addresses in the internal network are allowed for this host. */
 function refuseAddress(address: string, host: string, isAllowed: boolean): void {
   const bare = address.replace(/%.*$/, '');
   const plain = embeddedIpv4(bare) ?? bare;
@@ -88,10 +82,7 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   }
 }
 
-/**
- * Prefixes of IPv6 addresses that contain an IPv4 address. An IPv6 address is eight groups of 16 bits, and the IPv4 address begins with the
- * group at index `at`.
- */
+/** Prefixes of IPv6 addresses that contain an IPv4 address, which begins with the 16-bit group at index `at`. */
 const carriers: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // IPv4-mapped (RFC 4291, 2.5.5.2)
   { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // IPv4-translated (RFC 2765, 2.1)
@@ -118,10 +109,7 @@ function ipv6Groups(address: string): number[] {
   return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
 }
 
-/**
- * Returns true if the flow's `allow_hosts` contains the host of an origin, with or without a port. IPv6 addresses may be listed with or
- * without brackets.
- */
+/** Entries of `allow_hosts` may have a port. IPv6 addresses may have brackets. */
 export function isListed(origin: string, allowHosts: readonly string[]): boolean {
   const { hostname, host } = new URL(origin);
   return allowHosts.some((listed) => {
@@ -131,8 +119,7 @@ export function isListed(origin: string, allowHosts: readonly string[]): boolean
 }
 
 /**
- * Throws AddressRefused if the host of an origin is a forbidden IP address. `guardedLookup` cannot check such hosts, because Node calls it
- * only for names.
+ * Checks a host that is an IP address, and throws AddressRefused. `guardedLookup` cannot check it, because Node calls it only for names.
  */
 export function refuseHost(origin: string, isAllowed: boolean): void {
   const { hostname } = new URL(origin);
@@ -140,10 +127,7 @@ export function refuseHost(origin: string, isAllowed: boolean): void {
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/**
- * Returns a function that looks up the IP addresses of a host name. The lookup fails with AddressRefused if one of the addresses is
- * forbidden.
- */
+/** The lookup fails with AddressRefused if one of the addresses is forbidden. */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const all: LookupOptions = { ...options, all: true };
@@ -163,8 +147,7 @@ export function guardedLookup(isAllowed: boolean): LookupFunction {
 }
 
 /**
- * Looks up a host name on this machine, for a request that goes through a proxy. Rejects with AddressRefused if the name has a forbidden IP
- * address. A name that is unknown on this machine is accepted.
+ * For a request through a proxy. Rejects with AddressRefused if the host has a forbidden address; accepts a name unknown on this machine.
  */
 export function refuseName(origin: string, isAllowed: boolean): Promise<void> {
   const { hostname } = new URL(origin);

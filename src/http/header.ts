@@ -3,9 +3,7 @@ import { orUndefined } from '../core/value/value.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * Returns a function that reads a response's header by its lower-case name. If the header has several values, they are joined with `, `.
- */
+/** Reads a header by its lower-case name. Several values are joined with `, `. */
 export function headerReader(headers: HttpResponse['headers']): HttpResponse['header'] {
   return (name) => {
     if (!Object.hasOwn(headers, name)) return undefined;

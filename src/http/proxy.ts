@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { AutomateError } from '../core/failure.ts';
 
-/** A function that returns the proxy for an origin. It returns undefined if requests to the origin use no proxy. */
+/** Undefined if requests to the origin use no proxy. */
 type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
@@ -25,10 +25,7 @@ function variable(environment: NodeJS.ProcessEnv, lower: string): { readonly nam
   return { name, value: environment[name] ?? '' };
 }
 
-/**
- * Returns the URL of the proxy in an environment variable. The error message leaves out the value of the variable, because it may contain a
- * password.
- */
+/** The error message leaves out the variable's value, because it may contain a password. */
 function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined {
   const { name, value } = variable(environment, lower);
   if (value === '') return undefined;
@@ -40,8 +37,7 @@ function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined
 }
 
 /**
- * Parses NO_PROXY and returns a function that is true for URLs that use no proxy. The list may contain hosts (including their subdomains),
- * IP addresses, networks such as `10.0.0.0/8`, and `*` for all hosts. A host or address may have a port.
+ * NO_PROXY may contain hosts (with subdomains), IP addresses, networks such as `10.0.0.0/8`, and `*`. A host or address may have a port.
  */
 function exceptions(list: string): (url: URL) => boolean {
   const networks = new BlockList();

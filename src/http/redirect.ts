@@ -37,10 +37,7 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   }
 }
 
-/**
- * Changes the method of a redirected request as all HTTP clients do. After a 303, every method becomes GET. After a 301 or 302, only POST
- * becomes GET.
- */
+/** As all HTTP clients do: after a 303, every method becomes GET. After a 301 or 302, only POST becomes GET. */
 function afterRedirect(request: WireRequest, status: number): WireRequest {
   const becomesGet = status === 303 || ((status === 301 || status === 302) && request.method === 'POST');
   return becomesGet ? withoutBody({ ...request, method: 'GET' }) : request;

@@ -6,7 +6,6 @@ import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';
 import { proxyFinder } from './proxy.ts';
 
-/** A way to send requests to an origin, which is either a direct connection or a proxy. */
 export interface Route {
   readonly pools: Pools;
   /** The proxy's host and port, for messages. It is missing for direct connections. */
@@ -17,11 +16,11 @@ export interface Route {
 export interface RouteOptions {
   /** Certificate authorities to trust in addition to the default ones. */
   readonly cacert?: ExtraAuthorities | undefined;
-  /** The environment variables, of which HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are used. */
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are used. */
   readonly environment: NodeJS.ProcessEnv;
-  /** The client certificate to show to servers, but not to proxies; undefined if there is none. */
+  /** Shown to servers, but not to proxies. */
   readonly certificate?: LoadedCertificate;
-  /** Shows a warning to the user; undefined if warnings are not shown. */
+  /** Undefined if warnings are not shown. */
   readonly warn?: ((message: string) => void) | undefined;
 }
 
@@ -47,9 +46,7 @@ function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
   return { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
 }
 
-/**
- * Provides the direct connections and proxy connections over which requests are sent to origins. Each is created when it is first needed.
- */
+/** The direct and proxy connections to origins. Each is created when it is first needed. */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
   readonly #tls: TlsOptions;
@@ -65,16 +62,13 @@ export class Routes {
     this.#warn = warn;
   }
 
-  /** Returns the direct connection or proxy for an origin that the flow or a connection specifies. */
+  /** For an origin that the flow or a connection specifies. */
   to(origin: string): Route {
     const proxy = this.#proxyOf(origin);
     return proxy ? this.#through(proxy) : this.#direct('any');
   }
 
-  /**
-   * Resolves to the direct connection or proxy for an origin that comes from a record or a server. `isAllowed` is true if addresses in the
-   * internal network are allowed. Rejects with a Failure if the origin's address is forbidden.
-   */
+  /** For an origin from a record or server. `isAllowed` permits addresses in the internal network. Rejects with a Failure if forbidden. */
   async guardedTo(origin: string, isAllowed: boolean): Promise<Route> {
     const proxy = this.#proxyOf(origin);
     try {
@@ -112,10 +106,7 @@ export class Routes {
     return new Pools((origin, options) => new Pool(origin, { ...options, connect }), this.#warn);
   }
 
-  /**
-   * Creates the connection pools for a proxy. https requests use a tunnel through the proxy. http requests are forwarded by the proxy,
-   * because some proxies refuse tunnels to port 80.
-   */
+  /** https uses a tunnel through the proxy. http is forwarded by the proxy, because some proxies refuse tunnels to port 80. */
   #proxyPools({ href, origin, username, password }: URL): Pools {
     const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
     const proxyOptions = {
@@ -136,8 +127,7 @@ export class Routes {
 }
 
 /**
- * Removes undici's error codes from errors that occur while connecting. If a proxy closes the connection before a tunnel is open, undici
- * would otherwise request a tunnel again and again.
+ * Removes undici's error codes. If a proxy closes the connection before a tunnel is open, undici would request a tunnel again and again.
  */
 function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
@@ -159,14 +149,11 @@ const maxOrigins = 256;
 export class Pools {
   readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
   readonly #warn: (message: string) => void;
-  /** Connection pools, keyed by origin and ordered by their last use. */
+  /** Keyed by origin and ordered by last use. */
   readonly #pools = new Map<string, Dispatcher>();
-  /** Pools that are being closed. They take no new requests, but still have requests in flight. */
+  /** They take no new requests, but still have requests in flight. */
   readonly #closing = new Set<Dispatcher>();
-  /**
-   * Origins that have sent a response without a request. Such a response could be mistaken for the response to the next request. So each
-   * request to these origins uses a separate connection.
-   */
+  /** Origins that sent a response without a request. The next request could get it, so each request uses a separate connection. */
   readonly #distrusted = new Set<string>();
 
   /** `warn` is called once for each origin that has sent a response without a request. */
@@ -211,10 +198,7 @@ export class Pools {
   }
 }
 
-/**
- * Opens one connection of a pool. If its request is aborted, the connection is removed from the pool. Otherwise undici would reconnect for
- * a request that is no longer needed.
- */
+/** An aborted request's connection leaves the pool, because undici would reconnect for a request that is no longer needed. */
 function openClient(origin: URL, options: object, distrust: () => void): Client {
   const client = new Client(origin, options);
   client.on('disconnect', (url, _targets, error) => {

@@ -10,9 +10,8 @@ import type { Fetch } from './fetch.ts';
 const timeoutMs = 30_000;
 
 /**
- * Sends a single request that does not belong to a node of a flow, such as a request for an access token. Redirects are not followed,
- * because the request contains a secret. Throws a Failure if the request fails, or if the status is outside 200 to 299 and
- * `throwHttpErrors` is not false.
+ * For requests that do not belong to a node, such as for an access token. Redirects are not followed, because the request contains a
+ * secret. Throws a Failure if the request fails, or if the status is outside 200 to 299 and `throwHttpErrors` is not false.
  */
 export async function sendSingle(fetch: Fetch, url: string | URL, options: Options = {}): Promise<KyResponse> {
   // ky's own timeout is not used, because it covers only the time until the headers have arrived.
@@ -25,7 +24,7 @@ export async function sendSingle(fetch: Fetch, url: string | URL, options: Optio
   }
 }
 
-/** Reads the response to a single request as JSON. Throws a Failure if the response cannot be read or is not JSON. */
+/** Throws a Failure if the response cannot be read or is not JSON. */
 export async function readJson(response: KyResponse, url: string): Promise<unknown> {
   try {
     return await response.json();
@@ -45,7 +44,6 @@ async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
   return failureOf(error, { origin: new URL(url).origin, wasSent: true });
 }
 
-/** Creates the failure for a response whose status is outside 200 to 299. */
 export function statusFailure({ status, headers }: Response, body: Uint8Array): Failure {
   const header = (name: string) => headers.get(name) ?? undefined;
   const waitMs = retryAfterMs(status, header, Date.now());

@@ -10,29 +10,22 @@ import type { FormUpload } from './transfers/form-upload.ts';
 
 /** The functions with which one run sends requests over keep-alive connections. */
 export interface Transport {
-  /** Sends a record's request and resolves to the complete response. Rejects with a Failure if there is no complete response. */
+  /** Rejects with a Failure if there is no complete response. */
   send(request: WireRequest): Promise<HttpResponse>;
   /** A `fetch` for single requests that do not belong to a node of a flow, such as token requests. */
   readonly fetch: Fetch;
-  /**
-   * A `fetch` that continues when the run ends. It is for requests that must not be lost because the server answers them only once, such as
-   * renewing a login.
-   */
+  /** Continues when the run ends, for requests that the server answers only once, such as renewing a login. */
   readonly fetchToEnd: Fetch;
   /** Aborts the run's requests in flight and refuses further ones. Other runs that use the same connections continue. */
   abort(): void;
 }
 
-/** Options for creating the functions that send a run's requests. */
 interface TransportOptions extends RouteOptions, ExchangeTools {
-  /** The connections for requests with a client certificate; undefined if the flow uses no client certificates. */
+  /** Undefined if the flow uses no client certificates. */
   readonly certified?: CertifiedRoutes | undefined;
 }
 
-/**
- * Creates the functions that send a run's requests. `routes` contains connections that several runs may share. Throws an AutomateError if
- * the file `cacert` or a proxy's URL cannot be used.
- */
+/** `routes` can be shared by several runs. Throws an AutomateError if the file `cacert` or a proxy's URL cannot be used. */
 export function createTransport(options: TransportOptions, routes = new Routes(options)): Transport {
   const inFlight = new InFlight();
   const ending = new AbortController();

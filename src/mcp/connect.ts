@@ -16,7 +16,6 @@ import { LocalTransport } from './local-transport.ts';
 import type { LoginSession } from './login.ts';
 import { type Opening, openClient } from './open-client.ts';
 
-/** A client that is connected to a server and has agreed with it on the protocol version. */
 export interface Connected {
   readonly client: Client;
   readonly transport: Transport;
@@ -27,10 +26,7 @@ export interface Connected {
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/**
- * Connects to an MCP server. Starts the program of a local server. Connects to a remote server over Streamable HTTP, or over SSE if the
- * server does not support Streamable HTTP. Throws a Failure if the connection fails.
- */
+/** Uses Streamable HTTP for a remote server, or SSE if the server lacks it. Throws a Failure if the connection fails. */
 export function connect(opening: Opening): Promise<Connected> {
   const { server } = opening.connection;
   return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
@@ -68,15 +64,10 @@ async function connectRemote(server: RemoteServer, opening: Opening): Promise<Co
   }
 }
 
-/**
- * Maximum number of logins in a row while connecting. After the first login, the server may require more scopes and therefore a second
- * login.
- */
+/** Maximum number of logins in a row. After the first login, the server may require more scopes and thus a second login. */
 const maxLogins = 2;
 
-/**
- * Connects a client over a new transport. If the server requires a login, lets the user log in and tries again over another new transport.
- */
+/** If the server requires a login, lets the user log in and tries again over a new transport. */
 async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP' | 'SSE', remote: RemoteOpening): Promise<Connected> {
   for (let logins = 0; ; logins++) {
     const transport = create();
@@ -92,10 +83,7 @@ async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP'
 
 const noExplanation = () => '';
 
-/**
- * Closes the client when its SSE stream ends, because the session ends with that stream. Otherwise, the SDK would open a new stream without
- * the MCP handshake.
- */
+/** Closes the client when its SSE stream ends. Otherwise, the SDK would open a new stream without the MCP handshake. */
 function closeWithStream(client: Client): void {
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close();
@@ -111,10 +99,7 @@ async function retryAfterLogin<Result>(work: () => Promise<Result>, transport: R
   }
 }
 
-/**
- * Lets the user log in. Returns false if the error does not mean that a login is required, or if there is no user who can log in. Throws a
- * Failure if the server rejects the login.
- */
+/** False if no login is required, or if there is no user who can log in. Throws a Failure if the server rejects the login. */
 async function logIn(error: unknown, transport: RemoteTransport, { login, connection }: RemoteOpening): Promise<boolean> {
   const asksForLogin = error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
   if (!login?.answer || !asksForLogin) return false;
@@ -167,7 +152,7 @@ function failOn202(fetch: Fetch): Fetch {
   };
 }
 
-/** Creates the Failure for a response stream that ended without a result. `lastError` is the last error message of the SDK. */
+/** `lastError` is the last error message of the SDK. */
 function endFailure(connection: string, lastError: string): Failure {
   if (lastError.includes(messageTooLong)) return new Failure('parse', messageTooLong);
   return new Failure('network', `the MCP server "${connection}" closed the connection before it answered`, { retryable: true });

@@ -2,7 +2,6 @@ import { type ConnectionSetting, detailsOf } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer } from '../core/tools.ts';
 
-/** The probable cause of a failed connection to an MCP server, and what the user should check. */
 export interface Diagnosis {
   readonly part: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;
@@ -33,7 +32,6 @@ function diagnoseRemote(failure: Failure, server: RemoteServer): Diagnosis {
   return diagnoseNetwork(failure, server.url) ?? diagnoseAnswer(failure, server);
 }
 
-/** True for an HTTP status that indicates a temporary problem at the server (429 or 5xx). */
 function isTemporary(status: number | undefined): boolean {
   return status !== undefined && (status === 429 || status >= 500);
 }
@@ -46,7 +44,6 @@ function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer
   return { part: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${orFirewall}` };
 }
 
-/** Diagnoses a network error. Returns undefined if the failure is not a network error. */
 function diagnoseNetwork(failure: Failure, url: string): Diagnosis | undefined {
   const code = networkErrorCode(failure);
   const { host } = new URL(url);

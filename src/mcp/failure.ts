@@ -4,7 +4,6 @@ import { durationText } from '../core/duration.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { withReadableIssues } from '../http/error.ts';
 
-/** Details about the tool call or server start in which an error occurred. */
 export interface ErrorContext {
   readonly connection: string;
   readonly timeoutMs: number;
@@ -14,10 +13,7 @@ export interface ErrorContext {
   readonly explanation: string;
 }
 
-/**
- * Converts an error from the MCP SDK to a Failure. If the error wraps a Failure, returns that Failure. If it wraps a LimitReached, throws
- * that LimitReached.
- */
+/** Returns a wrapped Failure, and throws a wrapped LimitReached. */
 export function toFailure(error: unknown, context: ErrorContext): Failure {
   const own = findOwn(error);
   if (own instanceof LimitReached) throw own;
@@ -41,7 +37,7 @@ function translate(error: Error, context: ErrorContext): Failure {
   return lostFailure(error, context);
 }
 
-/** Functions that create the Failure for an SdkError, keyed by the error's code. Every other code means that the connection is lost. */
+/** Every other code means that the connection is lost. */
 const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, context: ErrorContext) => Failure>>> = {
   [SdkErrorCode.RequestTimeout]: (_, { connection, timeoutMs, wasSent: sent, explanation }) => {
     const message = sent
@@ -73,15 +69,11 @@ function isCutOff({ message }: SyntaxError): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message);
 }
 
-/** Returns the error message for a server that was not ready within the connection's `start_timeout`. */
 export function notReady(connection: string, timeoutMs: number): string {
   return `the MCP server "${connection}" was not ready within ${durationText(timeoutMs)} (start_timeout)`;
 }
 
-/**
- * Creates the Failure for a lost connection. The call is not retried if the server's program is missing or not executable, because starting
- * the program would fail again.
- */
+/** The call is not retried if the server's program is missing or not executable, because starting it would fail again. */
 function lostFailure(error: Error, { connection, wasSent: sent, explanation }: ErrorContext): Failure {
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;

@@ -27,10 +27,7 @@ export class LocalTransport implements Transport {
   readonly #asked = new Set<string>();
   /** Messages from the server that have not been passed to the client yet. */
   readonly #inbox: JSONRPCMessage[] = [];
-  /**
-   * Resolves when the server's stdin accepts more data. All messages that wait for stdin share it. It is undefined if no message is
-   * waiting.
-   */
+  /** Resolves when stdin accepts more data; shared by all waiting messages. Undefined if no message is waiting. */
   #drained: Promise<void> | undefined;
   #hasEnded = false;
   /** The reason why the server exited, for error messages; empty while the server runs. */
@@ -85,12 +82,11 @@ export class LocalTransport implements Transport {
     await this.#restEnded;
   }
 
-  /** Kills the server and its child processes immediately. */
   kill(): void {
     this.#group?.signal('SIGKILL');
   }
 
-  /** Explains why the server exited or does not respond. Returns '' if no reason is known. */
+  /** Returns '' if no reason is known. */
   explanation(): string {
     const { skipped } = this.#stdout;
     const lines = this.#stderr.lines();
@@ -116,10 +112,7 @@ export class LocalTransport implements Transport {
     this.#end(lineTooLong);
   }
 
-  /**
-   * Passes the server's messages to the client one at a time. The client handles a notification a few microtasks late, so a response that
-   * follows a notification has to wait.
-   */
+  /** Passes messages on one at a time. The client handles a notification a few microtasks late, so a response after it must wait. */
   async #deliver(): Promise<void> {
     for (let message = this.#inbox[0]; message; message = this.#inbox[0]) {
       try {
@@ -167,7 +160,6 @@ function startProblem({ code, message }: NodeJS.ErrnoException, program: string)
 /** Maximum length of a server's message in characters. A longer message would not be useful in a record. */
 const maxLength = 10_000_000;
 
-/** The error message for a server that has sent a message over the maximum length. */
 const lineTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
 
 /** Splits the stdout of an MCP server into messages. A message is a line of JSON; all other lines are skipped. */
@@ -191,7 +183,6 @@ export class MessageLines {
     return lines.flatMap((line) => this.#parse(line) ?? []);
   }
 
-  /** True if the message that is still arriving exceeds the maximum length. */
   get isTooLong(): boolean {
     return this.#length > maxLength;
   }

@@ -12,35 +12,27 @@ import { Failure } from '../core/failure.ts';
 import { loginHint } from '../core/tools.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 
-/** The OAuth login of one connection. */
 export interface LoginSession {
   readonly provider: OAuthClientProvider;
-  /**
-   * Waits until the login redirects the browser to this machine. Resolves to the query parameters of that redirect, and rejects if the
-   * login fails. Undefined if there is no user who can log in.
-   */
+  /** Resolves to the parameters of the redirect to this machine, and rejects if the login fails. Undefined if no user can log in. */
   readonly answer?: () => Promise<URLSearchParams>;
 }
 
-/** The settings of a connection's OAuth login, and the functions that the login uses. */
 interface LoginOptions {
   readonly connection: string;
   readonly auth: Login;
-  /** The OAuth client's secret; undefined for a public client, which has none. */
+  /** Undefined for a public client. */
   readonly clientSecret: string | undefined;
   /** The stored login, as a string that was passed to `store` earlier; undefined if no login is stored. */
   readonly stored: string | undefined;
   store(text: string): Promise<void>;
   /** Registers a token as a secret, which masks it in all output. A new token replaces the earlier token of the same slot. */
   secret(token: string, slot?: string): void;
-  /** The user who can log in; undefined in a run, which has no user. */
+  /** Undefined in a run, which has no user. */
   readonly person: LoginPerson | undefined;
 }
 
-/**
- * The result of an OAuth login, which is stored between runs. Clients and tokens are keyed by their issuer, so that they are never sent to
- * another authorization server (RFC 9207).
- */
+/** Stored between runs. Clients and tokens are keyed by issuer, so that they never go to another authorization server (RFC 9207). */
 interface StoredMcpLogin {
   clients: Record<string, StoredOAuthClientInformation>;
   tokens: Record<string, StoredOAuthTokens>;
@@ -52,17 +44,13 @@ type LoginContext = OAuthClientInformationContext | undefined;
 
 const unknownIssuer = 'unknown';
 
-/**
- * Creates the OAuth login of a connection. It uses the authorization code flow with PKCE and redirects the browser to this machine (RFC
- * 8252).
- */
+/** Uses the authorization code flow with PKCE and redirects the browser to this machine (RFC 8252). */
 export function createLogin(options: LoginOptions): LoginSession {
   const provider = new LoginProvider(options);
   const { person } = options;
   return { provider, ...(person && { answer: () => person.answer(provider.state()) }) };
 }
 
-/** Provides the client, tokens and functions that the SDK needs for an OAuth login, and stores the result of the login. */
 class LoginProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: OAuthClientMetadata;
@@ -73,10 +61,7 @@ class LoginProvider implements OAuthClientProvider {
   #verifier = '';
   /** True once a login has been stored. From then on, every change is stored too. */
   #isStored: boolean;
-  /**
-   * The authorization server that was discovered for the current login. It is cleared after the login, because the next login may use a
-   * different server.
-   */
+  /** Cleared after the login, because the next login may use a different authorization server. */
   #discovery: OAuthDiscoveryState | undefined;
 
   constructor(options: LoginOptions) {
@@ -166,8 +151,7 @@ class LoginProvider implements OAuthClientProvider {
   }
 
   /**
-   * Stores the login once it has tokens. After that, every change is stored, even if the login has lost its tokens. Otherwise, the next run
-   * would load invalid tokens.
+   * Stores the login once it has tokens, and then every change, even a loss of tokens. Otherwise, the next run would load invalid tokens.
    */
   async #store(): Promise<void> {
     this.#isStored ||= Object.keys(this.#login.tokens).length > 0;

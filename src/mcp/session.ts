@@ -8,10 +8,7 @@ import { type ErrorContext, toFailure } from './failure.ts';
 import { type SessionContext, withinStart } from './open-client.ts';
 import { ToolList } from './tool-list.ts';
 
-/**
- * After a server has reported that its tools have changed, wait in ms before the tools are listed again. Each further report restarts the
- * wait.
- */
+/** Wait in ms after a server reports changed tools before they are listed again. Each further report restarts the wait. */
 const settleMs = 300;
 
 /** Maximum wait in ms for a server to confirm the end of the session. */
@@ -26,10 +23,7 @@ export async function openSession(connection: McpConnection, context: SessionCon
   return session;
 }
 
-/**
- * Returns the options of the MCP client. The client fills in servers' forms only if `elicit` is set, and never runs a language model for
- * servers. The SDK rejects every other request from a server.
- */
+/** The client fills in forms only if `elicit` is set, and never runs a language model for servers; the SDK rejects other requests. */
 function clientOptions({ name }: McpConnection, context: SessionContext, tools: ToolList): ClientOptions {
   const onChanged = (error: Error | null, found: readonly unknown[] | null) => {
     if (error || !found) return;
@@ -44,7 +38,6 @@ function clientOptions({ name }: McpConnection, context: SessionContext, tools: 
   };
 }
 
-/** A session with an MCP server, which can be used until it is lost or closed. */
 export class McpSession {
   readonly #connection: McpConnection;
   readonly #context: SessionContext;
@@ -76,14 +69,13 @@ export class McpSession {
     this.#context.report({ type: 'server-started', connection: this.#connection.name, server, protocol, tools: tools.length });
   }
 
-  /** The name, version and protocol of the server, with its tools. */
   get server(): ToolServer {
     const { client, kind } = this.#connected;
     const { name = this.#connection.name, version = '' } = client.getServerVersion() ?? {};
     return { name, version, protocol: client.getNegotiatedProtocolVersion() ?? '', transport: kind, tools: this.#tools.tidied() };
   }
 
-  /** The reason why the session is lost and can no longer be used; undefined while the session works. */
+  /** Undefined while the session works. */
   get lost(): Failure | undefined {
     return this.#lost;
   }
@@ -129,10 +121,7 @@ export class McpSession {
     this.#context.report({ type: 'server-lost', connection: this.#connection.name, reason: this.#lost.message });
   }
 
-  /**
-   * Returns true if the error means that the server no longer knows the session. The specification requires the status 404, but many
-   * servers send 400.
-   */
+  /** True if the server no longer knows the session. The specification requires status 404, but many servers send 400. */
   #isForgotten(error: unknown): boolean {
     const { kind, transport } = this.#connected;
     if (kind === 'streamable HTTP' && !transport.sessionId) return false;
@@ -154,9 +143,8 @@ function httpRefusal(error: Error): { status: number | undefined; text: string }
 }
 
 /**
- * Converts a tool's result to the body that paths in the flow refer to. This is the result's structuredContent or, if it has none, its
- * text. The text is parsed as JSON if possible, and otherwise wrapped as `{ text }`. Links and files in the result are added. Throws a
- * Failure (`parse`) if the result is nested too deeply.
+ * Converts a result to the body that paths refer to: structuredContent, or else the text as JSON or as `{ text }`, with links and files
+ * added. Throws a Failure (`parse`) if it is nested too deeply.
  */
 export function toAnswer({ isError = false, content = [], structuredContent }: CallToolResult): ToolAnswer {
   if (isNestedTooDeep(structuredContent ?? content)) throw new Failure('parse', `the answer is ${tooDeep}`);
@@ -170,21 +158,14 @@ export function toAnswer({ isError = false, content = [], structuredContent }: C
   return { ...answer, body: isObject(parsed) ? { ...others, ...parsed } : parsed };
 }
 
-/**
- * Restores the digits of numbers that JSON.parse has rounded. Most servers repeat structuredContent as JSON in the result's text, which
- * contains all digits.
- */
+/** Restores digits that JSON.parse has rounded. Most servers repeat structuredContent as JSON text, which contains all digits. */
 function withAllDigits(structured: Value, text: string): Value {
   const json = JSON.stringify(structured);
   if (!/\d{16}|\de[+-]?\d/.test(json)) return structured;
   return orUndefined(() => (JSON.stringify(JSON.parse(text)) === json ? parseJson(text) : undefined)) ?? structured;
 }
 
-/**
- * Parses the text parts of a result as JSON objects or arrays. Returns the value if there is one JSON document, or an array with all values
- * if there are several. Returns undefined for any other text. This includes a number such as `42`, because the same tool may return `none`
- * next time.
- */
+/** Several JSON documents become an array. Undefined for any other text, even a number: the same tool may return `none` next time. */
 function jsonOf(texts: readonly string[]): Value | undefined {
   const whole = containerOf(texts.join('\n'));
   if (whole !== undefined || texts.length < 2) return whole;

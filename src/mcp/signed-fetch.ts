@@ -12,7 +12,6 @@ import type { AccessTokens, WithSecret } from '../http/auth/oauth.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
-/** The secrets and tokens that are added to the requests to a server. */
 interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
@@ -23,21 +22,14 @@ interface Signing {
   wallNow(): number;
 }
 
-/** The two fetch functions that a signed fetch uses. */
 interface Fetches {
   /** Sends requests to origins that the user has set in the connection. */
   readonly fetch: Fetch;
-  /**
-   * Sends requests to origins that only the server has named, such as its login server. It refuses the addresses of cloud metadata
-   * services.
-   */
+  /** For origins that only the server has named, such as its login server. Refuses the addresses of cloud metadata services. */
   readonly fetchNamed: Fetch;
 }
 
-/**
- * Creates a fetch that adds the credential only to requests to the server's origin. For an error response, it throws a Failure with the
- * reason and the Retry-After, because the MCP client would drop them.
- */
+/** Adds the credential only for the server's origin. Error responses become Failures with Retry-After, which the client would drop. */
 export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
   const { origin } = new URL(server.url);
   return async (input, init) => {
@@ -51,10 +43,7 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
   };
 }
 
-/**
- * Sends a request of the OAuth login to an origin other than the server's. Such requests discover how to log in, or obtain and refresh
- * tokens.
- */
+/** Sends a login request to another origin, to discover how to log in or to obtain and refresh tokens. */
 async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestInit | undefined, server: RemoteServer): Promise<Response> {
   const { protocol, hostname, host } = url;
   if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) {
@@ -63,10 +52,7 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
   throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
 }
 
-/**
- * Signs a request with the server's credential and sends it with `send`. If the server rejects a credential or token that can be renewed,
- * renews it and sends the request again.
- */
+/** If the server rejects a credential or token that can be renewed, renews it and sends the request again. */
 async function sendSigned(
   { auth, url }: RemoteServer,
   { secrets, commands, tokens }: Signing,
@@ -90,10 +76,7 @@ async function sendSigned(
   return isOAuth ? tokens.send(auth, (use) => use(secret), again) : again(secret);
 }
 
-/**
- * Returns the response, but throws a Failure for errors that the MCP client would handle badly. The client would wait without effect, or
- * start a login that does not help.
- */
+/** Throws a Failure for errors for which the MCP client would wait without effect, or start a login that does not help. */
 async function checkedResponse(
   response: Response,
   method: string | undefined,
@@ -109,20 +92,14 @@ async function checkedResponse(
   return response;
 }
 
-/**
- * Combines the headers of the request, the connection and the credential. If a name occurs twice, the credential's header takes precedence
- * over the connection's, and the connection's over the request's.
- */
+/** The credential's headers take precedence over the connection's, and the connection's over the request's. */
 function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/**
- * Returns a credential's secret. Throws a Failure if there is no such credential, or if it may not be sent to the origin's host. No setting
- * of a connection can lift this restriction.
- */
+/** Throws a Failure if the credential is missing or may not be sent to the host. No connection setting can lift this restriction. */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });

@@ -5,7 +5,6 @@ import type { Redactor } from '../credentials/redact.ts';
 import { homeFolder } from '../files/home.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 
-/** A cached description of an MCP server and its tools. */
 export interface CachedServer {
   /** The time when the server sent the description (ISO 8601). */
   readonly at: string;
@@ -19,7 +18,7 @@ interface CacheFile {
   readonly servers: Readonly<Record<string, CachedServer>>;
 }
 
-/** Returns the cached description of the server of a saved connection. Undefined if there is none or if the connection has changed. */
+/** Undefined if there is none or if the connection has changed. */
 export function cachedServer(environment: NodeJS.ProcessEnv, name: string, written: object): CachedServer | undefined {
   const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
@@ -41,10 +40,7 @@ export async function cacheServer(
   });
 }
 
-/**
- * Returns the cached descriptions of all servers. If the cache file is damaged, returns an empty object, because the servers can send their
- * descriptions again.
- */
+/** Empty if the cache file is damaged, because the servers can send their descriptions again. */
 function serversIn(file: StateFile<CacheFile>): CacheFile['servers'] {
   try {
     return file.read()?.servers ?? {};

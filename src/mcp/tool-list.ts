@@ -7,9 +7,7 @@ import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '.
 
 type ToolCheck = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
 
-/**
- * The tools of one MCP server. It checks the arguments of a call before they are sent, because a call that is rejected here costs nothing.
- */
+/** Checks the arguments of a call before they are sent, because a call that is rejected here costs nothing. */
 export class ToolList {
   readonly #connection: string;
   readonly #validator = new AjvJsonSchemaValidator();
@@ -32,10 +30,7 @@ export class ToolList {
     return this.#tools.map(tidiedTool);
   }
 
-  /**
-   * Checks the arguments of a call and returns them as they will be sent. If the tool does not accept null, arguments that are null are
-   * left out. Throws a Failure (`request`) if the tool is unknown, an argument is invalid, or a number would lose digits.
-   */
+  /** Leaves out nulls that the tool rejects. Throws a Failure (`request`) for an unknown tool, invalid arguments or a loss of digits. */
   checkArguments(name: string, values: JsonObject): Record<string, unknown> {
     const tool = this.#tool(name);
     const check = this.#checks.get(name) ?? this.#compile(tool);
@@ -81,7 +76,7 @@ function plainValue(value: Value): unknown {
   return isObject(value) ? plainArguments(value) : value;
 }
 
-/** Maximum number of significant digits of a number that is converted to a double. No digits are lost up to this number. */
+/** A number with this many significant digits loses none as a double. */
 const safeDigits = 15;
 
 function toDouble({ text }: ExactNumber): number {
@@ -99,7 +94,6 @@ function withoutDataPath(message: string): string {
   return message.replace(/\bdata\/?/g, '').replace(/^\s+|(?<=, )\s+/g, '');
 }
 
-/** Adds an argument's allowed values to a validation message. */
 function withChoices(message: string, tool: Tool): string {
   const { properties = {} } = tidiedTool(tool).inputSchema;
   return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {

@@ -14,7 +14,6 @@ import type { Elicit, SessionContext } from './open-client.ts';
 import { type McpSession, openSession } from './session.ts';
 import { signedFetch } from './signed-fetch.ts';
 
-/** Options for `createTools`. */
 export interface ToolsOptions extends TokenTools {
   readonly version: string;
   readonly environment: NodeJS.ProcessEnv;
@@ -81,10 +80,7 @@ async function withGiven(connection: McpConnection, options: ToolsOptions): Prom
   return { ...options, secrets: new Map([...secrets, ...(await commands.find(serverCredentials(connection).map(({ name }) => name)))]) };
 }
 
-/**
- * Creates the OAuth login of a connection, or returns undefined if the connection needs no login. Throws a Failure if the stored login may
- * not be sent to the server's host.
- */
+/** Undefined if no login is needed. Throws a Failure if the stored login may not be sent to the server's host. */
 function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: ToolsOptions): LoginSession | undefined {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   const { auth } = server;
@@ -104,10 +100,7 @@ function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin
   });
 }
 
-/**
- * Returns the environment variables and secrets that the connection lists for its locally started server. Throws a Failure if a credential
- * is missing or is restricted to certain hosts.
- */
+/** Throws a Failure if a credential is missing or is restricted to certain hosts. */
 function variablesFor({ passEnv, credentials }: LocalServer, { environment, secrets }: ToolsOptions): Record<string, string> {
   const passed = passEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]] as const]));
   const secret = Object.entries(credentials).map(([variable, credential]) => {
@@ -141,10 +134,7 @@ export class SessionSlot {
     this.#open = open;
   }
 
-  /**
-   * Returns the session, and opens it first if necessary. If it cannot be opened, throws a Failure. Each caller gets its own copy of the
-   * Failure.
-   */
+  /** Opens the session if necessary. If that fails, each caller gets its own copy of the Failure. */
   async session(): Promise<McpSession> {
     this.#opening ??= this.#open();
     const opening = this.#opening;
@@ -162,10 +152,7 @@ export class SessionSlot {
     );
   }
 
-  /**
-   * Throws the error of a session that could not be opened. The next caller then tries to open the session again, but not after a restart
-   * of the server. A server that fails after a restart would otherwise be started again for every record.
-   */
+  /** The next caller tries again, except after a restart: a failing server would otherwise be started for every record. */
   #refuse(opening: Promise<McpSession>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
     throw error instanceof Failure ? error.withMessage(error.message) : error;

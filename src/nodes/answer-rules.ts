@@ -12,10 +12,7 @@ import { jsonOf, textOf, type Value } from '../core/value/value.ts';
 import { singlePath, tryOption } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
 
-/**
- * Returns the options for responses that contain an error although their status is successful. `variables` are the parts of a response that
- * a condition may use.
- */
+/** Options for responses with an error despite a successful status. `variables` are the parts that a condition may use. */
 export function ruleOptions(variables: readonly AnswerVariable[]) {
   const condition = answerCondition(variables).optional();
   const over = `a condition on ${variables.slice(0, -1).join(', ')} and ${variables.at(-1)}`;
@@ -28,21 +25,18 @@ export function ruleOptions(variables: readonly AnswerVariable[]) {
   };
 }
 
-/** The checked options with a node's rules for responses. */
 interface RuleOptions {
   readonly fail_when?: AnswerCondition | undefined;
   readonly retry_when?: AnswerCondition | undefined;
   readonly error_message?: string | undefined;
 }
 
-/** Returns the fields of the record that the conditions of a node refer to. */
 export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {
   return Object.entries({ fail_when: failWhen, retry_when: retryWhen }).flatMap(([option, rule]) =>
     rule ? recordUses(rule, [option]) : [],
   );
 }
 
-/** A node's rules for responses, which detect errors in them. */
 export class AnswerRules {
   readonly #failWhen: AnswerCondition | undefined;
   readonly #retryWhen: AnswerCondition | undefined;
@@ -54,10 +48,7 @@ export class AnswerRules {
     this.#message = message;
   }
 
-  /**
-   * Returns the rules that the options define; undefined if they define none. Reports problems with the options. `isShared` is true if many
-   * records share a response.
-   */
+  /** Undefined if the options define no rules. Reports problems. `isShared` is true if many records share a response. */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
@@ -71,12 +62,10 @@ export class AnswerRules {
     return new AnswerRules(options, message);
   }
 
-  /** True if a condition uses this part of the response. */
   names(variable: AnswerVariable): boolean {
     return [this.#failWhen, this.#retryWhen].some((rule) => rule?.named.includes(variable));
   }
 
-  /** True if the path of the error message leads into the body. */
   get readsMessage(): boolean {
     return this.#message?.root === 'body';
   }
@@ -108,7 +97,6 @@ export class AnswerRules {
     if (isError) throw this.#failure(answer, `fail_when is true: ${rule.source}`, false);
   }
 
-  /** Returns the error message in a response; undefined if there is none. */
   messageIn(answer: Accepted): string | undefined {
     if (!this.#message) return undefined;
     const text = textOf(rootValue(this.#message, answer, answer.body) ?? '');
@@ -122,9 +110,7 @@ export class AnswerRules {
   }
 }
 
-/**
- * Returns the values of the variables that a condition uses. The body is converted only if the condition uses it, because it can be large.
- */
+/** The body is converted only if the condition uses it, because it can be large. */
 export function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,

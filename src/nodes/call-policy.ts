@@ -9,7 +9,6 @@ import { fieldName } from '../core/options/names.ts';
 import { defaultRetry, retry } from '../core/options/retry.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
-/** Default maximum number of calls in flight. */
 const defaultConcurrency = 16;
 
 interface PolicyOptions {
@@ -24,10 +23,7 @@ interface PolicyOptions {
 type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'> &
   Partial<Pick<HttpConnection, 'charset'>>;
 
-/**
- * Returns the connection that a node refers to; undefined if it refers to none. If the flow has no such connection, reports the problem and
- * returns null.
- */
+/** Undefined if the node refers to none. If the flow lacks the connection, reports the problem and returns null. */
 export function connectionOf(
   { connection }: { readonly connection?: string | undefined },
   context: Pick<BuildContext, 'connection'>,
@@ -55,12 +51,9 @@ export function callPolicy(
 }
 
 /**
- * Returns the rate and concurrency of a node. The command line takes precedence over the node's options, which take precedence over its
- * connection.
- *
- * If a connection sets the concurrency, all of its nodes share it, even if the command line overrides the number. If a node sets it, all
- * runs and calls of flows with the same name share it, even if the flow was edited in between. If either the node or the connection has
- * `auto`, the number that the other one sets is the maximum.
+ * The command line takes precedence over the node, and the node over its connection. All nodes of a connection share its concurrency, even
+ * if the command line overrides the number. All runs and calls of flows with the same name share a node's concurrency, even after edits.
+ * With `auto` on either level, the number of the other level is the maximum.
  */
 function limitsOf(
   options: PolicyOptions,
@@ -79,10 +72,7 @@ function limitsOf(
   };
 }
 
-/**
- * Compiles the path of the actual cost in a response; undefined if the flow sets none. Throws an Error with the reason if the path is
- * invalid.
- */
+/** Undefined if the flow sets no path. Throws an Error with the reason if the path is invalid. */
 export function costPath(text: string | undefined): Path | undefined {
   return text === undefined ? undefined : singlePath(text, 'number');
 }
@@ -117,10 +107,7 @@ export function matches(wanted: readonly (number | string)[], status: number): b
 
 const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';
 
-/**
- * A path in a map, and the consequences: if the path finds nothing, a default value or the failure of the record; and if the input has a
- * column of the field's name, a warning.
- */
+/** If the path finds nothing, there is a default value or the record fails; an input column of the same name causes a warning. */
 const member = z
   .strictObject({
     path: path.describe('where the value is in the answer'),
@@ -133,15 +120,11 @@ const member = z
     path: ['default'],
   });
 
-/** The option `map`, which lists paths into a response, and the fields that they fill. */
 const map = z.union([z.array(path).min(1), dictionary(fieldName, z.union([path, member], { error: expectedMember }))], {
   error: 'expected a list of paths, or a mapping of field names to paths',
 });
 
-/**
- * Descriptions of options whose defaults differ between nodes. If a default depends on other options, the description states the default in
- * parentheses.
- */
+/** If a default depends on other options, the description states it in parentheses. */
 export const meanings = {
   timeout: 'maximum time for one attempt, until the whole answer has arrived',
   retry: 'when and how often a failed request is sent again',
@@ -165,5 +148,4 @@ export const callOptions = {
   credits: credits.optional().describe("the credits that one request costs; 0 if it is free (default: the connection's, or 1)"),
 };
 
-/** The option `cache`, which sets the duration for which responses are cached. */
 export const cacheOption = duration.optional().describe(`${meanings.cache} (default: no cache)`);

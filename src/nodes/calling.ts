@@ -16,12 +16,10 @@ export interface Accepted extends Answer {
   readonly response?: HttpResponse;
 }
 
-/** The rule by which records are added to batches. */
 interface BatchRule {
   entryOf(fields: Fields): BatchEntry<RowsRead> | Unasked;
 }
 
-/** Returns the `run` function of a node that makes one call for each record. */
 export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
     const request = action.prepare(fields);
@@ -40,7 +38,6 @@ function reportMorePages(find: NonNullable<Action['morePages']>, answer: Answer,
   });
 }
 
-/** Returns the `run` function of a node whose calls are shared by many records. */
 export function callBatches(action: Action, batching: BatchRule): Node['run'] {
   return (fields, context) => {
     const entry = batching.entryOf(fields);
@@ -67,7 +64,6 @@ export class RequestCall implements Call<Accepted> {
   readonly #policy: CallPolicy;
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
-  /** The request to send in the next attempt. */
   protected request: SentRequest;
   #hasKey = false;
 

@@ -5,7 +5,6 @@ import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts'
 import { columnsAfterAll } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 
-/** Returns the parts of a node that are derived from its inner nodes. */
 export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
   return {
     reads: [],
@@ -15,10 +14,7 @@ export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>):
   };
 }
 
-/**
- * Returns the fields that conditions require, with the options that contain the conditions. Warns of conditions that can never be true for
- * the cells of a table.
- */
+/** Warns of conditions that can never be true for the cells of a table. */
 export function conditionReads(context: BuildContext, conditions: Readonly<Record<string, Expression<boolean> | undefined>>): FieldUse[] {
   return Object.entries(conditions).flatMap(([name, condition]) => {
     if (!condition) return [];

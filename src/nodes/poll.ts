@@ -79,10 +79,7 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
   }
 }
 
-/**
- * Returns the maximum number of passes before the timeout. It assumes that every response arrives immediately and asks for the shortest
- * wait. That wait grows with each pass, in a geometric series, until it reaches `longestMs`.
- */
+/** Assumes immediate responses and the shortest waits, which grow in a geometric series up to `longestMs`. */
 function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
   const longestMs = Math.min(minAskedMs, factor === 1 ? initial : max);
   const growth = Math.log1p(factor - 1);

@@ -114,12 +114,10 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   }
 }
 
-/** Returns the fields that an option lists but that the node itself does not add. */
 function namedFields(option: string, names: readonly string[], made: ReadonlySet<string>): FieldUse[] {
   return names.flatMap((field, index) => (made.has(field) ? [] : [{ field, at: [option, index] }]));
 }
 
-/** A field that the node computes. */
 interface Computed {
   readonly reads: readonly FieldUse[];
   /** True if the value has a type, such as a number. Text made from the cells of a table has none. */
@@ -163,10 +161,7 @@ function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields
   return new Map(renamedNames([...fields.keys()], renames).map(([from, to]) => [to, fields.get(from) as Value]));
 }
 
-/**
- * Returns pairs of old and new names. If a field gets the name of another field, the renamed field keeps its position, and the other field
- * is dropped.
- */
+/** A renamed field keeps its position, and replaces another field that has its new name. */
 function renamedNames(names: readonly string[], renames: ReadonlyMap<string, string>): [string, string][] {
   const targets = new Set(names.flatMap((name) => renames.get(name) ?? []));
   const remaining = names.filter((name) => renames.has(name) || !targets.has(name));

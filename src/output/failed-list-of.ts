@@ -10,13 +10,12 @@ import type { OldOutput } from './old-rows.ts';
 import type { EndedOutput } from './output.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
-/** Options of a run that are stored with its failed records, because a retry uses them, too. */
+/** Stored with a run's failed records, because a retry uses these options, too. */
 const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'files', 'concurrency', 'rate'] as const;
 
 /** The options of a run that are stored in its list of failed records, for later retries. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 
-/** A complete run that can leave a list of failed records. */
 interface ListedRun {
   readonly request: {
     readonly flow: string;
@@ -25,15 +24,12 @@ interface ListedRun {
     readonly files: OutputPlan;
     readonly retried?: FoundFailures | undefined;
   };
-  /** The columns of the input; empty for JSON. */
+  /** Empty for JSON. */
   readonly columns: readonly string[];
   readonly redactor: Redactor;
 }
 
-/**
- * Returns the list of failed records that a complete run leaves for a retry. Returns undefined if no record failed, or if failed records
- * are not written to a file.
- */
+/** Undefined if no record failed, or if failed records are not written to a file. */
 export function failedListOf({ request, columns, redactor }: ListedRun, ended: EndedOutput): ListOfRun | undefined {
   const { plan, options, flow, files, retried } = request;
   const { saved, out, firstRow, rowsEnd } = ended;
@@ -66,10 +62,7 @@ export function hasFailedList({ out }: OutputPlan): boolean {
   return statOf(failedListPath(realFile(out))) !== undefined;
 }
 
-/**
- * Returns how many failed records the user has deleted from the errors file, before this retry and before earlier ones. `retried` is the
- * number of rows in the errors file.
- */
+/** Failed records that the user has ever deleted from the errors file. `retried` is the number of rows that are left in it. */
 export function givenUpOf({ counts: { failed, givenUp = 0 } }: FailedList, retried: number): number {
   return givenUp + failed - retried;
 }
@@ -86,10 +79,7 @@ function lasting(options: RunOptions): LastingOptions {
   };
 }
 
-/**
- * Returns the existing output, and a function that returns the position at which a retry inserts a record's rows. After a run with
- * --unordered, this is the end of the output.
- */
+/** Finds the position at which a retry inserts a record's rows. After a run with --unordered, this is the end of the output. */
 export function oldOutput({ out, format: { gzip } }: OutputPlan, { output, options, failed }: FoundFailures): OldOutput {
   const { firstRow, rowsEnd } = output;
   const placeOf = (record: number) => (options.unordered ? rowsEnd : (failed.placeOf(record) ?? rowsEnd));

@@ -9,10 +9,9 @@ import type { FoundFailures } from './journal/failed-list.ts';
 import type { Checkpoint } from './journal/journal.ts';
 
 /**
- * Opens an errors file, whose failed records are to be retried. Its rows can be in any order and have any common delimiter, because a
- * spreadsheet program might have saved the file. Records keep the numbers that they had in the failed run, and come in that order unless
- * the run is unordered. Throws an AutomateError (`input`) if a record did not fail in that run or occurs twice, or if the columns differ
- * from the input's.
+ * Rows can be in any order and have any common delimiter, because a spreadsheet program might have saved the file. Records keep their
+ * numbers and, unless unordered, that order. Throws an AutomateError (`input`) for a record that did not fail or occurs twice, or for other
+ * columns than the input's.
  */
 export async function openFailedRecords(given: RunOptions, from: Checkpoint, list: FoundFailures): Promise<RecordSource> {
   const options = await withDelimiter(given, list);
@@ -22,7 +21,7 @@ export async function openFailedRecords(given: RunOptions, from: Checkpoint, lis
   return { ...source, columns: list.columns.input, read: () => (sorts ? sorted(source) : retried(source)) };
 }
 
-/** Returns the options with the delimiter that the errors file's header really uses, if it differs from the format's usual one. */
+/** Uses the delimiter of the errors file's header, if it differs from the format's usual one. */
 async function withDelimiter(options: RunOptions, { columns: { input } }: FoundFailures): Promise<RunOptions> {
   const source = await openInput(options);
   await source.close();
@@ -35,7 +34,7 @@ async function* retried(source: RecordSource): AsyncGenerator<readonly Item[]> {
   for await (const items of source.read()) yield items.map((item) => retriedItem(item, item.number));
 }
 
-/** Sorts the records by number, in memory. They fit in memory, because they did in the spreadsheet program that saved the file. */
+/** Sorts by number, in memory. The records fit, because they did in the spreadsheet program that saved the file. */
 async function* sorted(source: RecordSource): AsyncGenerator<readonly Item[]> {
   const all: Item[] = [];
   for await (const items of source.read()) all.push(...items);
@@ -45,7 +44,6 @@ async function* sorted(source: RecordSource): AsyncGenerator<readonly Item[]> {
   }
 }
 
-/** Number of sorted records in each list that the generator yields. */
 const itemsAtOnce = 500;
 
 function retriedItem(item: Item, place: number): Item {
@@ -74,7 +72,7 @@ async function checkRecords(source: RecordSource, { in: errors, out }: RunOption
   }
 }
 
-/** Returns the number that the record had in the run in which it failed. */
+/** The record's number in the run in which it failed. */
 function numberOf(item: Item, errors: string, out: string, { failed }: FoundFailures): number {
   const { failedAs, failure } = item;
   if (failedAs !== undefined && failed.placeOf(failedAs) !== undefined) return failedAs;
@@ -86,7 +84,7 @@ function numberOf(item: Item, errors: string, out: string, { failed }: FoundFail
   throw wrongRow(errors, item, `${reason}\nrestore the row, or remove it to give up the record`);
 }
 
-/** Returns the error for an invalid row of an errors file. The message contains the number of the row's last line. */
+/** The message contains the number of the row's last line. */
 function wrongRow(errors: string, { end }: Item, message: string) {
   return inputError(errors, message, { line: end.line });
 }

@@ -5,27 +5,20 @@ import { namingErrors } from '../files/naming-errors.ts';
 import { gunzip } from '../records/encoding.ts';
 import type { OldPart } from './record-text.ts';
 
-/**
- * The output file of an earlier run. A retry copies it and inserts the rows of the records that had failed. All positions are in bytes of
- * uncompressed text.
- */
+/** A retry copies this output and inserts the rows of the records that had failed. All positions are in bytes of uncompressed text. */
 export interface OldOutput {
   readonly path: string;
   readonly gzip: boolean;
   readonly firstRow: number;
   readonly rowsEnd: number;
-  /** Returns the position in the earlier output at which the rows of a failed record have to be inserted. */
   placeOf(record: number): number;
 }
 
-/**
- * Copies the rows of an earlier output file in parts, from beginning to end. The text of the parts must be read in this order, and only
- * once.
- */
+/** Copies an earlier output in parts. Their text must be read from beginning to end, and only once. */
 export class OldRows {
   readonly #old: OldOutput;
   readonly #text: OldText;
-  /** The position in the earlier output, in bytes of text, up to which rows have been copied. */
+  /** The position, in bytes of text, up to which rows have been copied. */
   copied: number;
 
   constructor(old: OldOutput, copied: number) {
@@ -34,17 +27,15 @@ export class OldRows {
     this.#text = new OldText(old, copied);
   }
 
-  /** True if rows of the earlier output have been copied. */
   get hasRows(): boolean {
     return this.copied > this.#old.firstRow;
   }
 
-  /** Returns the rows before a failed record that have not been copied yet; undefined if all of them have been copied. */
+  /** The rows before a failed record that have not been copied yet. */
   before(record: number): OldPart | undefined {
     return this.#upTo(this.#old.placeOf(record));
   }
 
-  /** Returns all rows that have not been copied yet; undefined if there are none. */
   rest(): OldPart | undefined {
     return this.#upTo(this.#old.rowsEnd);
   }
@@ -64,7 +55,7 @@ export class OldRows {
 
 const chunkBytes = 256 * 1024;
 
-/** Reads the text of the earlier output, and decompresses it if necessary. */
+/** Decompresses the text if necessary. */
 class OldText {
   readonly #path: string;
   readonly #chunks: AsyncGenerator<Buffer>;

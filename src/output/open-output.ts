@@ -25,10 +25,9 @@ import {
 } from './sink.ts';
 import { SpillFiles } from './spill.ts';
 
-/** The properties of a run that determine how its output is opened. */
 interface OutputRun {
   readonly inputFormat: Format;
-  /** The columns of the input (empty for JSON) and of the output. */
+  /** The input's columns are empty for JSON. */
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
@@ -38,7 +37,7 @@ interface OutputRun {
   credits(): number;
   spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
   notes?: (() => object) | undefined;
-  /** The existing output into which a retry inserts its rows; undefined for other runs. */
+  /** The existing output into which a retry inserts its rows. */
   readonly old?: OldOutput | undefined;
   /** True if the run was already complete and its files must stay unchanged. */
   readonly isComplete: boolean;
@@ -49,8 +48,8 @@ interface OutputRun {
 }
 
 /**
- * Opens a new output file, or truncates the existing one after the rows that the checkpoint confirms. Deletes an errors file that is not in
- * the checkpoint. The first failure then creates a new one.
+ * Truncates an existing file after the rows that the checkpoint confirms. Deletes an errors file that is not in the checkpoint; the first
+ * failure then creates a new one.
  */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, csvSafe, space } = run;
@@ -88,7 +87,6 @@ function closedSinks({ out }: Checkpoint): Sinks {
   return { records: sink, errors: { isBegun: false, open: async () => sink } };
 }
 
-/** The places to which an output is written, besides its file. */
 interface SinkParts {
   readonly space: OutputSpace | undefined;
   readonly spillFiles: SpillFiles;
@@ -120,18 +118,13 @@ async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<Fi
   return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep, space });
 }
 
-/**
- * Returns the columns of the errors file. Later JSON records can have fields that the first records lack. All such fields share one column.
- */
+/** Later JSON records can have fields that the first records lack. All such fields share one column. */
 function columnsOfErrors({ inputFormat, columns: { input } }: OutputRun): string[] {
   if (isTable(inputFormat)) return [...input, ...errorColumns];
   return [...input, ...errorColumns, otherFields];
 }
 
-/**
- * Returns the path of a spill file, which stores waiting rows that would take too much memory. The file is next to the output, because that
- * disk needs space for these rows anyway.
- */
+/** Stores waiting rows that would take too much memory. It is next to the output, because that disk needs space for these rows anyway. */
 function spillPath(out: string): string {
   const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
   return join(folder, `.${name}.${randomUUID()}.part`);

@@ -21,45 +21,43 @@ import { refuseChanged } from './sink.ts';
 import { completeRunOf, findCompleteRun, findJournal, type RetryClaim } from './unfinished-run.ts';
 import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
 
-/** A flow, and the run that claims its output. */
 interface ClaimingFlow extends FlowInFile {
-  /** The id of a new run that writes a file. */
   readonly run: string;
 }
 
 /** The right to write a run's output files, and the checkpoint from which the run continues. */
 export interface Claim {
-  /** The run's id, such as a UUID. A resumed run keeps its id. */
+  /** For example a UUID. A resumed run keeps its id. */
   readonly run: string;
   readonly from: Checkpoint;
-  /** Rows of parked records, which an earlier part of the run finished while a record before them was unfinished. */
+  /** Rows that an earlier part of the run finished while a record before them was unfinished. */
   readonly parked: FoundJournal['parked'];
-  /** The files that the run writes. These are either the planned files, or part files that are moved to the planned paths at the end. */
+  /** The planned files, or part files that are moved to the planned paths at the end. */
   readonly work: OutputPlan;
   /**
-   * Creates the journal (the run's record of progress) or continues it. Returns undefined for a stream, which cannot be truncated and so
-   * cannot be resumed. `space` is the disk space that the run may use; undefined if it is not limited.
+   * Creates or continues the journal. Undefined for a stream, which cannot be truncated and so cannot be resumed. `space` is undefined if
+   * disk space is not limited.
    */
   begin(space: OutputSpace | undefined): Promise<Journal | undefined>;
-  /** True if an earlier command has completed the run and moved its output files into place. */
+  /** An earlier command has completed the run and moved its files into place. */
   readonly isComplete: boolean;
-  /** The earlier run that has already written the whole output. Undefined if something is left to write. */
+  /** The earlier run that has already written the whole output. */
   readonly earlier?: CompleteRun | undefined;
-  /** Completes the journal, moves the output files of a complete run into place, and removes the journal. Undefined for a stream. */
+  /** Completes the journal, moves a complete run's files into place, and removes the journal. Undefined for a stream. */
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
   /** Moves the output files of a run without a journal into place. Undefined for a stream. */
   settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
   /** Removes the files of a run that has written nothing. Undefined for a stream, and for a resumed run. */
   undo?(): Promise<void>;
-  /** The memory file, whose rows a later run with `update` can reuse. Undefined for a run that keeps no memory file. */
+  /** The rows that a later run with `update` can reuse. */
   readonly memory?: ClaimedMemory | undefined;
   /** Releases the locks that keep other runs from writing the same output. */
   release(): void;
 }
 
 /**
- * Claims the output files of a run. Throws an AutomateError if another run is writing them, or if an earlier run did not finish and neither
- * `resume` nor `force` is set. With `resume`, also throws if the journal belongs to another run.
+ * Throws an AutomateError if another run is writing the files, if an earlier run did not finish and neither `resume` nor `force` is set, or
+ * if the journal to `resume` belongs to another run.
  */
 export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // A retry replaces the errors file that it reads, but it must not overwrite the input of the run that it retries.
@@ -92,27 +90,24 @@ function refuseNoInput(options: RunOptions): void {
   for (const path of inputPaths(options)) if (path !== '-') refuseMissing(path);
 }
 
-/**
- * Returns the inputs of the run that wrote a list of failed records. Returns `-` for stdin, and for an errors file that an earlier retry
- * read.
- */
+/** `-` for stdin, and for an errors file that an earlier retry read. */
 function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
   const [input = 'stdin', ...moreIn] = inputsIn(identity);
   return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
 }
 
-/** Throws if two of the run's paths lead to the same file, or if two outputs go to stdout. */
+/** Throws if two paths lead to the same file, or if two outputs go to stdout. */
 function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
   refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
 }
 
-/** Returns the path of the errors file. Undefined if there is none, or if the path leads to a stream or device. */
+/** Undefined if there is none, or if the path leads to a stream or device. */
 function errorsFileOf({ errors }: OutputPlan): string | undefined {
   return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
 }
 
-/** Throws if the file is the errors file of a different output. Not even `force` allows overwriting it. */
+/** Throws for the errors file of a different output. Not even `force` allows overwriting it. */
 async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
   const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
   if (owner === undefined) return;
@@ -120,7 +115,7 @@ async function refuseOthers(errors: string, out: string | undefined): Promise<vo
   throw new AutomateError('output-exists', `${errors} is already the errors file of ${shownPath(owner)}`, facts);
 }
 
-/** Throws if more than one output goes to stdout, because the reader of stdout could not separate them. */
+/** The reader of stdout could not separate several outputs. */
 function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | undefined }): void {
   const of = (Object.keys(paths) as OutputRole[]).filter((role) => paths[role] === '-');
   if (of.length < 2) return;
@@ -129,7 +124,7 @@ function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | un
   throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
-/** Takes the locks of both paths. If another run holds one of them, takes neither and throws. Returns a function that releases them. */
+/** If another run holds a lock, takes neither and throws. Returns a function that releases both. */
 function takeLocks(paths: { readonly out: string | undefined; readonly errors: string | undefined }): () => void {
   const locks: Lock[] = [];
   const release = () => {
@@ -149,7 +144,7 @@ function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, 
   return plan.isStreamed ? claimStream(options, plan) : claimWhole(options, plan);
 }
 
-/** Claims an output that is written to part files. At the end, the part files are moved to the final paths. */
+/** Writes part files, which are moved to the final paths at the end. */
 async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   const { replace = false } = options;
   const stream = await claimStream(options, plan);
@@ -170,7 +165,7 @@ async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<C
   };
 }
 
-/** Renames the part files of an unfinished run that cannot be resumed. They are not deleted, because their rows exist nowhere else. */
+/** Renames the part files of a run that cannot be resumed. They are not deleted, because their rows exist nowhere else. */
 async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<void> {
   const [parts, kept] = [partPlan(plan), unfinishedPlan(plan)];
   await namingErrors(kept.out, 'written', () => rename(parts.out, kept.out));
@@ -231,7 +226,6 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
   };
 }
 
-/** Removes the journal and the output files that a run has created. */
 async function removeBegun(journal: string, plan: OutputPlan, work: OutputPlan): Promise<void> {
   if (work === plan) await rm(realFile(plan.out), { force: true });
   else await removeParts(plan);

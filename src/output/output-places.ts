@@ -11,7 +11,7 @@ import { failedListPath } from './journal/failed-list.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
 
-/** The names that messages use for a run's output files. */
+/** The names for messages. */
 export const outputNames: Readonly<Record<OutputRole, string>> = {
   out: 'the output',
   errors: 'the errors file',
@@ -21,8 +21,8 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
 };
 
 /**
- * Throws an AutomateError (`usage`) if an output would overwrite the input, the flow, another output, one of the run's helper files, or the
- * home folder. Throws `output-exists` for a dangling link, which would create a file at a path chosen by the link's author.
+ * Throws an AutomateError: `usage` if an output would overwrite the input, the flow, another output, a helper file or the home folder;
+ * `output-exists` for a dangling link, whose author would choose the path.
  */
 export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
@@ -53,7 +53,7 @@ function placeRefused(
   return new AutomateError(kind, message, of && { code: 'place-refused', details: { of, isRemovable } });
 }
 
-/** Returns the helper files that a run keeps next to its output and its errors file, such as the journal. */
+/** Helper files next to the output and the errors file, such as the journal. */
 function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
   const ofErrors =
@@ -74,12 +74,11 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   ];
 }
 
-/** A file that a run reads or writes. */
 interface NamedFile {
   /** The purpose of the file, as it is called in messages. */
   readonly what: string;
   readonly path: string | undefined;
-  /** The kind of output that the file receives; undefined for a file that is not an output. */
+  /** Undefined for a file that is not an output. */
   readonly of?: OutputRole;
 }
 
@@ -100,8 +99,8 @@ function refuseSameFiles(files: readonly NamedFile[]): void {
 }
 
 /**
- * Finds a different output whose run uses this errors file. Resolves to that output's path; undefined if there is none. Only runs that are
- * unfinished or have failed records count. `errors` and `out` are absolute paths, and only their folders are searched.
+ * Finds a different output, whose run is unfinished or has failed records, that uses this errors file. The paths are absolute, and only
+ * their folders are searched.
  */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
   for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
@@ -122,10 +121,7 @@ async function ownerIn(folder: string, errors: string, out: string | undefined):
   return undefined;
 }
 
-/**
- * If a file is a journal or a list of failed records, returns the name of its output file. Otherwise returns undefined. A list of failed
- * records is ignored if the output file no longer exists.
- */
+/** The output of a journal or a list of failed records. Ignores a list whose output file no longer exists. */
 function outputOf(folder: string, name: string): string | undefined {
   const [journal, list] = [journalPath(''), failedListPath('')];
   if (name.endsWith(journal)) return name.slice(0, -journal.length);

@@ -7,34 +7,29 @@ import { namedFormat } from '../records/inputs.ts';
 import { unknownFormat } from '../records/source.ts';
 import { refuseExisting } from './sink.ts';
 
-/** The paths and formats of the files that a run writes. */
 export interface OutputPlan {
-  /** The path of the output; `-` for stdout. */
+  /** `-` for stdout. */
   readonly out: string;
-  /** True if the output goes to stdout, a pipe or a device. The run then cannot be resumed, because such an output cannot be truncated. */
+  /** The output is stdout, a pipe or a device. Such a run cannot be resumed, because its output cannot be truncated. */
   readonly isStreamed: boolean;
   readonly format: Format;
-  /** True if all cells of a workbook become text; undefined for other formats. */
+  /** All cells of a workbook become text. */
   readonly isText?: boolean;
-  /** The path of the errors file; undefined if failed records are not written. */
+  /** Undefined if failed records are not written. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
-  /** True for files in automate's own home folder; undefined for other files. */
+  /** The files are in automate's own home folder. */
   readonly isOwn?: boolean;
 }
 
-/**
- * True if a later run can continue the output after an interruption. An Excel workbook cannot be continued, because the file is readable
- * only if it is complete.
- */
+/** False for an Excel workbook, too, because the file is readable only if it is complete. */
 export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
   return !isStreamed && format.kind !== 'xlsx';
 }
 
 /**
- * Plans a flow's output and its errors file, which has the input's format. If the input is a workbook, the errors file is CSV, because rows
- * cannot be appended to a workbook. Throws an AutomateError (`usage`) if the format of the output is unknown, or if an option does not apply
- * to it.
+ * The errors file has the input's format, or CSV for a workbook, to which no rows can be appended. Throws an AutomateError (`usage`) if the
+ * output's format is unknown or an option does not apply to it.
  */
 export function planOutput(flow: string, options: OutputOptions, inputFormat: Format): OutputPlan {
   const input: Format = inputFormat.kind === 'xlsx' ? { kind: 'csv', gzip: false } : inputFormat;
@@ -58,10 +53,7 @@ function fileFormat(out: string): Format {
   throw unknownFormat(out, 'out');
 }
 
-/**
- * Returns the default path of the errors file, next to the output and with a similar name. If the output is a stream, the file is in the
- * current folder, and its name comes from the flow.
- */
+/** Next to the output, with a similar name. For a stream, it is in the current folder and named after the flow. */
 function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: Format): string {
   const ending = `.errors${extensionOf(format, input)}`;
   if (!isFileOrFree(out)) return basename(flow, extname(flow)) + ending;
@@ -69,18 +61,16 @@ function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: 
   return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
 }
 
-/** True if the path leads to a regular file or to nothing. It is false for stdout, pipes and devices. */
+/** False for stdout, pipes and devices. */
 export function isFileOrFree(path: string): boolean {
   return path !== '-' && !isNoFile(path);
 }
 
-/** Throws an AutomateError if the output or the errors file already exists. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'out');
   await refuseExistingErrors(plan);
 }
 
-/** Throws an AutomateError if the errors file already exists. */
 export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   if (plan.errors === undefined || plan.errors === '-') return;
   await refuseExisting(plan.errors, 'errors');

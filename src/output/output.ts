@@ -14,50 +14,37 @@ import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpilledText, SpillFiles } from './spill.ts';
 import type { MemoryLog, RememberedRows } from './update/memory-file.ts';
 
-/** The files, sinks and settings that make up the output of a run. */
 export interface FileOutputParts {
   readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
   readonly errors: {
     readonly writer: RecordWriter;
-    /**
-     * True if this run continues an errors file that an earlier run has begun. False for a stream, which always starts from the beginning.
-     */
+    /** Continues an errors file that an earlier run has begun. False for a stream, which always starts from the beginning. */
     readonly isBegun: boolean;
-    /** Opens the errors file when the first record fails. If an earlier run has begun the file, new text is appended to it. */
+    /** Called when the first record fails. Appends to a file that an earlier run has begun. */
     open(): Promise<Sink>;
   };
   readonly redactor: Redactor;
-  /** Temporary files for the rows of records that are not finished. */
+  /** For the rows of records that are not finished. */
   readonly spillFiles: SpillFiles;
-  /** The journal of the run. It is undefined if the output is a stream, because a stream cannot be truncated when the run is resumed. */
+  /** Undefined for a stream, which cannot be truncated when the run is resumed. */
   readonly journal: Journal | undefined;
-  /** The checkpoint from which this run continues. */
   readonly from: Checkpoint;
   credits(): number;
-  /** Returns the money and the tokens that the flow's nodes have spent so far. */
+  /** The money and the tokens that the nodes have spent so far. */
   spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
-  /** Returns the server's own counts, which are stored in each checkpoint. Undefined if the run was started by a command. */
+  /** The server's own counts for each checkpoint. Undefined if the run was started by a command. */
   notes?: (() => object) | undefined;
-  /** The earlier output into which a retry inserts rows; undefined unless the run is a retry. */
   readonly old?: OldRows | undefined;
-  /** The output's memory file, which lists the records and the positions of their rows. Undefined if the output has no such file. */
   readonly memory?: OutputMemory | undefined;
-  /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined if the output is a stream. */
+  /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined for a stream. */
   readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
-  /**
-   * Moves the closed files of a run without a journal to their final paths, even if the run is not complete. Undefined if the output is a
-   * stream.
-   */
+  /** Moves the files of a run without a journal to their final paths, even if it is not complete. Undefined for a stream. */
   readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
-/** The memory file of an output, which lists the records and the positions of their rows. */
 export interface OutputMemory {
   readonly log: MemoryLog | undefined;
-  /**
-   * Returns a new entry for a record in the memory file. Its positions are set when the record's rows are written. Returns undefined if the
-   * next run must process the record again.
-   */
+  /** The positions are set when the rows are written. Undefined if the next run must process the record again. */
   rememberedAs(item: Item, rows: number): RememberedRows | undefined;
   close(): void;
 }
@@ -65,18 +52,15 @@ export interface OutputMemory {
 /** The results of a complete run, after its files have been closed. */
 export interface EndedOutput {
   readonly saved: Checkpoint;
-  /** Size and checksum of the output file. */
   readonly out: Written;
-  /** Size and checksum of the errors file; undefined if no record failed. */
+  /** Undefined if no record failed. */
   readonly errors?: Written | undefined;
-  /** Position of the first row in the output file, in bytes of text. `rowsEnd` is the position after the last row. */
+  /** In bytes of text. `rowsEnd` is the position after the last row. */
   readonly firstRow: number;
   readonly rowsEnd: number;
-  /** The output's memory file; undefined if the output has none. */
   readonly memory?: MemoryLog | undefined;
 }
 
-/** The first checkpoint of every run, before anything has been done. */
 export const untouched: Checkpoint = {
   records: 0,
   beyond: [],
@@ -90,8 +74,8 @@ export const untouched: Checkpoint = {
 };
 
 /**
- * The output of a run. Rows are written to one file and failed records to another, and secrets are masked in both. Each flush writes and
- * syncs both files, then adds a checkpoint with their lengths to the journal.
+ * Rows go to one file and failed records to another, with secrets masked in both. Each flush writes and syncs both files, then adds a
+ * checkpoint with their lengths to the journal.
  */
 export class FileOutput implements Output {
   readonly #parts: FileOutputParts;
@@ -105,7 +89,7 @@ export class FileOutput implements Output {
   #saved: Checkpoint;
   #hasBegun: boolean;
   #isBroken = false;
-  /** Position after the last row in the output file, in bytes of text. */
+  /** In bytes of text. */
   #rowsEnd = 0;
 
   constructor(parts: FileOutputParts) {
@@ -124,7 +108,7 @@ export class FileOutput implements Output {
     return this.#records.partialRows(this.#parts.spillFiles.newText('unfinished'));
   }
 
-  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  /** Long content moves to a temporary file. */
   newText(): SpilledText {
     return this.#parts.spillFiles.newText();
   }
@@ -174,7 +158,6 @@ export class FileOutput implements Output {
     return this.#records.waiting + this.#errors.waiting;
   }
 
-  /** Returns the latest checkpoint. */
   saved(): Checkpoint {
     return this.#saved;
   }
@@ -183,10 +166,7 @@ export class FileOutput implements Output {
     return this.#orBreak(() => this.#flush());
   }
 
-  /**
-   * Writes the text at the end of each file and closes the files. After an earlier write error, only closes them. `isComplete` is true if
-   * nothing is left for a resumed run.
-   */
+  /** Writes the end of each file; after an earlier write error, only closes them. `isComplete`: nothing is left for a resumed run. */
   async close(isComplete: boolean): Promise<void> {
     const { records, journal, old, publish, settle } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
@@ -236,10 +216,7 @@ export class FileOutput implements Output {
     await this.#sync();
   }
 
-  /**
-   * Writes the queued text and saves a checkpoint. The text and the counts are taken before the first await. Records that arrive while they
-   * are being written therefore belong to the next checkpoint.
-   */
+  /** Takes the text and the counts before the first await, so that records that arrive during the write belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
     const spent = this.#parts.spent?.();
@@ -267,10 +244,7 @@ export class FileOutput implements Output {
     await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, ...(log && { remembered: log.count }) }, marks);
   }
 
-  /**
-   * Saves the path of the errors file in the journal, and then creates the file. If a resumed run finds the file, it knows from the journal
-   * that the file belongs to this run.
-   */
+  /** Saves the path in the journal before creating the file. If a resumed run finds the file, it then knows that the file belongs to it. */
   async #openErrors(): Promise<Sink> {
     const { journal, errors } = this.#parts;
     if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: nothingWritten });

@@ -9,34 +9,25 @@ import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
 import type { RememberedRows } from './update/memory-file.ts';
 
-/**
- * Maximum number of characters that are joined for one write. Without a limit, the rows of many records that waited for a slow one could
- * exceed the maximum length of a string.
- */
+/** Characters joined for one write. Without a limit, many records waiting for a slow one could exceed the maximum length of a string. */
 const maxJoined = 1024 * 1024;
 
-/**
- * An element of the write queue. It is text in memory, text that may be on disk, or a marker. When a marker is reached, its position in the
- * file is noted.
- */
+/** Text in memory, text that may be on disk, or a marker, whose position in the file is noted when it is reached. */
 type Piece = string | SpilledPiece | FailedPiece | PlacePiece;
 
-/** A marker for the start or end of a record's rows. Its position in the file is stored in the record's entry in the memory file. */
+/** The start or end of a record's rows, for its entry in the memory file. */
 interface PlacePiece {
   readonly entry: RememberedRows;
   readonly side: 'start' | 'end';
 }
 
-/** A marker for the position in the output at which the rows of consecutive failed records are missing. */
+/** The position at which the rows of consecutive failed records are missing. */
 interface FailedPiece {
   readonly first: number;
   count: number;
 }
 
-/**
- * Writes queued text and markers to a sink in order, and discards temporary text on disk. Returns the failed records with the positions in
- * the output at which their rows are missing.
- */
+/** Discards temporary text on disk. Returns the failed records with the positions at which their rows are missing. */
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<Mark[]> {
   const marks: Mark[] = [];
   const text = new JoinedText(sink, begin);
@@ -59,11 +50,11 @@ export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece
   return marks;
 }
 
-/** Joins pieces of text, so that fewer writes to a sink are needed. */
+/** Joins text so that fewer writes to a sink are needed. */
 class JoinedText {
   readonly #sink: Sink;
   #text: string;
-  /** Joined text whose length in bytes is already in `#countedBytes`, because a position after this text was requested. */
+  /** Its length is already in `#countedBytes`, because a position after this text was requested. */
   #counted: string[] = [];
   #countedBytes = 0;
   length: number;
@@ -79,7 +70,7 @@ class JoinedText {
     this.length += text.length;
   }
 
-  /** Returns the position in the file at which the joined text will end, in bytes of uncompressed text. */
+  /** Where the joined text will end in the file, in bytes of uncompressed text. */
   place(): number {
     this.#countedBytes += Buffer.byteLength(this.#text);
     this.#counted.push(this.#text);
@@ -96,7 +87,6 @@ class JoinedText {
   }
 }
 
-/** Returns true for a marker whose position is stored in a record's entry in the memory file. */
 export function isPlace(piece: Piece): piece is PlacePiece {
   return typeof piece !== 'string' && 'entry' in piece;
 }
@@ -105,15 +95,14 @@ function isFailed(piece: Piece): piece is FailedPiece {
   return typeof piece !== 'string' && 'count' in piece;
 }
 
-/** A part of the output of an earlier run, which is copied unchanged. */
 export interface OldPart {
   texts(): AsyncIterable<string>;
-  /** True if the part begins with the first row of the earlier output. There is then no separator before this row. */
+  /** Begins with the first row of the earlier output, before which there is no separator. */
   readonly isFirst: boolean;
   readonly hasRows: boolean;
 }
 
-/** Renders rows in a file format with all secrets masked. The text is queued until it is written. */
+/** Renders rows with all secrets masked. The text is queued until it is written. */
 export class RecordText {
   readonly #renderer: Renderer;
   #rows: Fields[] = [];
@@ -128,12 +117,10 @@ export class RecordText {
     this.#isFirst = !hasRecords;
   }
 
-  /** Returns the text at the beginning of the file, before the first row. */
   begin(): string {
     return this.#renderer.begin();
   }
 
-  /** Returns the text at the end of the file, after the last row. */
   end(): string {
     return this.#renderer.writer.end(!this.#isFirst);
   }
@@ -143,7 +130,7 @@ export class RecordText {
     if (this.#rows.length >= maxRendered) this.#renderRows();
   }
 
-  /** Returns a collector for the rows of a record that is not finished. It appends the rendered rows to `text`. */
+  /** Appends the rendered rows of an unfinished record to `text`. */
   partialRows(text: SpilledText): PartialRows {
     return new RowsInProgress(this.#renderer, text);
   }
@@ -168,7 +155,6 @@ export class RecordText {
     this.#isFirst = false;
   }
 
-  /** Adds a marker at the current position, where the rows of a failed record are missing. */
   addFailed(record: number): void {
     this.#renderRows();
     if (this.#text !== '') this.#queueText();
@@ -177,17 +163,13 @@ export class RecordText {
     else this.#pieces.push({ first: record, count: 1 });
   }
 
-  /**
-   * Adds a marker for the start or end of a record's rows at the current position. The position is stored in `entry` when the text is
-   * written.
-   */
+  /** The current position is stored in `entry` when the text is written. */
   addPlace(entry: RememberedRows, side: 'start' | 'end'): void {
     this.#renderRows();
     if (this.#text !== '') this.#queueText();
     this.#pieces.push({ entry, side });
   }
 
-  /** Adds rows that are copied from the output of an earlier run. */
   addOld({ texts, isFirst, hasRows }: OldPart): void {
     this.#renderRows();
     this.#queueText();
@@ -196,13 +178,12 @@ export class RecordText {
     if (hasRows) this.#isFirst = false;
   }
 
-  /** Returns rows as text in the output's format, with all secrets masked. Returns them as they are if one string would be too long. */
+  /** Masks all secrets. Rows stay as they are if one string would be too long. */
   renderedRows(rows: readonly Fields[]): Success {
     const [text = '', ...more] = this.#renderer.texts(rows, false);
     return more.length === 0 ? { rendered: { rows: rows.length, text } } : { rows };
   }
 
-  /** Returns the rows of a finished record as text in the output's format, for the journal. */
   parkedRows(outcome: Success): ParkedRows {
     if ('spilled' in outcome) return outcome.spilled as RenderedRows;
     if ('rendered' in outcome) return parkedText(outcome.rendered.rows, () => [outcome.rendered.text]);
@@ -210,12 +191,12 @@ export class RecordText {
     return parkedText(rows.length, () => this.#renderer.texts(rows, false));
   }
 
-  /** Number of characters in the queue. Text on disk and rows that have not been rendered are not counted. */
+  /** Characters in the queue, without text on disk and rows that have not been rendered. */
   get waiting(): number {
     return this.#queuedLength + this.#text.length;
   }
 
-  /** Renders all rows that have not been rendered yet. Returns the queued text and markers, and empties the queue. */
+  /** Renders what has not been rendered yet, and empties the queue. */
   take(): Piece[] {
     this.#renderRows();
     this.#queueText();
@@ -253,7 +234,7 @@ function parkedText(rows: number, texts: () => readonly string[]): ParkedRows {
   };
 }
 
-/** Renders the rows of one record as soon as they are added, even though the record is not finished yet. */
+/** Renders a record's rows as they are added, even though the record is not finished yet. */
 class RowsInProgress implements PartialRows, RenderedRows {
   readonly #renderer: Renderer;
   readonly #text: SpilledText;

@@ -5,13 +5,12 @@ import { isTableWriter } from '../records/csv-writer.ts';
 import type { RecordWriter } from '../records/format.ts';
 import type { ParkedRows } from './journal/parked-records.ts';
 
-/** Maximum number of rows that are rendered into one string. */
 export const maxRendered = 256;
 
 /** Rows as text in the output's format, which may have been moved to disk. */
 export type SpilledPiece = Pick<ParkedRows, 'texts'> & Pick<SpilledRows, 'drop'>;
 
-/** Renders rows in the format of the output and masks every secret in them. */
+/** Masks every secret in the rows. */
 export class Renderer {
   readonly writer: RecordWriter;
   readonly #redactor: Redactor;
@@ -26,7 +25,7 @@ export class Renderer {
     return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
   }
 
-  /** Renders rows as text. Returns several strings if a single string would exceed JavaScript's maximum length. */
+  /** Returns several strings if a single one would exceed JavaScript's maximum length. */
   texts(rows: readonly Fields[], isFirst: boolean): string[] {
     if (rows.length <= maxRendered) {
       try {
@@ -39,7 +38,7 @@ export class Renderer {
     return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
   }
 
-  /** Returns the rendered rows of a record that come first in the file, without the separator before the first of them. */
+  /** Leaves out the separator before the first rows of the file. */
   asFirst(rows: SpilledPiece): SpilledPiece {
     const { between } = this.writer;
     return {
@@ -71,9 +70,7 @@ export class Renderer {
   }
 }
 
-/**
- * Checks whether the output's format can represent every row of a record. If not, returns a failure, because the whole record then fails.
- */
+/** If the output's format cannot represent a row, the whole record fails. */
 export function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
   if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {

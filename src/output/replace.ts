@@ -11,7 +11,7 @@ import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import { isRegularFile } from './sink.ts';
 import { memoryPath } from './update/memory-file.ts';
 
-/** Returns the part files that a run with --replace writes. When the run is complete, they replace the old files next to them. */
+/** The files that a run with --replace writes. When it is complete, they replace the old files next to them. */
 export function partPlan(plan: OutputPlan): OutputPlan {
   const { out, errors } = plan;
   return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
@@ -21,10 +21,7 @@ function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
-/**
- * Returns the paths to which a run with --replace moves its part files if it ends early and cannot be resumed. The paths are next to the
- * old files.
- */
+/** Where a run with --replace that ends early and cannot be resumed moves its part files, next to the old files. */
 export function unfinishedPlan(plan: OutputPlan): OutputPlan {
   const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
   const { out, errors } = plan;
@@ -36,7 +33,7 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
   return written === 0 && failed > 0;
 }
 
-/** Deletes the part files of an earlier run, and the list of files that its records saved. */
+/** Also deletes the list of files that the records saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
   await rm(memoryPart(out), { force: true });
@@ -52,9 +49,9 @@ interface RunToMove extends JournalEnd {
 }
 
 /**
- * Finishes a complete run. Replaces the old files with the part files, if the run wrote part files. Writes the list of failed records and
- * the note about the complete run, and removes the journal. If no record failed, deletes the old errors file and the old list. If the
- * process is killed during this, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be written.
+ * Moves part files into place, writes the list of failed records and the note, and removes the journal. If no record failed, deletes the
+ * old errors file and list. If the process is killed, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be
+ * written.
  */
 export async function finishRun(out: string, { identity, list, note, remembers, failed }: RunToMove): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
@@ -83,27 +80,25 @@ export async function removeOldErrors(out: string, identity: Identity): Promise<
   if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
 }
 
-/** Deletes the note that an earlier complete run left next to the output. */
 export async function removeNote(out: string): Promise<void> {
   await rm(completeRunPath(realFile(out)), { force: true });
 }
 
-/** Deletes the memory file that belongs to an earlier version of the output. */
 export async function removeMemory(out: string): Promise<void> {
   await rm(memoryPath(realFile(out)), { force: true });
 }
 
-/** Returns the path at which a run with --update writes the memory file until the run is complete. */
+/** The memory file of a run with --update until the run is complete. */
 export function memoryPart(out: string): string {
   return partPath(memoryPath(realFile(out)));
 }
 
-/** Returns the path at which a retry writes the memory file until the retry is complete. */
+/** The memory file of a retry until the retry is complete. */
 export function retriedMemory(out: string): string {
   return `${memoryPart(out)}.new`;
 }
 
-/** Removes a file if it is a regular file. Pipes and devices are left alone. */
+/** Leaves pipes and devices alone. */
 async function removeFile(path: string): Promise<void> {
   if (isRegularFile(path)) await rm(path);
 }

@@ -13,7 +13,6 @@ import { errorsFileKey, type Identity } from './journal/complete-run.ts';
 import type { FailedList } from './journal/failed-list.ts';
 import type { OutputPlan } from './output-plan.ts';
 
-/** A flow, and the path of the file from which it was read. */
 export interface FlowInFile {
   readonly file: string;
   readonly plan: Plan;
@@ -21,25 +20,24 @@ export interface FlowInFile {
 
 const writingKey = 'the way the output is written';
 
-/** True for the identity of a run with `replace`. The rows of such a run are in part files until it is complete. */
+/** A run with `replace`, whose rows are in part files until it is complete. */
 export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
 }
 
 const versionKey = 'the version of automate';
 
-/** Returns the identity of a run without the version of automate. */
 export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
   return identity;
 }
 
-/** True if the identity includes fingerprints of all inputs. It is false for stdin and pipes, which cannot be read twice. */
+/** False for stdin and pipes, which cannot be read twice and have no fingerprint. */
 export function knowsInput(identity: Identity, options: RunOptions): boolean {
   const paths = inputPaths(options);
   return paths.every((path) => Object.hasOwn(identity, keyFor(contentKey, path, paths)));
 }
 
-/** Returns the key of an input's property, such as its content. If there are several inputs, the key contains the input's path. */
+/** With several inputs, the key contains the input's path. */
 function keyFor(property: string, path: string, { length }: readonly string[]): string {
   return length === 1 ? property : property.replace('the input', () => path);
 }
@@ -48,21 +46,17 @@ const flowKey = 'the flow';
 
 const variableKey = (name: string) => `the variable ${name}`;
 
-/** Returns the variables of the flow whose values have changed since the earlier run. */
 export function changedVariables({ variables }: Plan, before: Identity): string[] {
   const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before[variableKey(name)]);
   return [...variables.values].filter(isChanged).map(([name]) => name);
 }
 
-/** True if a flow has changed since an earlier run, apart from the values of its variables. */
+/** Ignores the values of variables. */
 export async function hasChanged(flow: FlowInFile, { [flowKey]: before }: Identity): Promise<boolean> {
   return (await flowHash(flow)) !== before;
 }
 
-/**
- * Returns a hash of a flow file. The hash leaves out the values of variables, because these are compared one by one. It also leaves out the
- * `max_cost` amounts, because the user raises an amount to resume a run that reached it.
- */
+/** Leaves out variables' values, which are compared one by one, and `max_cost` amounts, which the user raises to resume a run. */
 async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   const { range } = plan.variables;
   const whole = await readFile(file, range ? 'utf8' : 'latin1');
@@ -72,17 +66,17 @@ async function flowHash({ file, plan }: FlowInFile): Promise<string> {
 
 const retryKey = 'the run whose failed records are retried';
 
-/** Returns the entry that a retry's identity has in addition to the identity of the run that is retried. */
+/** Added to the identity of the run that is retried. */
 export function identityOfRetry({ run }: FailedList): Identity {
   return { [retryKey]: run };
 }
 
-/** Returns true if the run was started by `automate retry`. */
+/** The run was started by `automate retry`. */
 export function isRetry(identity: Identity): boolean {
   return Object.hasOwn(identity, retryKey);
 }
 
-/** Returns the run's identity, which contains everything that determines the content of the output. Messages show its keys. */
+/** Everything that determines the content of the output. Messages show its keys. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
   const {
     skip,
@@ -132,13 +126,12 @@ function contentHash(content: string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
-/** Returns the size and modification time of a file as one string. */
+/** Size and modification time. */
 function stateOf(file: string): string {
   const found = statOf(file);
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
-/** Returns the fingerprints of all inputs. */
 async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
   const [first = '', ...more] = paths;
   if (more.length === 0) return fingerprintOf(first);
@@ -156,7 +149,7 @@ const inputKey = 'input';
 
 const keyOfInput = (index: number) => (index === 0 ? inputKey : `${inputKey} ${index + 1}`);
 
-/** Returns the full paths of the inputs that an identity contains, or `stdin` for stdin. */
+/** Full paths, or `stdin`. */
 export function inputsIn(identity: Identity): string[] {
   const inputs: string[] = [];
   for (let path = identity[inputKey]; path !== undefined; path = identity[keyOfInput(inputs.length)]) inputs.push(path);
@@ -169,10 +162,7 @@ async function fingerprintOf(input: string): Promise<Identity> {
   });
 }
 
-/**
- * Throws an AutomateError (`output-exists`) if this run's identity differs from the earlier run's. The message lists the differences.
- * `isComplete` is true if the earlier run is complete.
- */
+/** Throws an AutomateError (`output-exists`) that lists the differences. `isComplete`: the earlier run is complete. */
 export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
   const changed = changedNames(before, now);
   if (changed.length === 0) return;
@@ -182,9 +172,7 @@ export function refuseOtherRun(before: Identity, now: Identity, out: string, isC
   throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
 }
 
-/**
- * Describes one difference between two runs. For a hash, the description is only "has changed". For options, it lists those that differ.
- */
+/** For a hash, only says "has changed". For options, lists those that differ. */
 function describeChange(what: string, before: string, now: string): string[] {
   if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
   if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
@@ -194,7 +182,7 @@ function describeChange(what: string, before: string, now: string): string[] {
   );
 }
 
-/** Returns an option's name as on the command line: `csv-safe` for `csvSafe`. */
+/** As on the command line: `csv-safe` for `csvSafe`. */
 function optionName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
@@ -207,14 +195,13 @@ function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<R
   return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
 }
 
-/** The property of an input's fingerprint that contains a hash of the content. stdin and pipes have no such property. */
+/** Contains a hash of the content. stdin and pipes have no such property. */
 const contentKey = 'the content of the input';
 
 const blockBytes = 64 * 1024;
 
 /**
- * Resolves to properties of an input file that reveal a change: its path, its size, its modification time, and a hash of its first and last
- * 64 kB. For stdin and pipes, there is only a name or path.
+ * Path, size, modification time, and a hash of the first and last 64 kB, which reveal a change. stdin and pipes only have a name or path.
  */
 async function inputFingerprint(path: string): Promise<Record<string, string>> {
   if (path === '-') return { input: 'stdin' };

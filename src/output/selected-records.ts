@@ -8,29 +8,21 @@ import type { Checkpoint } from './journal/journal.ts';
 import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
 import { untouched } from './output.ts';
 
-/** Determines which records of the input to process. */
 interface Selection {
   readonly options: { readonly skip?: number; readonly limit?: number };
   readonly plan: Plan;
-  /** The format of the output. */
   readonly format: Format;
   /** The checkpoint of the earlier run; undefined for a new run. */
   readonly done?: Checkpoint;
   /** Receives each record that is already finished although a record before it is unfinished. */
   skipped?(item: Item): void;
-  /**
-   * Rows of parked records. An earlier part of the run finished these records, but did not write their rows, because an earlier record was
-   * unfinished.
-   */
+  /** Rows of records that an earlier part of the run finished but did not write, because an earlier record was unfinished. */
   readonly parked?: ParkedRecords<RenderedRows> | undefined;
-  /**
-   * If the record has not changed since the previous run with `update`, returns it with that run's rows. Otherwise returns the record as it
-   * is.
-   */
+  /** Adds the rows of the previous run with `update` if the record has not changed since then. */
   readonly takeOver?: ((item: Item) => Item) | undefined;
 }
 
-/** Yields the records that --skip and --limit select and that are not finished yet. */
+/** Applies --skip and --limit, and leaves out finished records. */
 export async function* selectRecords(source: RecordSource, selection: Selection): AsyncGenerator<readonly Item[]> {
   const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
   const { skip = 0, limit } = options;
@@ -60,10 +52,7 @@ export async function* selectRecords(source: RecordSource, selection: Selection)
   }
 }
 
-/**
- * Returns a function that returns true if a record is in one of the ranges. The function must receive the records in order, because it
- * never searches earlier ranges.
- */
+/** The returned function must receive the records in order, because it never searches earlier ranges. */
 function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   let at = 0;
   return (item) => {
@@ -78,14 +67,11 @@ function withParked(item: Item, parked: RenderedRows | undefined): Item {
 }
 
 /**
- * Returns a function that fails a record with a field that is not a column of the output table, unless a node removes the field. The record
- * fails before it sends requests. Otherwise it would fail when its row is written, and would waste the cost of its requests on every retry.
+ * Fails a record with a field that the output table lacks and no node removes, before it sends requests. Otherwise it would fail when its
+ * row is written, and would waste the cost of its requests on every retry.
  */
 function columnCheck(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
-  /**
-   * Field names known to fit the output table. Names that a node removes are added when they first occur, because there can be any number
-   * of them.
-   */
+  /** Field names that fit the table. Names that a node removes are added when they first occur, because there can be any number of them. */
   const fitting = new Set(headerNames(plan.columns(inputColumns)));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
   return (item) => {

@@ -7,10 +7,7 @@ import { type OutputSpace, syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { isNoFile, statOf } from '../files/stat.ts';
 
-/**
- * A file or stream to which text is appended. If a method fails, it throws an AutomateError, which is `stdout-closed` for a closed stdout
- * and otherwise `output`.
- */
+/** Text is appended. Methods throw an AutomateError, `stdout-closed` for a closed stdout and otherwise `output`. */
 export interface Sink {
   write(text: string): Promise<void>;
   /** Waits until all written text is on disk. */
@@ -19,45 +16,40 @@ export interface Sink {
   readonly written: Written;
 }
 
-/**
- * Size and checksum of everything that a run has written to a file. A later run compares them with the file to detect changes by others.
- */
+/** What a run has written to a file. A later run compares this with the file to detect changes by others. */
 export interface Written {
   readonly bytes: number;
   /** CRC-32 of the file's bytes. */
   readonly crc: number;
-  /** Size of the uncompressed text in bytes. For a gzipped file and a workbook, this is not the size of the file. */
+  /** Bytes of uncompressed text. For a gzipped file and a workbook, this is not the size of the file. */
   readonly text: number;
 }
 
-/** Size and checksum of an empty file. */
 export const nothingWritten: Written = { bytes: 0, crc: 0, text: 0 };
 
-/** Options for opening an output file. */
 export interface FileSinkOptions {
   readonly gzip: boolean;
-  /** Size and checksum of the existing content that is kept. Everything after it is cut off. Undefined for a new file. */
+  /** The existing content to keep; everything after it is cut off. Undefined for a new file. */
   readonly keep?: Written | undefined;
   /** True to fail if the file exists. Only another process can have created it at this point. */
   readonly isNew?: boolean;
-  /** True to append to the file if it exists. */
   readonly appends?: boolean;
   readonly space?: OutputSpace | undefined;
 }
 
 const gzipped = promisify(gzip);
 
-/** Returns true if there is a regular file at the path. Devices and pipes do not count, because writing to them overwrites nothing. */
+/** False for devices and pipes, because writing to them overwrites nothing. */
 export function isRegularFile(path: string): boolean {
   return statOf(path)?.isFile() ?? false;
 }
 
-/** Throws an AutomateError (`output-exists`) if the file already exists. `of` is the role of the file in the run. */
+/** Throws an AutomateError (`output-exists`). */
 export async function refuseExisting(path: string, of: 'out' | 'errors'): Promise<void> {
   if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already`, { code: 'output-exists', details: { of } });
 }
 
-/** Throws an AutomateError (`output-exists`) if the file does not begin with the content that an earlier run has written to it. */
+/** Throws an AutomateError (`output-exists`) if the file does not begin with what an earlier run has written. */
 export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 'text'>): Promise<void> {
   if (bytes === 0) return;
   const found = await readWritten(path, bytes);
@@ -67,10 +59,7 @@ export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
-/**
- * Throws an AutomateError (`output-exists`) if the file is not exactly what an earlier run has written. Unlike `refuseChanged`, it does not
- * accept text that was appended since then.
- */
+/** Like `refuseChanged`, throws an AutomateError (`output-exists`), but does not accept text that was appended since. */
 export async function refuseChangedWhole(path: string, written: Omit<Written, 'text'>): Promise<void> {
   const size = statOf(path)?.size ?? 0;
   if (size <= written.bytes) return refuseChanged(path, written);
@@ -78,7 +67,7 @@ export async function refuseChangedWhole(path: string, written: Omit<Written, 't
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
-/** Returns the size and checksum of a file, reading no more than its first `maxBytes`. A missing file counts as empty. */
+/** Reads no more than the first `maxBytes`. A missing file counts as empty. */
 async function readWritten(path: string, maxBytes: number): Promise<Omit<Written, 'text'>> {
   let [bytes, crc] = [0, 0];
   await namingErrors(path, 'written', async () => {
@@ -94,15 +83,12 @@ async function readWritten(path: string, maxBytes: number): Promise<Omit<Written
   return { bytes, crc };
 }
 
-/**
- * Opens a file as a sink for text. In a gzipped file, every write adds a separate gzip member (RFC 1952, 2.2). The file can therefore be
- * read and truncated after each write.
- */
+/** In a gzipped file, every write adds a separate gzip member (RFC 1952, 2.2), so the file can be read and truncated after each. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
   return new DeviceSink(path, await openFileDevice(path, options), options.gzip, options.keep);
 }
 
-/** Opens a file for writing bytes. Throws an AutomateError (`output`) if the file cannot be opened. */
+/** Throws an AutomateError (`output`) if the file cannot be opened. */
 export async function openFileDevice(path: string, options: Omit<FileSinkOptions, 'gzip'> = {}): Promise<Device> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
   const { space } = options;
@@ -113,7 +99,7 @@ export async function openFileDevice(path: string, options: Omit<FileSinkOptions
   return { write, sync: () => syncFile(handle), close: () => handle.close() };
 }
 
-/** Opens a file for writing. Syncs the folder of a new file, because a crash could otherwise lose the file. */
+/** Syncs the folder of a new file, because a crash could otherwise lose the file. */
 async function openToWrite(path: string, { keep, isNew, appends }: Omit<FileSinkOptions, 'gzip'>): Promise<FileHandle> {
   if (isNoFile(path)) return open(path, 'w');
   if (keep) {
@@ -126,38 +112,36 @@ async function openToWrite(path: string, { keep, isNew, appends }: Omit<FileSink
   return handle;
 }
 
-/** Writes all bytes to a file. The write is repeated as often as necessary, because the system may write only some of the bytes at once. */
+/** Repeats the write as necessary, because the system may write only some of the bytes at once. */
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     written += (await handle.write(bytes, written)).bytesWritten;
   }
 }
 
-/** Writes all bytes to a file, from the offset `at` on. */
 export async function writeAt(handle: FileHandle, bytes: Buffer, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     written += (await handle.write(bytes, written, bytes.length - written, at + written)).bytesWritten;
   }
 }
 
-/** Syncs a file to disk. Ignores the errors that pipes and devices return, because they cannot be synced. */
+/** Ignores the errors of pipes and devices, which cannot be synced. */
 async function syncFile(handle: FileHandle): Promise<void> {
   await handle.datasync().catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EINVAL' && error.code !== 'ENOTSUP') throw error;
   });
 }
 
-/** Returns a sink that ignores all text, for a file that is already complete. */
+/** Ignores all text, for a file that is already complete. */
 export function createClosedSink(written: Written): Sink {
   return { written, write: async () => {}, sync: async () => {}, close: async () => {} };
 }
 
-/** Returns a sink that writes to a stream such as stdout. Closing the sink leaves the stream open. */
+/** For a stream such as stdout, which stays open when the sink is closed. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
   return new DeviceSink(name, streamDevice(stream), options.gzip);
 }
 
-/** Returns a device that writes bytes to a stream such as stdout. */
 export function streamDevice(stream: NodeJS.WritableStream): Device {
   let broken: Error | undefined;
   stream.on('error', (error) => {
@@ -176,7 +160,6 @@ function writeTo(stream: NodeJS.WritableStream, bytes: Buffer): Promise<void> {
   });
 }
 
-/** A file or stream to which bytes are written. */
 export interface Device {
   write(bytes: Buffer): Promise<void>;
   sync(): Promise<void>;

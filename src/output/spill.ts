@@ -3,20 +3,17 @@ import type { OutputSpace, SpaceUse } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { writeAt } from './sink.ts';
 
-/** Maximum number of characters of one SpilledText that stay in memory. */
+/** Characters of one SpilledText that stay in memory. */
 export const maxHeld = 256 * 1024;
 
-/**
- * Maximum number of characters that stay in memory for all SpilledTexts together. Above this limit, every SpilledText with more than
- * `minWrite` characters is moved to disk.
- */
+/** Characters of all SpilledTexts in memory. Above this limit, each one with more than `minWrite` characters is moved to disk. */
 const maxHeldTogether = 4 * 1024 * 1024;
 const minWrite = 8 * 1024;
 
-/** Maximum number of open temporary files. Once it is reached, several SpilledTexts share a file. */
+/** Open temporary files. Once the limit is reached, several SpilledTexts share a file. */
 const maxFiles = 32;
 
-/** The name of a temporary file in error messages. Users would not recognize the real path. */
+/** For error messages, in which users would not recognize the real path. */
 const waitingRows = 'the temporary file for waiting rows';
 
 /** Creates SpilledTexts, whose content moves from memory to temporary files when it becomes long. */
@@ -24,7 +21,7 @@ export class SpillFiles {
   readonly #newPath: () => string;
   readonly #space: OutputSpace | undefined;
   readonly #files: SharedFile[] = [];
-  /** Number of characters that all SpilledTexts together keep in memory. */
+  /** Characters that all SpilledTexts together keep in memory. */
   heldTogether = 0;
 
   /** `newPath` returns a path for a new temporary file. The file is unlinked as soon as it is open. */
@@ -37,10 +34,7 @@ export class SpillFiles {
     return new SpilledText(this, use);
   }
 
-  /**
-   * Returns a temporary file for one more SpilledText. This is a new file until the maximum number is reached, and then the file that the
-   * fewest SpilledTexts share.
-   */
+  /** A new file until the maximum number is reached, and then the file that the fewest SpilledTexts share. */
   join(): SharedFile {
     const [emptiest] = this.#files.toSorted((a, b) => a.texts - b.texts);
     const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath(), this.#space);
@@ -49,7 +43,7 @@ export class SpillFiles {
     return file;
   }
 
-  /** Ends a SpilledText's use of a temporary file, and closes the file if no other SpilledText uses it. */
+  /** Closes the file if no other SpilledText uses it. */
   leave(file: SharedFile): void {
     if (--file.texts > 0) return;
     this.#files.splice(this.#files.indexOf(file), 1);
@@ -57,7 +51,7 @@ export class SpillFiles {
   }
 }
 
-/** Text that is kept in memory until it becomes long. It is then moved to a temporary file, which is already unlinked. */
+/** Stays in memory until it becomes long, and then moves to a temporary file, which is already unlinked. */
 export class SpilledText {
   readonly #files: SpillFiles;
   readonly #use: SpaceUse;
@@ -72,12 +66,11 @@ export class SpilledText {
     this.#use = use;
   }
 
-  /** Number of characters of this text that are in memory. */
   get held(): number {
     return this.#held;
   }
 
-  /** Appends to the text. Throws an AutomateError (`output`) if the temporary file cannot be written. */
+  /** Throws an AutomateError (`output`) if the temporary file cannot be written. */
   async add(text: string): Promise<void> {
     if (this.#isDropped || text === '') return;
     this.#waiting.push(text);
@@ -85,13 +78,12 @@ export class SpilledText {
     if (this.#held > maxHeld || (this.#files.heldTogether > maxHeldTogether && this.#held > minWrite)) await this.#write();
   }
 
-  /** Yields the whole text, in several strings. */
   async *texts(): AsyncGenerator<string> {
     for (const slice of this.#written) yield await (this.#file as SharedFile).read(slice);
     yield* this.#waiting;
   }
 
-  /** Discards the text. The temporary file is already unlinked, so nothing remains on disk, even if the process is killed. */
+  /** The temporary file is already unlinked, so nothing remains on disk, even if the process is killed. */
   drop(): void {
     if (this.#isDropped) return;
     this.#isDropped = true;
@@ -117,15 +109,14 @@ export class SpilledText {
   }
 }
 
-/** A range of bytes in a file. It begins and ends at the boundaries of characters. */
+/** Bytes in a file, from one character boundary to another. */
 export interface Slice {
   readonly at: number;
   readonly bytes: number;
 }
 
-/** A temporary file that several SpilledTexts can share. */
 class SharedFile {
-  /** Number of SpilledTexts that are using the file. */
+  /** SpilledTexts that are using the file. */
   texts = 0;
   readonly #handle: Promise<FileHandle>;
   readonly #space: OutputSpace | undefined;
@@ -165,7 +156,7 @@ async function openUnnamed(path: string): Promise<FileHandle> {
   }
 }
 
-/** Reads a range of bytes from a file as text. Throws an Error if the file ends within the range. */
+/** Throws an Error if the file ends within the range. */
 export async function readSlice(handle: FileHandle, { at, bytes }: Slice): Promise<string> {
   const buffer = Buffer.alloc(bytes);
   for (let done = 0; done < bytes; ) {

@@ -11,14 +11,13 @@ import { finishRun } from './replace.ts';
 import { isReplacing, isRetry, knowsInput, refuseOtherRun, withoutVersion } from './run-identity.ts';
 import { isRegularFile, refuseChangedWhole } from './sink.ts';
 
-/** A retry that is about to claim its output. */
 export interface RetryClaim {
   readonly list: FailedList;
   /** True to discard an unfinished retry and start from the beginning. */
   readonly startsOver: boolean;
 }
 
-/** Finds the journal from which a run is resumed. Returns undefined for a new run, and for a run that might already be complete. */
+/** Undefined for a new run, and for a run that might already be complete. */
 export async function findJournal(
   path: string,
   options: RunOptions,
@@ -39,7 +38,7 @@ export async function findJournal(
   return found;
 }
 
-/** Reads the journal of an unfinished run. If a complete run was interrupted while it moved its files into place, does the rest now. */
+/** If a complete run was interrupted while it moved its files into place, does the rest now. */
 async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out: string): Promise<FoundJournal | undefined> {
   const found = await readJournal(path);
   if (!found?.isComplete) return found;
@@ -47,7 +46,7 @@ async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out:
   return resume ? found : undefined;
 }
 
-/** Moves the output files of a complete run into place, using its journal. */
+/** Moves a complete run's output files into place. */
 export function finishFound(out: string, { identity, end, checkpoint }: FoundJournal): Promise<void> {
   return finishRun(out, { identity, ...end, failed: checkpoint?.failed ?? 0 });
 }
@@ -63,7 +62,6 @@ export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, ou
   return new AutomateError('output-exists', message, { code: 'unfinished-run', details: { out, isRetry: isOfRetry } });
 }
 
-/** A run or retry that writes an output file. */
 interface WritingRun {
   readonly run: string;
   readonly identity: Identity;
@@ -73,9 +71,8 @@ interface WritingRun {
 }
 
 /**
- * Finds the note (a file next to the output) of a complete run with `resume` that has already written this run's output. Returns undefined
- * if the run has to start from the beginning. Throws an AutomateError (`output-exists`) if the output belongs to another run, was changed,
- * or was not completed by a run with `resume`.
+ * Finds a complete run with `resume` that has already written this output; undefined to start from the beginning. Throws an AutomateError
+ * (`output-exists`) if the output belongs to another run, was changed, or was not completed by a run with `resume`.
  */
 export async function findCompleteRun({ identity, plan, options, retry }: Omit<WritingRun, 'run'>): Promise<CompleteRun | undefined> {
   const { out } = plan;
@@ -104,9 +101,8 @@ export async function findCompleteRun({ identity, plan, options, retry }: Omit<W
 }
 
 /**
- * Returns the note that a complete run leaves next to its output. Because of the note, the same command does nothing if it is repeated.
- * Returns undefined if the run was started without `resume`, or if the input cannot be identified, as when it is stdin. For a retry,
- * returns the updated note of the run that is retried.
+ * With this note, repeating the command does nothing. Undefined without `resume`, or if the input cannot be identified, such as stdin. A
+ * retry returns the updated note of the run that is retried.
  */
 export async function completeRunOf(
   { run, identity, options, plan, retry }: WritingRun,

@@ -15,24 +15,21 @@ import {
 import { type Device, nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpilledText } from './spill.ts';
 
-/** Maximum number of rows in an Excel sheet, including the header row. */
+/** Includes the header row. */
 const maxSheetRows = 1_048_576;
 
-/** Options for every file in the workbook's zip archive. The date is fixed, so the same rows always result in the same bytes. */
+/** The date is fixed, so that the same rows always result in the same bytes. */
 const partOptions = { mtime: new Date('2000-01-01T00:00:00Z'), mode: 0o100644 };
 
-/** Options for writing a workbook. */
 export interface XlsxSinkOptions {
-  /** True if all cells become text. */
   readonly isText?: boolean;
-  /** Maximum number of rows in a sheet; undefined for Excel's maximum. */
+  /** Undefined for Excel's maximum. */
   readonly maxRows?: number;
 }
 
 /**
- * Creates a sink that writes an Excel workbook. It expects text with one JSON array of cells per line. `waiting` holds this text until
- * `close`, because the last row can still decide about the cells of the first one: a column contains either only numbers or only text. When a
- * sheet is full, the rows continue on a new sheet with the same header.
+ * Expects one JSON array of cells per line. `waiting` holds this text until `close`, because the last row can still decide about the cells
+ * of the first one: a column contains either only numbers or only text. A full sheet continues on a new one with the same header.
  */
 export function createXlsxSink(name: string, device: Device, waiting: SpilledText, options: XlsxSinkOptions = {}): Sink {
   return new XlsxSink(name, device, waiting, options);
@@ -85,7 +82,7 @@ class XlsxSink implements Sink {
     this.#written = { ...this.#written, text: this.#written.text + Buffer.byteLength(text) };
   }
 
-  /** Does nothing, because syncing an unfinished workbook would be useless. It cannot be read before it is closed. */
+  /** Does nothing: an unfinished workbook cannot be read, so syncing it would be useless. */
   async sync(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -137,7 +134,7 @@ class XlsxSink implements Sink {
     this.#zip.addBuffer(Buffer.from(xml), part, partOptions);
   }
 
-  /** Returns the XML of a row. If no sheet is open, begins one first. */
+  /** Begins a sheet if none is open. */
   #row(row: readonly OpenCell[]): string {
     const cells = this.#header ? this.#kinds.cells(row) : (row as readonly SheetCell[]);
     let xml = '';
@@ -164,7 +161,7 @@ class XlsxSink implements Sink {
     this.#sheet = undefined;
   }
 
-  /** Adds XML to the current sheet. Waits until the zip archive accepts more data, which limits memory use. */
+  /** Waits until the zip archive accepts more data, which limits memory use. */
   async #send(xml: string): Promise<void> {
     this.#throwFault();
     if (xml === '' || !this.#sheet || this.#sheet.write(xml)) return;
@@ -177,11 +174,10 @@ class XlsxSink implements Sink {
   }
 }
 
-/** Splits text into lines. The end of the text can be the beginning of a line that the next text continues. */
+/** A text can end with the beginning of a line that the next text continues. */
 class Lines {
   #open = '';
 
-  /** Returns the cells in the lines that are completed by this text. */
   add(text: string): OpenCell[][] {
     const lines = (this.#open + text).split('\n');
     this.#open = lines.pop() ?? '';
@@ -189,13 +185,12 @@ class Lines {
   }
 }
 
-/** The kinds of cells that a column can contain, as bits. */
 const kindBits = { number: 1, boolean: 2, text: 4 };
 
-/** Decides for each column whether its cells keep their types. They do if all cells that are not empty have the same type. */
+/** A column's cells keep their types if all cells that are not empty have the same type. */
 class ColumnKinds {
   readonly #isText: boolean;
-  /** The kinds of cells in each column. Undefined until the header row has been added. */
+  /** Undefined until the header row has been added. */
   #kinds: number[] | undefined;
 
   constructor(isText: boolean) {
@@ -208,7 +203,7 @@ class ColumnKinds {
     else this.#kinds = row.map(() => (this.#isText ? kindBits.text : 0));
   }
 
-  /** Returns the cells of a row once all rows have been added. */
+  /** Must be called after all rows have been added. */
   cells(row: readonly OpenCell[]): SheetCell[] {
     return row.map((cell, column) => {
       if (typeof cell === 'string') return cell;

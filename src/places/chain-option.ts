@@ -10,7 +10,6 @@ import { categoryOption, type PlacesOptions, preferredCountry } from './places-o
 /** Maximum length of a name that is looked up, in characters. */
 const maxLength = 500;
 
-/** Compiles `lookup: chain`, which finds the retail chain that a name refers to. */
 export function chainLookup({ name = '', country, category, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
   if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
   const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
@@ -42,7 +41,6 @@ function nearest(candidates: Value | undefined, minScore: number): string {
   return best === undefined ? '' : `; the nearest is "${best.name}" (${best.score.toFixed(2)}, below min_score ${minScore})`;
 }
 
-/** Throws a Failure if the text is too long to be a name. */
 export function refuseLong(text: string, what: string): void {
   if (text.length <= maxLength) return;
   const found = `${formatCount(text.length)} characters`;

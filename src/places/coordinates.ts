@@ -13,7 +13,6 @@ export function readCoordinates(lat: string, lon: string): Coordinates {
   return { lat: degrees('latitude', lat), lon: degrees('longitude', lon) };
 }
 
-/** True if the latitude and longitude are in the valid range. */
 export function isCoordinates({ lat, lon }: Coordinates): boolean {
   return Math.abs(lat) <= limits.latitude && Math.abs(lon) <= limits.longitude;
 }
@@ -27,13 +26,10 @@ function degrees(name: keyof typeof limits, text: string): number {
   throw new Failure('request', `expected a ${name} from -${limit} to ${limit} in decimal degrees${advice}, ${found}`, { sent: false });
 }
 
-/** The length of each unit in metres. The mile is the international mile. */
+/** The mile is the international mile. */
 const metres: Readonly<Record<string, number>> = { m: 1, km: 1000, mi: 1609.344 };
 
-/**
- * Parses a distance such as `250m`, `5km` or `2mi` into whole metres. Throws an Error that states the expected form if the text is not a
- * distance.
- */
+/** Parses a distance such as `250m`, `5km` or `2mi` into whole metres. Throws an Error that states the expected form. */
 export function distanceMetres(text: string): number {
   const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?) ?(m|km|mi)$/.exec(text.trim()) ?? [];
   if (digits === '') throw new Error(`expected a distance such as 250m, 5km or 2mi, found ${JSON.stringify(text)}`);

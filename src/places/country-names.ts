@@ -95,10 +95,7 @@ const otherWord = 'man';
 
 let names: ReadonlyMap<string, string> | undefined;
 
-/**
- * Returns the ISO 3166-1 alpha-2 code for a country. The text can be a code of two or three letters, or a country's name in many languages;
- * undefined for any other text.
- */
+/** The ISO 3166-1 alpha-2 code for a code of two or three letters, or for a country's name in many languages. */
 export function countryNamed(text: string): string | undefined {
   const code = countryCode(text);
   if (code !== undefined || isNoValue(text)) return code;
@@ -162,7 +159,6 @@ const blanks = new Set(
   ]),
 );
 
-/** The length of the longest text that means "no value". */
 const longest = 20;
 
 /** True for text that means "no value": `None`, `null`, `n/a` and the like. */
@@ -196,7 +192,6 @@ export function countryCode(text: string): string | undefined {
   return alpha2Codes.has(code) ? code : undefined;
 }
 
-/** Returns the message for text that is not a country. */
 export function noCountry(text: string): string {
   return `expected a country code such as DE, or a name such as Germany, found "${text.trim().slice(0, 40)}"`;
 }

@@ -1,14 +1,11 @@
-/** The facts about an answer that can make it doubtful. */
 interface Doubts {
   /** True if another answer fits the query just as well. */
   readonly isAmbiguous: boolean;
-  /** True if the name in the query is misspelt. */
   readonly isMisspelt?: boolean;
   /** The country in the query, if the chain does not exist there. */
   readonly missingIn?: string | undefined;
   /** The words of the query that matched nothing. */
   readonly leftOver?: string | null;
-  /** True if the match has a low score. */
   readonly isLow?: boolean;
 }
 

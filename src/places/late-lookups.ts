@@ -17,5 +17,5 @@ export function createLateLookups(): Lookups {
   };
 }
 
-/** Path of the folder with the embedded data. The folder is next to the bundled program. */
+/** The folder is next to the bundled program. */
 export const dataFolder = fileURLToPath(new URL('data', import.meta.url));

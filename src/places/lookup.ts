@@ -12,7 +12,6 @@ export interface LookupQueries {
 
 /** The document that a lookup returns, and from which `map` reads fields. */
 export type LookupDocument = JsonObject & {
-  /** True if the lookup found something. */
   readonly match: boolean;
   /** True if another answer fits the query just as well; undefined for a lookup whose answers are never ambiguous. */
   readonly ambiguous?: boolean;
@@ -20,7 +19,6 @@ export type LookupDocument = JsonObject & {
   readonly doubt?: string | null;
 };
 
-/** A query for a retail chain. */
 export interface ChainQuery {
   /** The chain's name as people write it. */
   readonly name: string;
@@ -37,10 +35,7 @@ export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi 
   ' ',
 );
 
-/**
- * Returns the message for a language in which categories have no names. Returns undefined for any other language, even with a region, such
- * as de-AT.
- */
+/** Returns a message if categories have no names in the language. Accepts a region, as in de-AT. */
 export function noLanguage(text: string): string | undefined {
   if (categoryLanguages.includes(text.trim().toLowerCase().split(/[-_]/)[0] ?? '')) return undefined;
   return `expected a language such as de, found ${JSON.stringify(text)}\nthere are ${categoryLanguages.join(', ')}`;
@@ -61,10 +56,9 @@ export type NamedCategory =
   | { readonly id: string; readonly tags: Readonly<Record<string, string>> }
   | { readonly reason: 'unknown' | 'ambiguous'; readonly choices: readonly string[] };
 
-/** Finds the one category that the words refer to. */
 export type CategoryNames = (words: string) => NamedCategory;
 
-/** A postal address in parts, such as street and city. A part that is undefined or empty is unknown. */
+/** An undefined or empty part is unknown. */
 export interface AddressParts {
   readonly street?: string | undefined;
   readonly city?: string | undefined;
@@ -73,13 +67,9 @@ export interface AddressParts {
   readonly country?: string | undefined;
 }
 
-/** A query for the place at a postal address. */
 export interface AddressQuery {
   readonly address: string | AddressParts;
-  /**
-   * Countries to search in, as ISO 3166-1 alpha-2 codes in upper case. Places in other countries are ignored. It is undefined to search the
-   * whole world.
-   */
+  /** ISO 3166-1 alpha-2 in upper case. Other countries are ignored. Undefined to search the whole world. */
   readonly country?: readonly string[] | undefined;
 }
 
@@ -90,7 +80,6 @@ export function addressText(address: AddressQuery['address']): string {
   return [street, city, state, postcode, country].filter(Boolean).join(', ');
 }
 
-/** A query for the place nearest to a point on the earth. */
 export interface PointQuery {
   /** Latitude and longitude in decimal degrees, WGS 84. */
   readonly lat: number;
@@ -108,7 +97,6 @@ export const noPlace = {
   ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
 };
 
-/** A part of a postal address whose meaning was recognized. */
 export interface UnderstoodPart {
   /** The part as it was written in the address. */
   readonly text: string;
@@ -116,7 +104,6 @@ export interface UnderstoodPart {
   readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
 }
 
-/** Maximum number of candidates that an answer lists. */
 export const maxCandidates = 5;
 
 /** The tags (properties in OpenStreetMap) that a point must have. `*` stands for any value. */
@@ -129,7 +116,7 @@ export interface FoundPoint extends Coordinates {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** The area around a point. `radius` is in metres. */
+/** `radius` is in metres. */
 export interface Around {
   readonly near: Coordinates;
   readonly radius: number;
@@ -140,35 +127,29 @@ export interface Box {
   readonly bbox: readonly number[];
 }
 
-/** A query for points of interest (such as shops) in a file. */
 export interface PointsQuery {
   readonly file: string;
   readonly where: Around | Box;
-  /**
-   * The tags of each category to search for. A point matches if it has all tags of at least one category. An empty list matches every
-   * point.
-   */
+  /** A point must have all tags of at least one category. An empty list matches every point. */
   readonly categories: readonly Tags[];
-  /** The tags of the retail chain to search for; undefined to match points of any chain. */
+  /** Undefined to match points of any chain. */
   readonly chain?: Tags | undefined;
 }
 
 const wikidataId = /^Q[1-9]\d*$/i;
 
-/** True for the id of a retail chain. Any other text is a chain's name. */
+/** Any other text is a chain's name. */
 export function isChainId(text: string): boolean {
   return wikidataId.test(text);
 }
 
-/** Minimum score at which the name of a retail chain is accepted. */
 export const minChainScore = 0.85;
 
-/** Returns the tags that the points of a retail chain have. `id` is null for a chain without an entry in Wikidata. */
+/** `id` is null for a chain without an entry in Wikidata. */
 export function chainTags(id: string | null, name: string): Tags {
   return id === null ? { brand: name } : { 'brand:wikidata': id };
 }
 
-/** True if a point has all of these tags. */
 export function hasTags(tags: FoundPoint['tags'], wanted: Tags): boolean {
   return Object.entries(wanted).every(([key, value]) => (value === '*' ? tags[key] !== undefined : tags[key] === value));
 }

@@ -8,7 +8,6 @@ import { noLanguage } from './lookup.ts';
 import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
 import { pointsLookup, pointsSettings } from './points/points.ts';
 
-/** Compiles `lookup: category`, which finds the category of places that words refer to. */
 function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: PlacesOptions, context: BuildContext): Lookup {
   const wrong = language === undefined || referencedFields(language).length > 0 ? undefined : noLanguage(language);
   if (wrong !== undefined) context.problem(['language'], wrong);
@@ -46,7 +45,6 @@ export const places = defineNode({
 
 type OptionName = keyof PlacesOptions;
 
-/** One of the lookups that a places node can do. */
 interface PlacesLookup {
   /** The option that the lookup requires; undefined if `build` itself checks the required options. */
   readonly required?: OptionName;

@@ -74,13 +74,11 @@ export const placesOptions = z.strictObject({
   timeout: timeout.optional().describe(`${meanings.timeout} (default: 90s)`),
 });
 
-/** The checked options of a places node. */
 export type PlacesOptions = z.output<typeof placesOptions>;
 
 /** The checked options, with the defaults of the chosen lookup. */
 export type SettledOptions = PlacesOptions & { readonly timeout: number };
 
-/** A category of places to which a flow refers. */
 interface CategoryOption {
   /** An id such as `amenity/pharmacy`. */
   readonly id: string;
@@ -89,10 +87,7 @@ interface CategoryOption {
   readonly notes: readonly string[];
 }
 
-/**
- * Returns the category of places that words in a flow refer to. If they match no category, or several, reports the problem and returns
- * undefined.
- */
+/** If the words match no category, or several, reports the problem and returns undefined. */
 export function categoryOption(words: string, at: readonly (string | number)[], context: BuildContext): CategoryOption | undefined {
   if (referencedFields(words).length > 0) {
     context.problem(at, 'expected one category for all records, found text with {{field}}');
@@ -123,11 +118,7 @@ function categoryNames(): CategoryNames {
   });
 }
 
-/**
- * Returns a function that renders the option `country`, or the element of its list at this path, as an alpha-2 code. The option can be a
- * country code, or a country's name in many languages. The function returns undefined for blank text, and throws a Failure for text that is
- * not a country.
- */
+/** Renders an alpha-2 code from a code or a name in many languages. Undefined for blank text; throws a Failure for other text. */
 export function countryTemplate(
   text: string | undefined,
   context: BuildContext,
@@ -152,7 +143,6 @@ interface PreferredCountry {
   unknown(fields: Fields): string | undefined;
 }
 
-/** Compiles the option `country` of a lookup that prefers a country, but also finds results elsewhere. */
 export function preferredCountry(text: string | undefined, context: BuildContext): PreferredCountry {
   if (text === undefined) return { code: () => undefined, unknown: () => undefined };
   if (referencedFields(text).length === 0 && text.trim() !== '' && countryNamed(text) === undefined)

@@ -1,6 +1,5 @@
 /** A data source whose terms of use require attribution. */
 export interface DataSource {
-  /** The attribution notice that the source's terms of use require. */
   readonly text: string;
   readonly licence: string;
   readonly url: string;
@@ -36,5 +35,4 @@ export const sources = {
   'world-bank': { text: 'World Bank, CC BY 4.0', licence: 'CC-BY-4.0', url: 'https://data.worldbank.org' },
 } as const satisfies Readonly<Record<string, DataSource>>;
 
-/** The name of a data source. */
 export type SourceName = keyof typeof sources;

@@ -25,16 +25,13 @@ import type { WiredPorts } from '../run/wire.ts';
 export interface OneLookup {
   /** The name of the command, which the ledger shows as the flow that spent the lookup's credits. */
   readonly command: string;
-  /** The options of the lookup node. Undefined options are left out. */
+  /** Undefined options are left out. */
   readonly node: JsonObject & { readonly type: string; readonly connection?: string };
   readonly fields: Fields;
   readonly options: SessionOptions;
 }
 
-/**
- * Looks up one record as a run does, with credits, rate limits, retries and the cache. Returns the answer as a document, a Failure if
- * there is no answer, or null if the record has nothing to look up.
- */
+/** Looks up one record as a run does, with credits, rate limits, retries and the cache. Null if there is nothing to look up. */
 export async function lookUpOne(
   { command, node, fields, options }: OneLookup,
   messages: Messages,
@@ -72,7 +69,6 @@ async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: b
   }
 }
 
-/** Runs single steps (nodes) of a flow for one record. */
 export class ChainMaker {
   readonly #phase = new RunPhase();
   readonly #gates: RunGates;
@@ -86,12 +82,12 @@ export class ChainMaker {
     this.#tools = { ports, phase, calls, batches };
   }
 
-  /** Closes the rate limiters (gates), so no further step can run. */
+  /** No further step can run afterwards. */
   close(): void {
     this.#gates.close();
   }
 
-  /** Returns the first output record of a step, or the record's failure. Throws an AutomateError if the step produces no output record. */
+  /** Throws an AutomateError if the step produces no output record. */
   async firstRow(step: Step, item: Item): Promise<Fields | Failure> {
     const rows: Fields[] = [];
     const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
@@ -120,7 +116,7 @@ function gatherInto(rows: Fields[]): PartialRows {
   };
 }
 
-/** Returns the error if it is a Failure. If it is a limit that would end a run, throws it as an AutomateError. Rethrows other errors. */
+/** Throws a limit that would end a run as an AutomateError. Rethrows other errors. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof LimitReached) throw errorOf(error.ending === 'max-credits' ? 'credits' : 'credential', error);

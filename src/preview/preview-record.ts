@@ -21,10 +21,8 @@ import type { WiredPorts } from '../run/wire.ts';
 import type { Preview } from './preview.ts';
 import { RequestTest, type RequestTestOptions } from './request-test.ts';
 
-/** A record, and the flow whose request for this record is previewed. */
 interface PreviewedRecord {
   readonly plan: Plan;
-  /** The path of the flow file. */
   readonly flow: string;
   readonly step: Step;
   readonly item: Item;
@@ -51,10 +49,7 @@ interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
   readonly recorder?: Recording;
 }
 
-/**
- * Previews one request of a flow. `spent` is the number of credits that the preview cost; undefined if credits have neither a limit nor a
- * price.
- */
+/** `spent` is the cost of the preview in credits; undefined if credits have neither a limit nor a price. */
 export async function previewRecord(
   { plan, flow, step, item, options }: PreviewedRecord,
   messages: Messages,
@@ -126,10 +121,7 @@ async function previewAgain(
   }
 }
 
-/**
- * Returns the step (node) with the given id, or by default the first one that sends a request. Throws an AutomateError (`usage`) if there
- * is no such step.
- */
+/** The default is the first step that sends a request. Throws an AutomateError (`usage`) if there is no such step. */
 export function chosenStep(plan: Plan, id: string | undefined): Step {
   const acting = allSteps(plan.steps).filter(({ node }) => node.action);
   const step = id === undefined ? acting[0] : acting.find((candidate) => candidate.id === id);

@@ -18,9 +18,9 @@ export interface Preview {
   readonly ms?: number;
   /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
   readonly body?: Value | undefined;
-  /** The reason why the body could not be parsed; undefined if it was parsed. */
+  /** The reason why the body could not be parsed. */
   readonly unread?: Failure;
-  /** The records that the node makes from the response; undefined if the response does not report success. */
+  /** Undefined if the response does not report success. */
   readonly rows?: readonly Fields[];
   /** For each path in the map: true if the response has a value at this path. */
   readonly found?: readonly boolean[];
@@ -29,7 +29,7 @@ export interface Preview {
   readonly failure?: Failure;
 }
 
-/** Returns a preview as JSON for programs. `curl` is the request as a curl command line. */
+/** `curl` is the request as a curl command line. */
 export function previewValue(preview: Preview, action: Action, curl?: string): Value {
   const { request, response, body, unread, rows, morePages, failure } = preview;
   const structure = response && structureOf(unread ? undefined : body);
@@ -96,12 +96,11 @@ export function unreadReason(failure: Failure): string {
 /** Shown in place of a URL if a lookup uses the data embedded in automate. */
 export const embedded = 'embedded data';
 
-/** Returns a name for the data source of a lookup. */
 export function sourceOf(request: LookupRequest): string {
   return request.lookup === 'points' ? 'a file' : embedded;
 }
 
-/** Returns the query of a lookup, with each part under the name of the node's option. */
+/** Each part has the name of the node's option. */
 export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));

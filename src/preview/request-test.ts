@@ -14,14 +14,12 @@ import type { WiredPorts } from '../run/wire.ts';
 import { asFailure, ChainMaker } from './look-up.ts';
 import type { Preview } from './preview.ts';
 
-/** The objects that a preview uses from the run around it. */
 interface PreviewParts {
   readonly gates: Gates;
   /** Ports that repeat the response of a run that has already sent the previewed request. Undefined to send the request. */
   readonly repeated?: WiredPorts;
 }
 
-/** The options that determine which record is used, and whether requests are sent. */
 export interface RequestTestOptions {
   readonly in?: string;
   readonly moreIn?: readonly string[];
@@ -38,7 +36,6 @@ export class RequestTest {
     private readonly messages: Messages,
   ) {}
 
-  /** Previews the request that a step (node) sends for a record. */
   async preview(step: Step, item: Item): Promise<Preview> {
     const unordered = this.#serialFailure(item);
     if (unordered) return { failure: unordered };
@@ -73,7 +70,7 @@ export class RequestTest {
     return {};
   }
 
-  /** If this preview sends nothing, returns the ids of the earlier nodes that would send requests. Otherwise returns an empty list. */
+  /** The earlier nodes that would send requests, if this preview sends nothing. */
   #unsentBefore(step: Step): string[] {
     return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
   }
@@ -147,7 +144,6 @@ function unaskedReason({ lookup }: Action): string {
   return lookup === undefined ? 'null does not match anything in an answer' : 'there is nothing to look up';
 }
 
-/** Returns the words that the lookup of an incomplete request searches for. */
 function soughtIn(request: ActionRequest): string {
   return ('completion' in request && request.completion?.sought) || '';
 }
@@ -180,7 +176,7 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
   }
 }
 
-/** Returns the steps that a record goes through before it first arrives at the given step. Undefined if that step is not among `steps`. */
+/** Undefined if the step is not among `steps`. */
 function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
   for (const [index, candidate] of steps.entries()) {
     const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);

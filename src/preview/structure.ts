@@ -6,7 +6,7 @@ import { freeName } from '../core/text/suggest.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../core/value/value.ts';
 import type { MapText } from '../flow/map-text.ts';
 
-/** A path to a value in a response, in the syntax of a node's `map`. */
+/** The syntax is that of a node's `map`. */
 export interface StructureRow {
   readonly path: string;
   readonly type: string;
@@ -133,7 +133,7 @@ export function withPaths(map: MapText, paths: readonly string[], taken: Readonl
   return Object.fromEntries(whole);
 }
 
-/** Returns the last name in a path, which becomes the name of its field. The web page suggests the same names. */
+/** The web page suggests the same names. */
 export function lastName(path: string): string {
   const { root, legs } = compilePath(path);
   const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
@@ -164,7 +164,7 @@ function isBelow(path: string, outer: string): boolean {
   return path.startsWith(outer) && /^(?:\.|\[[^\]]|\[\](?:\[\])*[.[])/.test(path.slice(outer.length));
 }
 
-/** Returns the paths of the arrays that a path goes through, outermost first. For `a[].b[].c`, these are `a[]` and `a[].b[]`. */
+/** Outermost first: for `a[].b[].c`, these are `a[]` and `a[].b[]`. */
 function arraysOf(path: string): string[] {
   return [...path.matchAll(/\[\]/g)].map(({ index }) => path.slice(0, index + '[]'.length));
 }

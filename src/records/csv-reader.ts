@@ -7,7 +7,7 @@ import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts
 import type { RecordContent } from './json/json-record.ts';
 import { inputError, longNameError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
-/** Reads a CSV file (RFC 4180) with a header row. A row with too few or too many cells becomes a failed record. */
+/** CSV (RFC 4180) with a header row. A row with too few or too many cells becomes a failed record. */
 export class CsvReader implements RecordReader {
   readonly #name: string;
   readonly #from: Position;
@@ -15,17 +15,15 @@ export class CsvReader implements RecordReader {
   #header: readonly string[] | undefined;
   #headerProblem: AutomateError | undefined;
   #columns: readonly Column[];
-  /** Records that have been read but not returned yet. */
   #items: Item[] = [];
   #records: number;
-  /** The position after the last complete row. */
   #end: Item['end'];
   #receivedBytes: number;
   #emptyLines = 0;
-  /** The number by which the parser's line count is too high, because the parser counts a CR LF in quotes as two line breaks. */
+  /** The parser's line count is this much too high, because it counts a CR LF in quotes as two line breaks. */
   #surplusLines = 0;
 
-  /** `header` is the header of the file. It is required if reading begins after the header. */
+  /** `header` is required if reading begins after the header. */
   constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
     this.#name = name;
     this.#from = from;
@@ -98,7 +96,6 @@ export class CsvReader implements RecordReader {
     }
   }
 
-  /** Returns the number of the line on which the next row starts. */
   #nextLine(): number {
     return this.#end.line + this.#parser.info.empty_lines - this.#emptyLines + 1;
   }
@@ -140,37 +137,32 @@ function wrongCellCount(cells: readonly string[], expected: number, line: number
   return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
 
-/** Returns the number of CR LF in the cells. The parser counts each of them as two line breaks. */
+/** The parser counts each CR LF as two line breaks. */
 export function countCrLf(cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + cell.split('\r\n').length - 1, 0);
 }
 
-/** Returns the number of line breaks in a cell. */
 export function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
 }
 
-/**
- * Returns the complete cells of the row that was unfinished at the end of the text. They are in the parser's internal state, which its
- * types do not declare.
- */
+/** The complete cells of a row that is unfinished at the end of the text, from internal parser state that its types do not declare. */
 export function openRow(parser: Parser): string[] {
   return (parser as unknown as { state: { record: string[] } }).state.record;
 }
 
-/** A column of an input table. */
 export interface Column {
   readonly name: string;
-  /** The 0-based position of the column in every row. */
+  /** 0-based. */
   readonly index: number;
 }
 
-/** Returns the columns of the input that become fields of records. The columns that an errors file adds are left out. */
+/** Leaves out the columns that an errors file adds. */
 export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** Checks a table's header. Returns an error if a column name is empty, too long or used twice; undefined if the header is valid. */
+/** The problem with a column name that is empty, too long or used twice. */
 export function headerProblem(columns: readonly Column[], input: string, line?: number): AutomateError | undefined {
   const long = longNameError(
     columns.map(({ name }) => name),
@@ -196,7 +188,7 @@ export function headerProblem(columns: readonly Column[], input: string, line?: 
   return undefined;
 }
 
-/** Creates a record from a row of a table. `header` contains all columns, and `columns` only those that become fields of the record. */
+/** `header` contains all columns, and `columns` only those that become fields. */
 export function recordOfRow(cells: readonly string[], header: readonly string[], columns: readonly Column[]): RecordContent {
   const fields = new Map<string, string>();
   for (const { name, index } of columns) {
@@ -206,7 +198,7 @@ export function recordOfRow(cells: readonly string[], header: readonly string[],
   return { fields, ...earlierFailure((name) => cells[header.indexOf(name)]) };
 }
 
-/** Returns the content of the columns that an errors file adds. `cell` returns the cell in the column with a name. */
+/** The content of the columns that an errors file adds. `cell` takes a column's name. */
 export function earlierFailure(cell: (name: string) => string | undefined): Omit<RecordContent, 'fields'> {
   const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
   return { ...failedAs(cell('_error_record')), ...(failure && { failure }) };

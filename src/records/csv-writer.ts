@@ -13,24 +13,20 @@ interface CsvWriterOptions {
 /** A writer for a format with columns. A field's name determines its column. */
 export interface TableWriter extends RecordWriter {
   readonly columns: readonly string[];
-  /** Returns the header row. It contains `names` instead of the names of the columns, because secrets in the names may be masked. */
+  /** `names` replace the columns' names, because secrets in them may be masked. */
   header(names: readonly string[]): string;
 }
 
-/** Returns true if the writer's format has columns. */
 export function isTableWriter(writer: RecordWriter): writer is TableWriter {
   return 'columns' in writer;
 }
 
-/**
- * Returns the names that can be columns. Names with lone surrogates are left out, because UTF-8 cannot encode them. An empty name is left
- * out, because readers reject it.
- */
+/** Leaves out lone surrogates, which UTF-8 cannot encode, and an empty name, which readers reject. */
 export function headerNames(names: readonly string[]): string[] {
   return names.filter((name) => name !== '' && name.isWellFormed());
 }
 
-/** Creates a writer for CSV (RFC 4180) with a header row and LF line endings. If a field is missing in a row, its cell is empty. */
+/** CSV (RFC 4180) with a header row and LF line endings. A missing field becomes an empty cell. */
 export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
   const positions = new Map(columns.map((name, at) => [name, at]));
@@ -66,10 +62,7 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
   };
 }
 
-/**
- * Returns a function that checks whether a row can be written. It returns a failure if a field has no column or its text contains a lone
- * surrogate; undefined if the row can be written.
- */
+/** Fails a row if a field has no column or its text contains a lone surrogate. */
 export function misfitCheck(names: readonly string[]): (fields: Fields) => Failure | undefined {
   const columns = new Set(names);
   let fitting: SparseFields['columns'] | undefined;
@@ -86,7 +79,7 @@ export function misfitCheck(names: readonly string[]): (fields: Fields) => Failu
   };
 }
 
-/** Creates the failure of a record with a field that has no column in the table. */
+/** For a field that has no column in the table. */
 export function noColumn(name: string): Failure {
   if (name === '') {
     return new Failure(
@@ -109,7 +102,7 @@ function loneSurrogate(name: string, where: string): Failure {
   );
 }
 
-/** Escapes lone surrogates in the same way as JSON, so that the text can be written in UTF-8. */
+/** Escapes as in JSON, so that the text can be written in UTF-8. */
 export function escapeSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (lone) => `\\u${lone.charCodeAt(0).toString(16)}`);
 }
@@ -118,10 +111,7 @@ function csvCell(value: Value | undefined): string {
   return value === undefined ? '' : textOf(value);
 }
 
-/**
- * Returns the text of a CSV cell. A `'` is put in front of text that a spreadsheet would run as a formula
- * (owasp.org/www-community/attacks/CSV_Injection). Numbers are never changed.
- */
+/** Puts a `'` before text that a spreadsheet would run (owasp.org/www-community/attacks/CSV_Injection). Numbers are never changed. */
 function safeCell(value: Value | undefined): string {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : csvCell(value);
 }

@@ -3,10 +3,7 @@ import { createGunzip } from 'node:zlib';
 import { invalidOption } from '../core/failure.ts';
 import { inputError } from './record-reader.ts';
 
-/**
- * Returns the standard name of an encoding for one of its labels (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if the
- * label is unknown.
- */
+/** The standard name for a label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if it is unknown. */
 export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
@@ -16,10 +13,7 @@ export function encodingOf(label: string): string {
   }
 }
 
-/**
- * Converts text in a different encoding to UTF-8. Throws an AutomateError (`input`) if the text contains bytes that are invalid in that
- * encoding.
- */
+/** Converts to UTF-8. Throws an AutomateError (`input`) for bytes that are invalid in the encoding. */
 export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true });
   let offset = 0;
@@ -41,7 +35,7 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
   }
 }
 
-/** Decompresses gzip data. Throws an AutomateError (`input`) if the data is not gzip or is truncated. */
+/** Throws an AutomateError (`input`) if the data is not gzip or is truncated. */
 export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const unzipped = createGunzip({ chunkSize: 65_536 });
   // Errors of the pipeline are ignored here, because reading from `unzipped` throws them.

@@ -2,12 +2,10 @@ import type { AutomateError } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { inputError, type Position, type RecordReader } from './record-reader.ts';
 
-/** The beginning of an input. It has been read only far enough to know the columns. */
+/** The beginning of an input, read only far enough to know the columns. */
 export interface Head {
   readonly reader: RecordReader;
-  /** The records that have been read so far. */
   readonly items: Item[];
-  /** The rest of the text, which has not been read yet. */
   readonly chunks: AsyncGenerator<Buffer>;
   readonly isEnded: boolean;
   /** The text that has been read so far; empty or undefined if it was not kept. */
@@ -15,8 +13,7 @@ export interface Head {
 }
 
 /**
- * Reads an input up to its header or, if the format has none, up to the first readable record. If `buffers` is true, keeps the text that
- * has been read, so it can be read again.
+ * Reads up to the header or, if the format has none, up to the first readable record. `buffers` keeps the text, so it can be read again.
  */
 export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buffer>, buffers: boolean): Promise<Head> {
   const items: Item[] = [];
@@ -30,15 +27,12 @@ export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buff
   }
 }
 
-/**
- * Returns true once the columns of the input are known. Also returns true after a thousand unreadable records, because reading on could
- * exhaust memory.
- */
+/** Also true after a thousand unreadable records, because reading on could exhaust memory. */
 function hasColumns(reader: RecordReader, items: readonly Item[]): boolean {
   return reader.header?.() !== undefined || items.length > 1000 || items.some((item) => item.failure === undefined);
 }
 
-/** Yields the text of an input after an offset. It is used for inputs that cannot be read from the middle. */
+/** For inputs that cannot be read from the middle. */
 export async function* textAfter(offset: number, { buffered = [], chunks }: Head): AsyncGenerator<Buffer> {
   let at = 0;
   for await (const chunk of concat(buffered.splice(0), chunks)) {
@@ -53,7 +47,7 @@ async function* concat(first: Iterable<Buffer>, rest: AsyncIterable<Buffer>): As
   yield* rest;
 }
 
-/** Wraps another reader and limits the size of its records, because memory use depends on the largest record. */
+/** Limits the size of another reader's records, because memory use depends on the largest record. */
 export class BoundedReader implements RecordReader {
   readonly #reader: RecordReader;
   readonly #name: string;
@@ -97,9 +91,7 @@ export class BoundedReader implements RecordReader {
     return this.#fault ?? this.#reader.fault?.();
   }
 
-  /**
-   * Returns the records before the first one that is too long. If there is one that is too long, the next call of `write` throws an error.
-   */
+  /** The records before the first one that is too long. If there is one, the next call of `write` throws an error. */
   #bounded(items: Item[]): Item[] {
     for (const [index, { end }] of items.entries()) {
       if (end.offset - this.#end.offset > this.#max) {

@@ -7,32 +7,23 @@ import { statOf } from '../files/stat.ts';
 import { ReadCheck } from './read-check.ts';
 import { inputError } from './record-reader.ts';
 
-/** A file or stream that is read as an input. */
 export interface Input {
-  /** The name of the input in messages. */
   readonly name: string;
-  /** The size of the input in bytes; undefined for a stream, whose size is unknown until its end. */
+  /** Undefined for a stream, whose size is unknown until its end. */
   readonly totalBytes: number | undefined;
   readonly isSeekable: boolean;
-  /** Returns the number of bytes that have been read so far. */
   readBytes(): number;
-  /**
-   * Yields the bytes from an offset to the end. An offset other than 0 requires a seekable input. Throws an AutomateError (`input`) if the
-   * input cannot be read.
-   */
+  /** A `start` other than 0 requires a seekable input. Throws an AutomateError (`input`) if the input cannot be read. */
   bytes(start: number): AsyncGenerator<Buffer>;
   /**
-   * Throws an AutomateError (`input`) if the part of the file that was read has been overwritten or cut off since. Pipes cannot be checked.
-   * Must not be called after `close`.
+   * Throws an AutomateError (`input`) if what was read has been overwritten or cut off, except for pipes. Not to be called after `close`.
    */
   refuseChange(): void;
-  /** Stops reading immediately. A read that is still waiting for bytes fails. */
+  /** A read that is still waiting for bytes fails. */
   close(): Promise<void>;
 }
 
-/**
- * Opens a file as an input, or stdin if the path is `-`. Throws an AutomateError (`input`) if the file does not exist or is a directory.
- */
+/** `-` is stdin. Throws an AutomateError (`input`) if the file does not exist or is a directory. */
 export async function openInput(path: string, stdin: NodeJS.ReadableStream, stdinName = '<stdin>'): Promise<Input> {
   return path === '-' ? streamInput(stdin as Readable, stdinName) : fileInput(path);
 }
@@ -48,7 +39,7 @@ function streamInput(stdin: Readable, name: string): Input {
   return { name, totalBytes: undefined, isSeekable: false, ...bytesOf(name, () => ({ stream: stdin, check: stdinCheck(stdin) })) };
 }
 
-/** Returns the check for stdin if it is a regular file, as with `< rows.csv`. */
+/** Only if stdin is a regular file, as with `< rows.csv`. */
 function stdinCheck(stdin: Readable & { readonly fd?: unknown }): ReadCheck | undefined {
   const { fd } = stdin;
   return typeof fd === 'number' && fstatSync(fd).isFile() ? new ReadCheck(fd, { startsAnywhere: true }) : undefined;
@@ -99,7 +90,7 @@ function openChecked(path: string): { readonly fd: number; readonly check: ReadC
   return { fd, check: new ReadCheck(fd) };
 }
 
-/** An input that is being read, and its check; undefined if it cannot be read twice. */
+/** The check is undefined if the input cannot be read twice. */
 interface CheckedInput {
   readonly stream: Readable;
   readonly check: ReadCheck | undefined;
@@ -139,7 +130,7 @@ const reasons: Record<string, string> = {
   EACCES: 'expected a readable file, found one without read permission',
 };
 
-/** Returns the error for an input that cannot be opened or read. */
+/** For an input that cannot be opened or read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
   const similar = code === 'ENOENT' ? similarFile(name) : '';

@@ -11,22 +11,17 @@ import type { Position } from './record-reader.ts';
 import { inputFormatOf, openSource, type RecordSource } from './source.ts';
 import { tellFormat } from './stdin-format.ts';
 
-/** Returns the paths of the inputs, in order. */
 export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
   return [input, ...moreIn];
 }
 
-/** Returns the name that messages use for the inputs. */
+/** The name of the inputs in messages. */
 export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
   if (options.noInput) return 'none';
   return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');
 }
 
-/**
- * Detects the format of the data on stdin and returns the options with this format. If the options already set a format, returns them
- * unchanged. `found` receives the detected format. Call this after the flow was checked: detection waits for stdin, and the flow's problems
- * must be reported first.
- */
+/** Adds stdin's format unless set. Call this after checking the flow: it waits for stdin, and the flow's problems come first. */
 export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
   const { kind, gzip } = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
@@ -35,10 +30,7 @@ export async function withToldFormat<Options extends InputOptions>(options: Opti
   return { ...options, inFormat };
 }
 
-/**
- * Parses the name of a format, such as `csv`. `option` is the option that contained the name. Throws an AutomateError (`usage`) if the name
- * is unknown.
- */
+/** `option` contained the name. Throws an AutomateError (`usage`) if it is unknown. */
 export function namedFormat(option: 'inFormat' | 'outFormat', name: string | undefined): Format | undefined {
   if (name === undefined) return undefined;
   const format = formatOfName(name);
@@ -46,12 +38,12 @@ export function namedFormat(option: 'inFormat' | 'outFormat', name: string | und
   return format;
 }
 
-/** Determines the input's format from the options or the file name. Throws an AutomateError (`usage`) if that is not possible. */
+/** From the options or the file name. Throws an AutomateError (`usage`) if that is not possible. */
 export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
 }
 
-/** Opens the inputs as one source. With `from`, reading begins after the records that are already finished. */
+/** With `from`, reading begins after the records that are already finished. */
 export function openInput(options: InputOptions, from?: Position): Promise<RecordSource> {
   if (!options.moreIn) return openOne(options, from);
   return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
@@ -72,9 +64,7 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
   });
 }
 
-/**
- * True if all fields of the input are strings, as in CSV. It is false for an unknown format, which is reported when the input is opened.
- */
+/** True if all fields are strings, as in CSV. False for an unknown format, which is reported when the input is opened. */
 export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
   const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
   return format !== undefined && isTable(format);
@@ -85,19 +75,15 @@ export function isTable({ kind }: Format): boolean {
   return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
 }
 
-/** The fields of an input's records. */
 export interface InputFields {
-  /** The columns of a table. Undefined for JSON, because each record can have different fields. */
+  /** Undefined for JSON, because each record can have different fields. */
   readonly columns?: readonly string[];
-  /** The names of all fields in the first records of a JSON input. Undefined for a table, and for an input without records. */
+  /** Fields of the first records of a JSON input. Undefined for a table, and for an input without records. */
   readonly firstFields?: readonly string[] | undefined;
   readonly error?: unknown;
 }
 
-/**
- * Reads the column names of an input. If the input has an error, returns the error instead of throwing it, so that the flow's problems can
- * be reported first.
- */
+/** Returns the input's error instead of throwing it, so that the flow's problems can be reported first. */
 export async function columnsOf(options: InputOptions): Promise<InputFields> {
   try {
     const source = await openInput(options);
@@ -108,17 +94,13 @@ export async function columnsOf(options: InputOptions): Promise<InputFields> {
   }
 }
 
-/** Options that determine the folder for files that records send and save. */
 interface FilesOptions {
-  /** The path of the input; `-` or undefined if the input is not a file. */
+  /** `-` or undefined if the input is not a file. */
   readonly in?: string | undefined;
   readonly files?: string | undefined;
 }
 
-/**
- * Returns the folder for files that records send and save: the folder in the options, or else the input file's folder. Undefined if there
- * is neither, as when the input is stdin.
- */
+/** For files that records send and save: the folder in the options, or else the input file's. Undefined without either, as for stdin. */
 export function filesFolder({ in: input = '-', files }: FilesOptions): string | undefined {
   return files ?? (input === '-' ? undefined : dirname(input));
 }

@@ -7,10 +7,7 @@ import type { RecordSource } from './source.ts';
 
 type Open = (path: string, from: Position | undefined) => Promise<RecordSource>;
 
-/**
- * Opens several inputs as one. Records come in the order of the files and are numbered consecutively. Throws an AutomateError: `usage` if
- * the files have different formats, `input` if they have different columns.
- */
+/** Numbers records consecutively, in file order. Throws an AutomateError: `usage` for different formats, `input` for different columns. */
 export async function openJoined(paths: readonly string[], open: Open, from?: Position): Promise<RecordSource> {
   const joined = new JoinedInputs(paths, open, from);
   try {
@@ -29,13 +26,10 @@ interface Checked extends Pick<RecordSource, 'format' | 'columns' | 'firstFields
 class JoinedInputs {
   readonly #paths: readonly string[];
   readonly #open: Open;
-  /** Index of the file at which reading begins. In a resumed run, earlier files are already finished. */
+  /** Where reading begins. In a resumed run, earlier files are already finished. */
   readonly #start: number;
   readonly #from: Position | undefined;
-  /**
-   * The sources opened so far, keyed by index. These are the file at which reading begins, and all streams, because a stream cannot be
-   * opened twice.
-   */
+  /** By index: the file at which reading begins, and all streams, because a stream cannot be opened twice. */
   readonly #sources = new Map<number, RecordSource>();
   #files: readonly Checked[] = [];
   /** Index of the file being read. */
@@ -76,7 +70,7 @@ class JoinedInputs {
     await Promise.all([...this.#sources.values()].map((source) => source.close()));
   }
 
-  /** Reads the beginning of a file, so that all files are known to match before the first record is processed. */
+  /** Reads the beginning, so that all files are known to match before the first record is processed. */
   async #check(index: number): Promise<Checked> {
     const path = this.#paths[index] as string;
     const source = await this.#open(path, index === this.#start ? this.#from : undefined);
@@ -119,7 +113,7 @@ class JoinedInputs {
   }
 }
 
-/** Throws an AutomateError if a file does not match the first file: `usage` if the formats differ, `input` if the columns do. */
+/** Throws an AutomateError: `usage` if the formats differ, `input` if the columns do. */
 function refuseMisfit(first: Checked, other: Checked): void {
   const [kind, found] = [first.format.kind, other.format.kind];
   if (found !== kind)
@@ -149,7 +143,7 @@ function knownFields(files: readonly Checked[]): string[] | undefined {
   return known.length === 0 ? undefined : [...new Set(known.flat())];
 }
 
-/** Returns the total size of all files; undefined if a file is a stream. */
+/** Undefined if a file is a stream. */
 function totalSize(files: readonly Checked[]): number | undefined {
   return files.reduce<number | undefined>(
     (sum, { totalBytes }) => (sum === undefined || totalBytes === undefined ? undefined : sum + totalBytes),

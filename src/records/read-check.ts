@@ -11,16 +11,16 @@ interface ReadPart {
 }
 
 /**
- * Finds out whether a file was overwritten or cut off while it was read. It reads the beginning and the end of what was read once more, and
- * compares them. It uses the open file, so a new file under the same name does not count, and neither do bytes that are appended.
+ * Finds out whether a file was overwritten or cut off while it was read, by comparing its beginning and end. It uses the open file, so a
+ * new file under the same name and appended bytes do not count.
  */
 export class ReadCheck {
   readonly #fd: number;
-  /** Size of the file in bytes when reading began. */
+  /** In bytes, when reading began. */
   readonly #size: number;
   readonly #first: ReadPart[] = [];
   readonly #last: ReadPart[] = [];
-  /** Number of bytes in all parts of `#first`, and in all parts of `#last`. */
+  /** Bytes in all parts of `#first`, and in all parts of `#last`. */
   #firstBytes = 0;
   #lastBytes = 0;
   #isCutOff = false;
@@ -35,7 +35,7 @@ export class ReadCheck {
     this.#startsAnywhere = startsAnywhere;
   }
 
-  /** Notes bytes that were read. Keeps the buffer, so it must not be changed later. */
+  /** Keeps the buffer, so it must not be changed later. */
   add(at: number, bytes: Buffer): void {
     const part = { at, bytes };
     if (this.#startsAnywhere && at === 0) this.#isUnknown = !this.#has(part);
@@ -51,19 +51,18 @@ export class ReadCheck {
     }
   }
 
-  /** Notes that the file ended at this offset. */
   ended(at: number): void {
     this.#isCutOff ||= at < this.#size;
   }
 
-  /** Notes a file that is read as a whole, but not from its beginning to its end, such as an archive. */
+  /** For a file that is read as a whole, but not from beginning to end, such as an archive. */
   addWhole(): void {
     this.add(0, this.#read(0, comparedBytes));
     const last = Math.max(0, this.#size - comparedBytes);
     this.add(last, this.#read(last, this.#size - last));
   }
 
-  /** Throws an AutomateError (`input`) if the file has changed. `name` is the name of the input in messages. */
+  /** Throws an AutomateError (`input`) if the file has changed. `name` is for messages. */
   refuseChange(name: string): void {
     if (this.#isUnknown || (!this.#isCutOff && [...this.#first, ...this.#last].every((part) => this.#has(part)))) return;
     throw new AutomateError('input', `${name} has changed while it was read`, { code: 'input-changed', details: {} });
@@ -73,7 +72,7 @@ export class ReadCheck {
     return this.#read(at, bytes.length).equals(bytes);
   }
 
-  /** Returns up to `length` bytes of the file. Does not move the position at which stdin is read. */
+  /** Does not move the position at which stdin is read. */
   #read(at: number, length: number): Buffer {
     const bytes = Buffer.alloc(length);
     return bytes.subarray(0, readSync(this.#fd, bytes, 0, length, at));

@@ -5,53 +5,43 @@ import { formatCount } from '../core/text/number.ts';
 
 /** A position right after a record, from which reading can resume. */
 export interface Position {
-  /**
-   * Offset in bytes of the decompressed text in UTF-8, including a byte order mark. For an uncompressed UTF-8 file, it is also the offset
-   * in the file.
-   */
+  /** In bytes of decompressed UTF-8 text with its byte order mark. For an uncompressed UTF-8 file, it is also the offset in the file. */
   readonly offset: number;
   /** Number of lines before this position. */
   readonly line: number;
   /** Number of records before this position. */
   readonly records: number;
-  /** 0-based index of the file if the input consists of several files; undefined for a single file. */
+  /** 0-based index of the file; undefined for a single file. */
   readonly file?: number;
 }
 
-/** The position at the beginning of an input. */
 export const beginning: Position = { offset: 0, line: 0, records: 0 };
 
-/** Converts chunks of UTF-8 text to records. Every method throws an AutomateError (`input`) if the rest of the text cannot be read. */
+/** Every method throws an AutomateError (`input`) if the rest of the text cannot be read. */
 export interface RecordReader {
-  /**
-   * Returns all cells of the header row; undefined until the header row has been read. Readers of formats without a header do not have this
-   * method.
-   */
+  /** All cells of the header row; undefined until it has been read. Missing for formats without a header. */
   header?(): readonly string[] | undefined;
-  /** Reads a chunk of text. Returns the records that are completed by this chunk. */
+  /** Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
-  /** Tells the reader that the text has ended. Returns the last record if it was not complete until then. */
+  /** Returns the last record if it was not complete until the text ended. */
   end(): Promise<Item[]>;
   /**
    * Returns the names of the fields of a record that is complete, although its end has not been read: a last line does not need a line
    * break. Readers that know every record's end do not have this method.
    */
   openFields?(): readonly string[];
-  /**
-   * Returns the error that `write` found after the records that it returned. The next call of `write` throws this error. Readers that throw
-   * all errors at once do not have this method.
-   */
+  /** The error after the returned records, which the next call of `write` throws. Missing for readers that throw all errors at once. */
   fault?(): AutomateError | undefined;
 }
 
-/** Maximum size of a record in bytes. It limits memory use, and Node cannot create a string of 512 MB or more. */
+/** Limits memory use. Node cannot create a string of 512 MB or more. */
 export const maxRecordBytes = 256 * 1024 * 1024;
 
-/** Maximum size of a table's header in bytes. `maxNameLength` is the maximum length of a field name in characters. */
+/** `maxNameLength` is the maximum length of a field name in characters. */
 export const maxHeaderBytes = 1024 * 1024;
 const maxNameLength = 1000;
 
-/** Returns the error for the first field name that is longer than `maxNameLength`; undefined if there is none. */
+/** For the first field name that is longer than `maxNameLength`. */
 export function longNameError(names: readonly string[], input: string, line?: number): AutomateError | undefined {
   const index = names.findIndex((name) => name.length > maxNameLength);
   if (index === -1) return undefined;
@@ -64,23 +54,23 @@ export function longNameError(names: readonly string[], input: string, line?: nu
   );
 }
 
-/** Returns the error for a record of more than `maxRecordBytes`, which starts on `line`. */
+/** For a record of more than `maxRecordBytes`, which starts on `line`. */
 export function tooLong(name: string, line: number, advice: string, hint?: InputHint): AutomateError {
   const message = 'expected a record of at most 256 MB, found a longer one';
   return inputError(name, advice === '' ? message : `${message}\n${advice}`, { line, hint });
 }
 
-/** Details of an error in the input. Line and column are counted from 1. `hint` is a code for the likely reason. */
+/** Line and column are 1-based. `hint` is a code for the likely reason. */
 interface InputFault {
   readonly line?: number;
   readonly column?: number | undefined;
   readonly hint?: InputHint | undefined;
-  /** Path of a list of records that was found inside an object in the file; undefined if there is none. */
+  /** Path of a list of records that was found inside an object in the file. */
   readonly records?: string;
   readonly cause?: unknown;
 }
 
-/** Returns the error for an input that cannot be read from a certain position on. */
+/** For an input that cannot be read from a certain position on. */
 export function inputError(name: string, message: string, { line, column, hint, records, cause }: InputFault = {}): AutomateError {
   const place = [name, line, column].filter((part) => part !== undefined).join(':');
   return new AutomateError('input', `${place}: ${message}`, { code: 'input-unreadable', details: { line, hint, records }, cause });

@@ -14,58 +14,50 @@ import { beginning, longNameError, type Position, type RecordReader } from './re
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8 } from './utf8.ts';
 
-/** The options that specify which input is read and how. */
 export interface SourceOptions {
-  /** Path of the input file, or `-` for stdin. */
+  /** `-` for stdin. */
   readonly path: string;
-  /** The format of the input. If undefined, it follows from the file name's extension. */
+  /** If undefined, it follows from the file name's extension. */
   readonly format?: Format | undefined;
-  /** The delimiter of CSV cells: a single character, `tab` or `\t`. If undefined, it is a comma, or a tab for TSV. */
+  /** A single character, `tab` or `\t`. If undefined, it is a comma, or a tab for TSV. */
   readonly delimiter?: string | undefined;
-  /** The label of the input's encoding, such as `latin1` (encoding.spec.whatwg.org); undefined for UTF-8. */
+  /** A label such as `latin1` (encoding.spec.whatwg.org); undefined for UTF-8. */
   readonly encoding?: string | undefined;
-  /** Path of the list of records in a JSON object, such as `data.items`. Undefined if the whole JSON text is a list. */
+  /** Path of the list in a JSON object, such as `data.items`. Undefined if the whole JSON text is a list. */
   readonly records?: string | undefined;
-  /** Name of the sheet to read in a workbook; undefined for the first visible sheet. */
+  /** In a workbook; undefined for the first visible sheet. */
   readonly sheet?: string | undefined;
-  /** The position at which to resume reading; undefined to read from the beginning. */
+  /** Where to resume reading; undefined for the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
-  /** The name of stdin in messages. The default is `<stdin>`. */
+  /** For messages. The default is `<stdin>`. */
   readonly stdinName?: string;
-  /** Maximum size of a record in bytes; undefined for the default maximum. */
+  /** Undefined for the default maximum. */
   readonly maxRecordBytes?: number | undefined;
 }
 
-/** An open input, whose records can be read. */
 export interface RecordSource {
   readonly format: Format;
-  /** Names of the columns. If the format has no columns, names of the first record's fields. Undefined if there are no records. */
+  /** Without columns, the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
-  /**
-   * Names of the columns. If the format has no columns, names of all fields in the records read so far. Undefined if no record could be
-   * read.
-   */
+  /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
   readonly firstFields: readonly string[] | undefined;
   /**
-   * Yields the records. Reads at most one chunk of text ahead. May be called only once. Throws an AutomateError (`input`) if the rest of
-   * the input cannot be read, or if the file was overwritten or cut off while it was read.
+   * Reads at most one chunk ahead. May be called only once. Throws an AutomateError (`input`) if the rest cannot be read, or if the file
+   * was overwritten or cut off meanwhile.
    */
   read(): AsyncGenerator<readonly Item[]>;
-  /** Size of the input file in bytes; undefined for a stream. */
+  /** Undefined for a stream. */
   readonly totalBytes: number | undefined;
   /** Returns the number of bytes that have been read so far. */
   readBytes(): number;
-  /** Returns the total size in bytes of the files before the current one. Only an input that consists of several files has this method. */
+  /** Total size of the files before the current one. Only for an input of several files. */
   earlierBytes?(): number;
   /** Stops reading, even while the input is waiting for more bytes. */
   close(): Promise<void>;
 }
 
-/**
- * Opens an input and reads it up to its first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input
- * cannot be read.
- */
+/** Reads up to the first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input cannot be read. */
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   const records = recordsPath(options, format);
@@ -99,13 +91,12 @@ function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: 
   if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
 }
 
-/** An input in a text format, with everything needed to read it. */
 interface InputText {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
   readonly delimiter: string;
-  /** The field names that lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   readonly maxRecordBytes: number | undefined;
 }
@@ -159,10 +150,7 @@ async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenera
   if (last.length > 0) yield last;
 }
 
-/**
- * Throws the error that a reader has found after the records that it returned. It is thrown now, because the next chunk of a pipe may never
- * arrive.
- */
+/** Throws a reader's error after its records at once, because the next chunk of a pipe may never arrive. */
 function throwFault(reader: RecordReader): void {
   const fault = reader.fault?.();
   if (fault) throw fault;
@@ -175,7 +163,7 @@ async function resumeAt(from: Position, text: InputText, head: Head): Promise<He
   return { reader, items: [], chunks: readText(text, from.offset), isEnded: false };
 }
 
-/** Returns true if reading can begin in the middle of the file. This requires that offsets in the text are also offsets in the file. */
+/** Requires that offsets in the text are also offsets in the file. */
 function canSeek({ input, format, encoding }: InputText): boolean {
   return input.isSeekable && encoding === 'utf-8' && !format.gzip;
 }
@@ -198,10 +186,7 @@ function createUnbounded({ input, format, delimiter, records }: InputText, from:
   return new CsvReader(input.name, delimiter, from, header);
 }
 
-/**
- * Returns the format of the input. For stdin, it is detected from the first bytes. Gzip in stdin is detected even if an option specifies
- * the format.
- */
+/** Detected from stdin's first bytes. Gzip in stdin is detected even if an option specifies the format. */
 async function formatOf(options: SourceOptions): Promise<Format> {
   const { path, format, stdin, encoding, records } = options;
   if (path !== '-') return inputFormatOf(options);
@@ -209,10 +194,7 @@ async function formatOf(options: SourceOptions): Promise<Format> {
   return { kind, gzip: gzip || (format?.gzip ?? false) };
 }
 
-/**
- * Returns the format from the options or, if they do not specify one, from the file name's extension. Throws an AutomateError (`usage`) if
- * the extension is unknown, or (`input`) if the file does not exist.
- */
+/** From the options or the extension. Throws an AutomateError: `usage` for an unknown extension, `input` if the file does not exist. */
 export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
@@ -220,7 +202,7 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
   throw unknownFormat(path, 'in');
 }
 
-/** Returns the error for a file whose extension does not belong to a format. */
+/** For a file whose extension does not belong to a format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
   const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
@@ -235,10 +217,7 @@ function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
 }
 
-/**
- * Returns the field names that lead to the list of records. Throws an AutomateError (`usage`) if the format is not JSON, or if the path
- * contains anything other than field names.
- */
+/** Throws an AutomateError (`usage`) if the format is not JSON, or if the path contains anything other than field names. */
 function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
   if (records === undefined) return undefined;
   if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);

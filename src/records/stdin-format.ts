@@ -3,20 +3,20 @@ import { constants, gunzipSync } from 'node:zlib';
 import { encodingOf } from './encoding.ts';
 import type { Format } from './format.ts';
 
-/** If stdin begins with this many bytes of whitespace, its format is assumed to be CSV. */
+/** After this much whitespace, stdin is assumed to be CSV. */
 const maxBlankBytes = 65_536;
 
-/** Properties of stdin that the user's options specify. */
+/** What the user's options say about stdin. */
 interface NamedFacts {
   readonly encoding?: string | undefined;
   readonly kind?: Format['kind'] | undefined;
-  /** True if an option specifies that the records are inside an object. Text that begins with `{` is then JSON. */
+  /** The records are inside an object. Text that begins with `{` is then JSON. */
   readonly isWrapped?: boolean;
 }
 
 /**
- * Detects the format of stdin from its first bytes, which can be read again afterwards. The first two bytes identify gzip, and the first
- * four a workbook. Otherwise, `[` stands for JSON, `{` for NDJSON, and anything else for CSV. Resolves once enough bytes have arrived.
+ * Looks at stdin's first bytes, which can be read again: two identify gzip, four a workbook. Otherwise `[` is JSON, `{` NDJSON, and
+ * anything else CSV. Resolves once enough bytes have arrived.
  */
 export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
   const label = encodingOf(encoding);
@@ -36,10 +36,10 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
   }
 }
 
-/** The first bytes of a zip archive that is not empty. An Excel workbook is such an archive. */
+/** A zip archive that is not empty, such as an Excel workbook. */
 const zipStart = 'PK\x03\x04';
 
-/** Returns the format that the first bytes of stdin indicate; undefined if more bytes are needed. */
+/** Undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
   if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
@@ -51,15 +51,12 @@ function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | und
   return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
 }
 
-/** Returns true if the bytes begin with the two bytes that identify gzip (RFC 1952, 2.3.1). */
+/** The two bytes that identify gzip (RFC 1952, 2.3.1). */
 function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b;
 }
 
-/**
- * Decompresses the beginning of gzip data. If this fails, returns text that looks like CSV. The input is then read as CSV, which reports
- * the error.
- */
+/** If decompression fails, returns text that looks like CSV. The input is then read as CSV, which reports the error. */
 function unzippedHead(head: Buffer): Buffer {
   try {
     return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH });

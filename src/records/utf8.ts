@@ -2,10 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { AutomateError } from '../core/failure.ts';
 import { inputError } from './record-reader.ts';
 
-/**
- * Checks that chunks are valid UTF-8 and yields them unchanged. `start` is the offset of the first chunk. Throws an AutomateError (`input`)
- * with the offset of the first invalid byte.
- */
+/** Yields the chunks unchanged, from the offset `start`. Throws an AutomateError (`input`) with the offset of an invalid byte. */
 export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, start: number): AsyncGenerator<Buffer> {
   let offset = start;
   // The first bytes of a character that continues in the next chunk.
@@ -38,7 +35,7 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   }
 }
 
-/** The first bytes of .zip and .xlsx files, followed by the first bytes of .xls files. */
+/** The first bytes of .zip and .xlsx files, and of .xls files. */
 const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
 function oldWorkbookError(name: string): AutomateError {
@@ -62,17 +59,14 @@ function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be', found = 'th
   return inputError(name, `expected UTF-8, found ${found}`, { hint: encoding });
 }
 
-/**
- * Throws an AutomateError (`input`) if the text looks like UTF-16 without a byte order mark. In English text in UTF-16, every second byte
- * is zero.
- */
+/** Throws an AutomateError (`input`) for UTF-16 without a byte order mark: in English text, every second byte is zero. */
 function refuseUtf16(begin: string, name: string): void {
   const found = 'a zero byte next to each letter, as in UTF-16';
   if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, 'utf-16le', found);
   if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, 'utf-16be', found);
 }
 
-/** Returns the number of bytes before the first byte that is not valid UTF-8. */
+/** The bytes before the first one that is not valid UTF-8. */
 export function utf8Length(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length) {
@@ -93,7 +87,7 @@ function openLength(bytes: Buffer): number {
   return 0;
 }
 
-/** Returns the length in bytes of a UTF-8 character with this first byte (RFC 3629, 3). */
+/** In bytes, by the first byte (RFC 3629, 3). */
 function characterLength(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;

@@ -4,15 +4,14 @@ import { createCsvWriter } from './csv-writer.ts';
 import type { Format, RecordWriter } from './format.ts';
 import { createXlsxWriter } from './xlsx/xlsx-writer.ts';
 
-/** Options for writing rows to a file. */
 interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean | undefined;
-  /** True if the input is a table. Its numbers are then strings. */
+  /** The input is a table, so its numbers are strings. */
   readonly hasTextCells?: boolean;
 }
 
-/** Creates the writer for a format. `columns` are the columns of a table; undefined if there are no records. */
+/** `columns` is undefined if there are no records. */
 export function createWriter({ kind }: Format, columns: readonly string[] | undefined, options: WriterOptions = {}): RecordWriter {
   if (kind === 'json') return jsonWriter;
   if (kind === 'ndjson') return ndjsonWriter;
@@ -20,7 +19,6 @@ export function createWriter({ kind }: Format, columns: readonly string[] | unde
   return createCsvWriter(columns ?? [], { delimiter: kind === 'tsv' ? '\t' : ',', csvSafe: options.csvSafe ?? false });
 }
 
-/** A writer for NDJSON, which has one JSON object per line. */
 const ndjsonWriter: RecordWriter = {
   between: '',
   begin: () => '',
@@ -29,7 +27,7 @@ const ndjsonWriter: RecordWriter = {
   misfit: () => undefined,
 };
 
-/** A writer for a JSON array with one object per line. */
+/** A JSON array with one object per line. */
 const jsonWriter: RecordWriter = {
   between: ',',
   begin: () => '[',

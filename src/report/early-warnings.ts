@@ -4,13 +4,10 @@ import { allSteps, type Plan } from '../core/plan.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { Tally } from './tally.ts';
 
-/** Number of finished records after which a run is checked, once, for faults that affect all records. */
+/** After this many finished records, a run is checked once for faults that affect all records. */
 const firstRecords = 100;
 
-/**
- * Returns warnings about faults that affect all of the first 100 records, and about answers with more pages than a node reads. Empty for
- * most events. Must be called with every event of the run.
- */
+/** Faults of all of the first 100 records, and answers with more pages than a node reads. Must be called with every event of the run. */
 export function earlyWarnings(event: Event, tally: Tally): string[] {
   // Each worker process reports a node's pages by itself.
   if (event.type === 'more-pages') return tally.morePages.get(event.node) === event ? [morePagesText(event.node, event)] : [];
@@ -63,16 +60,12 @@ export async function* warnOfMany(
   }
 }
 
-/** The plan of a run, with the path of its flow file. */
 interface NamedPlan {
   readonly plan: Plan;
   readonly flow: string;
 }
 
-/**
- * Adds to `late` the fields of JSON records that a map replaces without `replace: true`, and that are in none of the first records, which
- * were checked before the run. Warns of each such field once.
- */
+/** Adds JSON fields to `late` that a map replaces without `replace: true` and the first (checked) records lack. Warns of each once. */
 export async function* noteLateFields(
   records: AsyncIterable<readonly Item[]>,
   { plan, flow }: NamedPlan,

@@ -1,44 +1,35 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Event } from '../core/event.ts';
 
-/**
- * Functions that return current figures of a flow. They are called whenever the metrics are requested. Credits and paused time must only
- * increase.
- */
+/** Called whenever the metrics are requested. Credits and paused time must only increase. */
 interface LiveFigures {
   credits(): number;
   pausedMs(): number;
   open(): number;
 }
 
-/** The numbers of units and workers in a queue. A unit is a slice of a run's input that one worker processes. */
+/** A unit is a slice of a run's input that one worker processes. */
 interface QueueFigures {
   readonly units: { readonly waiting: number; readonly active: number };
   readonly workers: number;
 }
 
-/** Upper bounds in seconds of the buckets in the histogram of response times. */
+/** Upper bounds of the buckets of response times, in seconds. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/**
- * The metrics of this process in Prometheus format. Their labels contain only names of flows and nodes, never data from records or
- * requests.
- */
+/** The labels (Prometheus format) contain only names of flows and nodes, never data from records or requests. */
 export class MetricsRegistry {
   readonly #registry = new Registry();
   readonly #metrics = metricsOf(this.#registry);
-  /** The flows that currently have work in progress. */
   readonly #working = new Set<FlowMetrics>();
-  /** The names of all flows counted since the process started. */
   readonly #flows = new Set<string>();
   #refreshQueue: (() => Promise<void>) | undefined;
 
-  /** The content type of the text that `text` returns. */
   get contentType(): string {
     return this.#registry.contentType;
   }
 
-  /** Starts counting the work of a flow. `nodes` are the ids of its nodes that make calls. */
+  /** `nodes` are the ids of the flow's nodes that make calls. */
   addFlow(flow: string, nodes: readonly string[], live: LiveFigures): FlowMetrics {
     const added = new FlowMetrics(this.#metrics, { flow, nodes, live, ended: () => this.#working.delete(added) });
     this.#working.add(added);
@@ -46,7 +37,7 @@ export class MetricsRegistry {
     return added;
   }
 
-  /** Adds metrics of a queue's units and workers. `read` returns the current figures; undefined if they are unknown at the moment. */
+  /** `read` returns undefined if the figures are unknown at the moment. */
   addQueue(read: () => Promise<QueueFigures | undefined>): void {
     const registers = [this.#registry];
     const units = new Gauge({
@@ -66,7 +57,7 @@ export class MetricsRegistry {
     };
   }
 
-  /** Adds a metric of this worker. `read` returns the number of units (groups of records) that the worker is processing. */
+  /** `read` returns the number of units (groups of records) that the worker is processing. */
   addWorker(read: () => number): void {
     const gauge: Gauge = new Gauge({
       name: 'automate_worker_units',
@@ -76,7 +67,6 @@ export class MetricsRegistry {
     });
   }
 
-  /** Returns the current values of all metrics in Prometheus format. */
   async text(): Promise<string> {
     await this.#refreshQueue?.();
     for (const flow of this.#flows) this.#metrics.open.set({ flow }, 0);
@@ -85,7 +75,7 @@ export class MetricsRegistry {
   }
 }
 
-/** Creates the metrics that every process has, even if it runs no flows itself. */
+/** Every process has these metrics, even if it runs no flows itself. */
 function metricsOf(registry: Registry) {
   const registers = [registry];
   return {
@@ -124,7 +114,6 @@ function metricsOf(registry: Registry) {
   };
 }
 
-/** A flow whose records and calls are counted. */
 interface CountedFlow {
   readonly flow: string;
   readonly nodes: readonly string[];
@@ -151,7 +140,6 @@ export class FlowMetrics {
     this.readLive();
   }
 
-  /** Counts an event of the flow if there is a metric for it. */
   add(event: Event): void {
     switch (event.type) {
       case 'record-done':
@@ -176,7 +164,7 @@ export class FlowMetrics {
     }
   }
 
-  /** Reads the flow's live figures, and adds the increase since the last reading to the counters. */
+  /** Adds the increase since the last reading to the counters. */
   readLive(): void {
     const { flow, live } = this.#counted;
     const { credits, paused, open } = this.#metrics;
@@ -189,7 +177,7 @@ export class FlowMetrics {
     open.inc({ flow }, live.open());
   }
 
-  /** Stops counting the work on the flow, after a last reading of the live figures. */
+  /** Reads the live figures a last time. */
   end(): void {
     this.readLive();
     this.#counted.ended();
@@ -207,9 +195,7 @@ function nodeMetrics({ calls, seconds }: ReturnType<typeof metricsOf>, flow: str
   return { ok: of('ok'), failed: of('failed'), retried: of('retried'), seconds: seconds.labels({ flow, node }) };
 }
 
-/**
- * Makes a counter appear with the value 0 before anything is counted. Otherwise, Prometheus would not include the first increase in a rate.
- */
+/** Shows the value 0 before anything is counted. Otherwise, Prometheus would not include the first increase in a rate. */
 function fromZero(counter: Counter.Internal): Counter.Internal {
   counter.inc(0);
   return counter;

@@ -12,23 +12,20 @@ export interface MetricsAddress {
   readonly port: number;
 }
 
-/** An HTTP page that shows current metrics as text. */
 interface FiguresPage {
   readonly type: string;
   text(): Promise<string>;
 }
 
-/** A running HTTP server for metrics. */
 export interface MetricsServer {
-  /** The server's URL, such as http://127.0.0.1:9464. */
+  /** A URL such as http://127.0.0.1:9464. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * Serves pages, keyed by their URL path, until the server is closed. The server does not keep the process alive. At a loopback address, it
- * accepts only requests whose Host header is a name of this machine. Throws an AutomateError (`output-exists`) if the port is taken, or
- * (`usage`) if the server cannot listen on the address.
+ * The server does not keep the process alive. At a loopback address, it accepts only names of this machine in the Host header. Throws an
+ * AutomateError: `output-exists` if the port is taken, `usage` if the server cannot listen on the address.
  */
 export async function serveMetrics({ host, port }: MetricsAddress, pages: ReadonlyMap<string, FiguresPage>): Promise<MetricsServer> {
   const isLocal = isLoopback(host.includes(':') ? `[${host}]` : host);
@@ -53,8 +50,7 @@ export async function serveMetrics({ host, port }: MetricsAddress, pages: Readon
 }
 
 /**
- * Returns true if the Host header is a name of this machine. Other names are refused to prevent DNS rebinding. The port is not checked,
- * because a tunnel may use a different one.
+ * Other names in the Host header are refused to prevent DNS rebinding. The port is not checked, because a tunnel may use a different one.
  */
 function namesLoopback({ headers: { host = '' } }: IncomingMessage): boolean {
   return URL.canParse(`http://${host}`) && isLoopback(new URL(`http://${host}`).hostname);

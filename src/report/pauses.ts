@@ -3,25 +3,20 @@ import type { Event } from '../core/event.ts';
 
 type GatePaused = Extract<Event, { readonly type: 'gate-paused' }>;
 
-/** A pause is shown to the user only if it lasts for at least this many more ms. */
+/** A pause is shown only if it lasts for at least this many more ms. */
 const minShownMs = 1000;
 
-/** Number and total duration of the pauses of one gate (the rate limiter of an API) for one reason. */
+/** The pauses of one gate (the rate limiter of an API) for one reason. */
 interface GatePauses {
   readonly gate: string;
   readonly reason: string;
   readonly times: number;
-  /** Total duration of the pauses in ms. */
   readonly ms: number;
 }
 
-/**
- * Maximum number of gates whose pauses are counted separately. There can be more gates, because URLs in records can lead to any number of
- * hosts.
- */
+/** Further gates are not counted separately, because URLs in records can lead to any number of hosts. */
 const maxGates = 20;
 
-/** The pauses of one gate for one reason, with the end time of the last pause. */
 interface GateCount {
   readonly gate: string;
   readonly reason: string;
@@ -53,29 +48,28 @@ export class Pauses {
     this.#last = { gate, reason, untilMs };
   }
 
-  /** Returns the number and total duration of the pauses so far, for each gate and each reason. */
   gates(): GatePauses[] {
     const now = this.#now();
     return [...this.#gates.values()].map(({ untilMs, ms, ...gate }) => ({ ...gate, ms: ms - Math.max(0, untilMs - now) }));
   }
 
-  /** Returns the current pause that ends last; undefined if it ends in less than a second. */
+  /** The current pause that ends last; undefined if it ends in less than a second. */
   current(): { readonly gate: string; readonly reason: string; readonly leftMs: number } | undefined {
     const leftMs = this.#leftMs();
     return leftMs >= minShownMs ? { ...this.#last, leftMs } : undefined;
   }
 
-  /** Returns the total time in ms in which at least one gate was paused. */
+  /** The time in ms in which at least one gate was paused. */
   totalMs(): number {
     return this.#totalMs - this.#leftMs();
   }
 
-  /** Returns the reasons for which gates were paused, such as 429s or rate limits. */
+  /** Reasons such as 429s or rate limits. */
   reasons(): string[] {
     return [...this.#reasons].map((reason) => `${reason}s`);
   }
 
-  /** Counts a pause of a gate. If the gate is already paused, adds only the extra time. */
+  /** If the gate is already paused, adds only the extra time. */
   #addToGate(named: string, reason: string, now: number, untilMs: number): void {
     const isKnown = this.#gates.has(`${reason} ${named}`) || this.#gates.size < maxGates;
     const gate = isKnown ? named : 'other servers';

@@ -1,7 +1,6 @@
-/** The state of a queued run: `waiting` if no worker can process it, `orphaned` if its coordinator has sent no heartbeat for 15 s. */
+/** `waiting`: no worker can process the run. `orphaned`: its coordinator has sent no heartbeat for 15 s. */
 type QueuedRunState = 'running' | 'waiting' | 'stopping' | 'orphaned';
 
-/** The status of a queued run. */
 export interface QueuedRun {
   readonly run: string;
   readonly flow: string;
@@ -10,7 +9,7 @@ export interface QueuedRun {
   readonly version: string;
   readonly coordinator: { readonly host: string; readonly pid: number; readonly alive: boolean };
   readonly records: { readonly read: number; readonly written: number; readonly failed: number; readonly open: number };
-  /** For all runs of the queue: how many units (groups of records) wait for a worker, and how many a worker has taken. */
+  /** Units (groups of records) of all runs of the queue that wait for a worker or that a worker has taken. */
   readonly units: { readonly waiting: number; readonly active: number };
   readonly credits: number;
 }
@@ -26,7 +25,6 @@ export interface QueuedWorker {
   readonly problems: readonly { readonly run: string; readonly problem: string }[];
 }
 
-/** The status of a queue, with all runs and workers. */
 export interface QueueStatus {
   readonly queue: string;
   readonly runs: readonly QueuedRun[];

@@ -1,17 +1,15 @@
 import type { Item } from '../core/item.ts';
 import type { RecordSource } from '../records/source.ts';
 
-/** The part of its input that a run has read. */
 export interface InputReading {
-  /** Number of records that were read for this part of the run. */
+  /** Records read for this part of the run. */
   records: number;
-  /** Number of input bytes before the first record of this part of the run: they were skipped, or processed before the run was resumed. */
+  /** Input bytes before the first record of this part of the run: they were skipped, or processed before the run was resumed. */
   bytesBefore: number;
-  /** True when all records have been read. */
   isComplete: boolean;
 }
 
-/** Number of batches of records that are read ahead. With two, the total number of records is known before the last batch is processed. */
+/** With two batches read ahead, the total number of records is known before the last batch is processed. */
 const batchesAhead = 2;
 
 /** Yields the batches of an input and counts their records as they are read. */
@@ -55,10 +53,7 @@ export async function* countItems(
   }
 }
 
-/**
- * Returns which share of the text read so far comes before these records. Offsets are positions in the decompressed text, so they can be
- * compared with each other, but not with byte counts.
- */
+/** The share of the text read so far. Offsets refer to the decompressed text, so they cannot be compared with byte counts. */
 function shareBefore(items: readonly Item[]): number {
   const [first, last] = [items[0], items.at(-1)].map((item) => item?.end.offset ?? 0) as [number, number];
   return last === 0 ? 0 : first / last;
@@ -70,19 +65,17 @@ export interface FinishedShare {
   readonly ofWhole: number;
 }
 
-/** The figures from which the finished share is computed. */
 interface ShareFacts {
   readonly totalBytes: number | undefined;
   readonly readBytes: number;
   readonly reading: InputReading;
-  /** Number of records finished since the run was resumed. `recordsBefore` is the number finished before that. */
+  /** Records finished since the run was resumed. `recordsBefore` were finished before that. */
   readonly doneRecords: number;
   readonly recordsBefore: number;
-  /** Maximum number of records in this run; undefined if there is no limit. */
   readonly limit: number | undefined;
 }
 
-/** Returns the share of the work that is finished. It is undefined if the size of the input is not known. */
+/** Undefined if the size of the input is not known. */
 export function shareDone(facts: ShareFacts): FinishedShare | undefined {
   const { totalBytes, reading, doneRecords, recordsBefore } = facts;
   const ofPart = shareOfPart(facts);
@@ -91,10 +84,7 @@ export function shareDone(facts: ShareFacts): FinishedShare | undefined {
   return { ofPart, ofWhole: totalBytes === undefined ? ofPart : 1 - (1 - ofPart) * (1 - reading.bytesBefore / Math.max(1, totalBytes)) };
 }
 
-/**
- * Returns the finished share of the work since the run was resumed. Some of the records read are not finished, so the share of bytes read
- * is multiplied by the finished share of these records.
- */
+/** Not all records read are finished, so the share of bytes read is multiplied by the finished share of these records. */
 function shareOfPart({ totalBytes, readBytes, reading, doneRecords, limit }: ShareFacts): number | undefined {
   if (reading.records === 0) return undefined;
   if (reading.isComplete) return doneRecords / reading.records;

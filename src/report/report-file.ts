@@ -11,10 +11,7 @@ import { createStreamSink, openFileSink } from '../output/sink.ts';
 import type { RunView } from './run-view.ts';
 import { maskedView } from './run-view-of.ts';
 
-/**
- * Writes the report of a run as one HTML file, with secrets masked. The file is replaced atomically, so that a reader never sees half a
- * report.
- */
+/** Masks secrets. The file is replaced atomically, so that a reader never sees half a report. */
 export async function writeReport(path: string, view: RunView, redactor: Redactor): Promise<void> {
   // Loaded only now, because most commands write no report.
   const { reportHtml } = await import('../ui/report.tsx');
@@ -30,10 +27,7 @@ export async function writeReport(path: string, view: RunView, redactor: Redacto
   }
 }
 
-/**
- * Checks before a run that the report can be written, without writing anything. Throws an AutomateError (`output`) if the report cannot be
- * written.
- */
+/** Checks before a run, without writing anything. Throws an AutomateError (`output`) if the report cannot be written. */
 export async function beginReport(path: string): Promise<void> {
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
@@ -42,10 +36,7 @@ export async function beginReport(path: string): Promise<void> {
   await namingErrors(path, 'written', () => access(`${dirname(realFile(path))}/.`, constants.W_OK));
 }
 
-/**
- * Checks before a run that the summary can be written, and empties the file, so that an earlier run's summary is not taken for this one.
- * Throws an AutomateError (`output`) if the summary cannot be written.
- */
+/** Empties the file, so that an earlier summary is not taken for this one. Throws an AutomateError (`output`) if it cannot be written. */
 export async function beginSummary(path: string): Promise<void> {
   if (path === '-') return;
   const found = statOf(path);
@@ -65,10 +56,9 @@ export async function writeSummary(path: string, text: string, redactor: Redacto
   });
 }
 
-/** The file to which all events of a run are written. */
 export interface EventsFile {
   add(event: Event): void;
-  /** Writes the remaining events and closes the file. Throws an AutomateError if an event could not be written. */
+  /** Writes the remaining events. Throws an AutomateError if an event could not be written. */
   close(): Promise<void>;
 }
 

@@ -13,14 +13,12 @@ import type { RunProgress } from './run-progress.ts';
 /** The parts of a run that summary, report, progress and metrics read. */
 export interface ReportedRun {
   readonly request: {
-    /** The path of the flow file. */
     readonly flow: string;
     readonly plan: Plan;
     readonly options: RunOptions;
     readonly files: OutputPlan;
-    /** The failed records that a retry runs; undefined for a run that is not a retry. */
     readonly retried?: FoundFailures | undefined;
-    /** Texts for the summary and the report. Undefined if the run was not started from a command line. */
+    /** Undefined if the run was not started from a command line. */
     readonly words?: Pick<RunTexts, 'command' | 'message'> | undefined;
   };
   readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
@@ -36,9 +34,8 @@ export interface ReportedRun {
 
 /** Texts about a run that only the command-line interface can provide. */
 export interface RunTexts {
-  /** The command line that started the run. */
   readonly command: string;
-  /** Returns the message for an error or another reason that ended the run early, together with a remedy. */
+  /** Adds a remedy to the reason that ended the run early. */
   message(reason: CodedMessage): string;
 }
 

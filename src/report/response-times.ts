@@ -1,13 +1,12 @@
-/** Number of buckets for each doubling of the response time. With 8, a percentile is at most 9 % too high. */
+/** Per doubling of the response time. With 8, a percentile is at most 9 % too high. */
 const bucketsPerDoubling = 8;
 
-/** Response time in ms below which all responses are counted in one bucket. */
+/** All responses below this time in ms are counted in one bucket. */
 const minMs = 0.125;
 
-/** Upper limits in ms of the bars in the histogram: 1, 1.5, 2, 3, 5, 7, 10, 15, … */
+/** Upper limits in ms of the histogram's bars: 1, 1.5, 2, 3, 5, 7, 10, 15, … */
 const barLimitsMs = Array.from({ length: 6 }, (_, decade) => [1, 1.5, 2, 3, 5, 7].map((step) => step * 10 ** decade)).flat();
 
-/** A bar of the histogram, with the number of responses in a range of times. */
 interface TimesBar {
   readonly fromMs: number;
   readonly toMs: number;
@@ -46,7 +45,7 @@ export class ResponseTimes {
       .slice(Math.max(0, first), last + 1);
   }
 
-  /** Returns a percentile: the time in ms that this share of the responses did not exceed. `share` is from 0 to 1. */
+  /** The time in ms that this share of the responses (0 to 1) did not exceed. */
   percentileMs(share: number): number {
     let left = share * this.#count;
     for (const [bucket, count] of this.#buckets.entries()) {
@@ -57,7 +56,7 @@ export class ResponseTimes {
   }
 }
 
-/** Returns the index of the histogram bar for a response time. This is the first bar with an upper limit above the time. */
+/** The index of the first bar with an upper limit above the time. */
 function barOf(ms: number): number {
   let [low, high] = [0, barLimitsMs.length];
   while (low < high) {

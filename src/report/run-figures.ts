@@ -6,9 +6,8 @@ export interface RunCounts {
   readonly read: number;
   readonly written: number;
   readonly failed: number;
-  /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
-  /** Number of records that finished while an earlier record was unfinished. Their rows are written later. */
+  /** Records that finished while an earlier record was unfinished. Their rows are written later. */
   readonly waiting: number;
 }
 
@@ -20,7 +19,7 @@ export interface RunTotals {
   readonly mapped: readonly { readonly node: string; readonly path: string; readonly found: number; readonly of: number }[];
 }
 
-/** Number of failures of one kind, and the message of the first one. Secrets are masked. */
+/** The message is that of the first failure. Secrets are masked. */
 interface FailureCount {
   readonly node: string | null;
   readonly class: string;
@@ -29,12 +28,10 @@ interface FailureCount {
   readonly message: string;
 }
 
-/** Counts of the records that are finished. */
 export interface DoneCounts extends Pick<RunCounts, 'written' | 'failed'> {
   readonly filtered?: number | undefined;
-  /** Number of written records that have not changed since an earlier run; undefined if there are none. */
   readonly unchanged?: number | undefined;
-  /** Number of failed records that the user has deleted from the errors file, so that a retry does not run them. */
+  /** Failed records that the user has deleted from the errors file, so that a retry does not run them. */
   readonly givenUp?: number | undefined;
 }
 
@@ -69,18 +66,13 @@ export function totalsOf({ progress: { tally }, session: { ports, redactor } }: 
   };
 }
 
-/** Computes how many records a run has, and which share of the run is finished. */
 interface RunWork {
-  /** Returns the number of records in the whole run; undefined while it is unknown. */
+  /** The number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
-  /** Returns the finished share of the run; undefined if it is not known. */
   share(): FinishedShare | undefined;
 }
 
-/**
- * Returns functions that compute a run's size and finished share. `waiting` returns the number of finished records whose rows wait for an
- * earlier record.
- */
+/** `waiting` returns the number of finished records whose rows wait for an earlier record. */
 export function workOf(run: ReportedRun, waiting: () => number = () => 0): RunWork {
   const { source, claim, progress } = run;
   const { tally, reading } = progress;
@@ -96,7 +88,6 @@ export function workOf(run: ReportedRun, waiting: () => number = () => 0): RunWo
   };
 }
 
-/** Returns how many more records --limit allows after the run was resumed; undefined without a limit. */
 function remainingLimit({ request, claim }: ReportedRun): number | undefined {
   const { skip = 0, limit } = request.options;
   return limit === undefined ? undefined : limit - Math.max(0, claim.from.records - skip);

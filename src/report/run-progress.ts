@@ -8,18 +8,14 @@ import { addToTally, createTally } from './tally.ts';
 
 /** Figures about a run's workers, which change during the run. */
 export interface WorkerFigures {
-  /** The number of workers that are alive now. */
   readonly now: number;
   readonly most: number;
   readonly lost: number;
-  /** Number of unfinished units. A unit is a group of records that one worker processes. */
+  /** Unfinished units. A unit is a group of records that one worker processes. */
   readonly units: number;
-  /** Credits that workers took from the run and might have spent before they were lost. They count as spent. */
+  /** Credits that lost workers took from the run and might have spent. They count as spent. */
   readonly maybeSpent: number;
-  /**
-   * Reads the state of the queue. Returns undefined while the queue cannot be reached. The function itself is undefined if the workers are
-   * child processes.
-   */
+  /** Resolves to undefined while the queue cannot be reached. Missing if the workers are child processes. */
   readonly queueStatus?: (() => Promise<QueueStatus | undefined>) | undefined;
 }
 
@@ -30,11 +26,11 @@ export class RunProgress {
   readonly reading: InputReading = { records: 0, bytesBefore: 0, isComplete: false };
   readonly pauses: Pauses;
   readonly rates: RecordRates;
-  /** Fields of JSON records that a map replaces, and that none of the first records has. */
+  /** JSON fields that a map replaces, and that none of the first records has. */
   readonly lateFields: string[] = [];
-  /** Figures about the worker processes of the run; undefined if this process runs the nodes itself. */
+  /** Undefined if this process runs the nodes itself. */
   workers: WorkerFigures | undefined;
-  /** Start time in ms since 1970. */
+  /** A time in ms since 1970. */
   readonly startedAtMs: number;
   readonly #startedMs: number;
   readonly #now: () => number;
@@ -47,25 +43,22 @@ export class RunProgress {
     this.#startedMs = now();
   }
 
-  /** Time in ms since the run was opened. */
   get ms(): number {
     return this.#now() - this.#startedMs;
   }
 
-  /** Counts an event of the run. */
   add(event: Event): void {
     addToTally(this.tally, event);
     addToRates(this.rates, event);
     if (event.type === 'gate-paused') this.pauses.add(event);
   }
 
-  /** Counts an attempt to send a request. */
   addAttempt(attempt: Attempt): void {
     this.statuses.add(attempt);
   }
 }
 
-/** Counts the results of all attempts to send requests, by HTTP status or by the reason why there was no response. */
+/** Counts attempts by HTTP status, or by the reason why there was no response. */
 export class Statuses {
   readonly #counts = new Map<string, number>();
 
@@ -74,27 +67,23 @@ export class Statuses {
     this.#counts.set(String(status), (this.#counts.get(String(status)) ?? 0) + 1);
   }
 
-  /** Returns the count of each status or reason, sorted by count, highest first. */
+  /** Sorted by count, highest first. */
   counts(): { readonly status: string; readonly count: number }[] {
     return [...this.#counts].map(([status, count]) => ({ status, count })).sort((one, other) => other.count - one.count);
   }
 }
 
-/**
- * Widths in ms that the time buckets can have. Each width is a multiple of the one before it, so that narrow buckets can be merged into
- * wider ones.
- */
+/** Possible widths of the time buckets in ms. Each is a multiple of the one before it, so that buckets can be merged into wider ones. */
 const widthsMs = [100, 200, 1000, 2000, 10_000, 30_000, 60_000, 120_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
 
-/** Maximum number of buckets that are stored. If more are needed, buckets are merged into wider ones. */
+/** If more buckets are needed, they are merged into wider ones. */
 const maxBuckets = 240;
 
-/** Maximum number of buckets in a chart. */
 const maxShown = 60;
 
 /** Number of records that ended in one time interval. */
 interface Interval {
-  /** Start of the interval, in ms since the run began. */
+  /** A time in ms since the run began. */
   readonly startMs: number;
   readonly ms: number;
   written: number;
@@ -105,13 +94,13 @@ interface Interval {
 
 type IntervalCounts = Pick<Interval, 'written' | 'failed' | 'pausedMs'>;
 
-/** Counts ended records over time. The counts are kept in time buckets, so that memory use does not grow with the run. */
+/** Counts ended records in time buckets, so that memory use does not grow with the run. */
 export class RecordRates {
   readonly #now: () => number;
   readonly #startedMs: number;
   #width = 0;
   #buckets: IntervalCounts[] = [];
-  /** The current pause, without the time that was already added to buckets. */
+  /** Excludes the time that was already added to buckets. */
   #pause = { fromMs: 0, untilMs: 0 };
   #lastMs = 0;
 
@@ -121,7 +110,6 @@ export class RecordRates {
     this.#startedMs = now();
   }
 
-  /** Counts a record that has just ended. */
   add(result: 'written' | 'failed'): void {
     const ms = this.#elapsed();
     this.#passPause(ms);
@@ -136,7 +124,6 @@ export class RecordRates {
     this.#pause = { fromMs: ms, untilMs: Math.max(this.#pause.untilMs, ms + waitMs) };
   }
 
-  /** Time in ms since the run began. */
   get ms(): number {
     return this.#elapsed();
   }
@@ -165,7 +152,7 @@ export class RecordRates {
     return widthsMs[this.#width] as number;
   }
 
-  /** Returns the bucket to which a time belongs. Buckets that have the greatest width are not merged, so their number is then unlimited. */
+  /** Buckets of the greatest width are not merged, so their number is then unlimited. */
   #at(ms: number): IntervalCounts {
     while (ms >= maxBuckets * this.#widthMs() && this.#width < widthsMs.length - 1) this.#widen();
     const index = Math.floor(ms / this.#widthMs());
@@ -191,14 +178,12 @@ export class RecordRates {
   }
 }
 
-/** Counts an event if it ends a record or pauses a gate. */
 function addToRates(rates: RecordRates, event: Event): void {
   if (event.type === 'record-done' || event.type === 'record-filtered' || event.type === 'record-unchanged') rates.add('written');
   else if (event.type === 'record-failed') rates.add('failed');
   else if (event.type === 'gate-paused') rates.pause(event.waitMs);
 }
 
-/** Merges buckets into wider ones. `times` is the number of buckets that become one. */
 function mergedBuckets(buckets: readonly IntervalCounts[], times: number): IntervalCounts[] {
   const wider: IntervalCounts[] = [];
   for (const [index, counts] of buckets.entries()) {

@@ -10,16 +10,13 @@ import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } f
 import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts, wholeTokens } from './summary.ts';
 import { type FailureGroup, noTokens, type Tally } from './tally.ts';
 
-/** Maximum number of rows in each table of a report. A flow can have more nodes. */
 const maxRows = 60;
 
-/** Maximum number of groups of failures in a report. */
 const maxGroups = 30;
 
-/** Maximum number of characters in a line of text from a file or a server. */
 const maxText = 160;
 
-/** Maximum number of lines of a message. The first line is the reason, the second is what to do. */
+/** The first line of a message is the reason, the second is what to do. */
 const maxLines = 2;
 
 const maxCommand = 2000;
@@ -64,10 +61,7 @@ export function runViewOf(run: ReportedRun, facts: SummaryFacts, tally: Tally = 
   };
 }
 
-/**
- * Returns the data that the web page shows for a run, with secrets masked. Leaves out the ending of a finished run, which the page shows
- * elsewhere.
- */
+/** The data for the web page, with secrets masked. Leaves out the ending of a finished run, which the page shows elsewhere. */
 export function liveViewOf(run: ReportedRun): RunView {
   const { tally, rates } = run.progress;
   const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
@@ -82,7 +76,7 @@ export function liveViewOf(run: ReportedRun): RunView {
   return { ...maskedView(view, run.session.redactor), ...living };
 }
 
-/** Returns the data of a report with each secret replaced by `***`, and without control characters. */
+/** Replaces each secret by `***`, and removes control characters. */
 export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): RunView {
   return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
 }
@@ -146,7 +140,6 @@ function mappingOf(plan: Plan, tally: Tally): MappingView[] {
   });
 }
 
-/** Shortens text to a few lines of limited length. */
 function shortened(long: string, length = maxText): string {
   return long
     .split('\n')
@@ -155,7 +148,7 @@ function shortened(long: string, length = maxText): string {
     .join('\n');
 }
 
-/** Shortens a command line. Unlike `excerpt`, keeps all spaces, because they can be part of an argument. */
+/** Unlike `excerpt`, keeps all spaces, because they can be part of an argument. */
 function cutCommand(command: string): string {
   return command.length > maxCommand ? `${command.slice(0, maxCommand).toWellFormed()}...` : command;
 }

@@ -19,45 +19,32 @@ export interface SummaryFacts {
   readonly flow: string;
   readonly input: string;
   readonly output: string;
-  /** Path of the errors file; undefined for `--errors none`. */
+  /** Undefined for `--errors none`. */
   readonly errors: string | undefined;
-  /** The reason why the output files were not changed; undefined if this run has written them. */
   readonly unchanged?: string | undefined;
-  /**
-   * Set for a run with `update`, which takes over rows from an earlier output. `from` is the time at which that output was completed;
-   * undefined if there was no earlier output.
-   */
+  /** Set for `update`, which takes over rows from an earlier output. `from` is when that was completed; undefined if there was none. */
   readonly takenOver?: { readonly from: string | undefined } | undefined;
-  /** The number of the last record that was finished before the run was resumed; 0 for a new run. */
+  /** The last record finished before the run was resumed; 0 for a new run. */
   readonly resumedAfter: number;
-  /** Counts of records that were finished before the run was resumed. */
   readonly before: DoneCounts;
-  /** Credits and tokens that earlier parts of the run have spent. */
   readonly spentBefore: { readonly credits: number; readonly tokens: ReadonlyMap<string, TokenCounts> };
-  /** Number of records in the output, including those written before the run was resumed. */
+  /** Includes records written before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
-  /** True if the user should see credits, because they are limited or the flow states a price. */
   readonly showsCredits: boolean;
-  /** Time in ms in which requests were paused, and the reasons for the pauses, such as 429s. */
+  /** Time in ms in which requests were paused, and reasons such as 429s. */
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
   /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
   readonly usage: MonthlyUsage | undefined;
-  /** The columns of the input that maps have replaced without `replace: true`. */
   readonly replaced: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
-  /** The attributions that the licenses of the data sources require. */
   readonly attributions: readonly Attribution[];
   readonly exitCode: number;
-  /** Path of the report; undefined if none was requested. */
   readonly report?: string | undefined;
-  /** Figures about the worker processes; undefined if the main process ran all nodes. */
+  /** Undefined if the main process ran all nodes. */
   readonly workers?: WorkerFigures | undefined;
-  /** The reason why the run ended early, and what to do; undefined if it did not end early. */
   readonly reason?: string | undefined;
-  /** The message of the error that ended the run; undefined if it ended normally. */
   readonly problem?: string;
-  /** The suggested next steps, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
@@ -166,7 +153,6 @@ export function wholeTokens(tokens: Tally['tokens'], before: ReadonlyMap<string,
   return new Map([...before, ...sums]);
 }
 
-/** Returns the tokens that each node had used before the run was resumed, according to the checkpoint. */
 function tokensBefore({ tokens = {}, costs = {} }: Checkpoint): ReadonlyMap<string, TokenCounts> {
   return new Map(Object.entries(tokens).map(([node, counts]) => [node, { ...counts, cost: costs[node] }]));
 }
@@ -188,19 +174,17 @@ export function codedIn({ coded }: FailureGroup, message: string): CodedMessage 
   return coded.get(message) ?? { message };
 }
 
-/** Returns the limits on requests in flight that automate has found by itself. */
 function concurrencyJson({ concurrency }: Tally): object {
   if (concurrency.size === 0) return {};
   return { concurrency: [...concurrency.values()].map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })) };
 }
 
-/** Returns the servers that were never reached, although records continued without them. */
+/** Servers that were never reached, although records continued without them. */
 function unansweredJson({ unanswered }: Tally): object {
   if (unanswered.size === 0) return {};
   return { unanswered: [...unanswered].map(([origin, { attempts, failure }]) => ({ origin, attempts, message: failure.message })) };
 }
 
-/** Returns the tokens of each node that made LLM calls. */
 function tokensJson(tokens: ReadonlyMap<string, TokenCounts>): object {
   if (tokens.size === 0) return {};
   const counts = [...tokens].map(([node, { input, output, cost }]) => ({
@@ -289,7 +273,7 @@ export function factsOf(run: ReportedRun): Omit<SummaryFacts, 'exitCode' | 'next
 /** A data source, with the attribution that its license requires. */
 export interface Attribution extends DataSource {
   readonly source: SourceName;
-  /** Date of the embedded data, such as 2026-09-18; undefined if the data comes from a server. */
+  /** A date such as 2026-09-18; undefined if the data comes from a server. */
   readonly date?: string | undefined;
 }
 

@@ -7,11 +7,11 @@ import { ResponseTimes } from './response-times.ts';
 /** Failures with the same node, class and status, together with the message of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** Numbers of the first few records with such a failure, in ascending order. */
+  /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: number[];
-  /** Maps messages to the number of failures that have them. The number of distinct messages is limited. */
+  /** Counts failures by message. The number of distinct messages is limited. */
   readonly messages: Map<string, number>;
-  /** The messages that have an error code, keyed by their text. */
+  /** Keyed by the text of the message. */
   readonly coded: Map<string, CodedMessage>;
 }
 
@@ -27,42 +27,34 @@ export interface PathHits {
 export interface TokenCounts {
   input: number;
   output: number;
-  /** The cost of the tokens, in the unit of the node's price; undefined if the node has no price. */
+  /** The cost has the unit of the node's price; undefined if the node has no price. */
   cost: number | undefined;
 }
 
-/** The token counts of a node that has not called an LLM. */
 export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
 
-/** Counts the results of a node's lookups. */
 export interface LookupCounts {
-  /** The name that summaries use for the kind of lookup. */
   readonly lookup: string;
   readonly node: string;
   of: number;
   matched: number;
   ambiguous: number;
-  /** The first query that had several equally good matches; undefined if there was none. */
   firstAmbiguous: string | undefined;
-  /**
-   * Number of doubtful answers, without those that have several equally good matches. `firstDoubtful` is the query of the first such
-   * answer.
-   */
+  /** Doubtful answers without several equally good matches. `firstDoubtful` is the query of the first of them. */
   doubtful: number;
   firstDoubtful: string | undefined;
-  /** Number of records whose country is unknown. `firstUnknownCountry` is the first of these countries. */
+  /** Records whose country is unknown. `firstUnknownCountry` is the first of these countries. */
   unknownCountries: number;
   firstUnknownCountry: string | undefined;
-  /** Maps each field to the number of matches that have no value for it. */
+  /** For each field, the number of matches that have no value for it. */
   readonly lacking: Map<string, number>;
-  /** Number of answers with more results than the maximum, so that some were left out. `cutOffAt` is the maximum. */
+  /** Answers with more results than the maximum `cutOffAt`, so that some were left out. */
   cutOff: number;
   cutOffAt: number | undefined;
-  /** Number of answers with left-out results in which the nearest point might be missing. */
+  /** Answers with left-out results in which the nearest point might be missing. */
   nearestUnknown: number;
 }
 
-/** The limits on requests in flight that automate has found by itself for a node or connection. */
 interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
@@ -72,21 +64,17 @@ interface FoundConcurrency {
   most: number;
 }
 
-/** The attempts at an origin that got no answer. */
 interface UnansweredOrigin {
   attempts: number;
-  /** The failure of the last attempt. */
   failure: CodedMessage;
 }
 
-/** Counts the records for which a node got a short page. This is a page of a list that has fewer items than expected. */
+/** Records for which a node got a page of a list with fewer items than expected. */
 interface ShortPages {
   records: number;
-  /** The first short page, and the number of the record for which the node got it. */
   readonly first: ShortPage & { readonly record: number };
 }
 
-/** A record whose answer has more pages than its node reads. */
 type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
 
 /** All counts of a run so far. */
@@ -94,62 +82,52 @@ export interface Tally {
   read: number;
   written: number;
   failed: number;
-  /** Records that a filter node dropped. */
   filtered: number;
   /** Records whose rows were taken from an earlier run. They also count as written. */
   unchanged: number;
-  /** Failed records that are in the output, with an `_error` field, because of `on_error: keep`. */
+  /** Failed records in the output, with an `_error` field, because of `on_error: keep`. */
   passedThrough: number;
   /** Records that finished while an earlier record was unfinished. Their rows are written when the run is resumed. */
   parked: number;
   /** Parked records that finished since the run was resumed. */
   newlyParked: number;
   retries: number;
-  /** Number of answers that needed no request of their own. They came from the cache, or another record's request fetched them. */
+  /** Answers from the cache, or from another record's request. */
   readonly cacheHits: Record<HitSource, number>;
-  /** The credits that were saved because answers needed no request of their own. */
   creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
   /**
-   * For records that have not ended: the failures that `on_error: keep` passed through, keyed by record number. Such a record can still
-   * fail as a whole.
+   * Passed-through failures (`on_error: keep`) of records that have not ended, by record number. Such a record can still fail as a whole.
    */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
-  /** Nodes that fetch lists page by page. For these, how often a path was found is counted per page, not per record. */
+  /** Nodes that fetch lists page by page. How often a path was found is counted per page for them, not per record. */
   readonly paged: Set<string>;
-  /** For each node that reads only the first of several pages, the first event that says so. */
+  /** For each node that reads only the first of several pages, the first such event. */
   readonly morePages: Map<string, MorePagesEvent>;
-  /** For each node, the number of responses that contain errors next to data. The flow counts such responses as successes. */
+  /** Responses of each node with errors next to data. The flow counts them as successes. */
   readonly ignoredErrors: Map<string, number>;
-  /** For each node and each field that it renames, the number of records without that field. */
+  /** Number of records without the field, by node and by field that the node renames. */
   readonly notRenamed: Map<string, Map<string, number>>;
   readonly responseTimes: ResponseTimes;
-  /** For each node, the tokens of its LLM calls, and their cost. */
   readonly tokens: Map<string, TokenCounts>;
-  /** For each node, counts of the records for which it got a short page. */
   readonly short: Map<string, ShortPages>;
-  /** For each node, counts of the results of lookups. */
   readonly lookups: Map<string, LookupCounts>;
-  /** The data sources that were used. */
   readonly sources: Set<SourceName>;
-  /** For each node, the number of the first record for which the node mapped a response to fields. */
+  /** The first record of each node for which it mapped a response to fields. */
   readonly answered: Map<string, number>;
-  /** Limits on requests in flight, keyed by node or connection, and by worker. Empty if the user has set all limits. */
+  /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
-  /** Origins that have not answered any attempt, although records continued after these attempts. Keyed by origin. */
+  /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;
-  /** Origins that have answered at least once. Empty unless a node has `on_error: keep`. */
+  /** Empty unless a node has `on_error: keep`. */
   readonly answeredOrigins: Set<string>;
-  /** The reason why the run ended early; undefined if it did not end early. */
   stop: CodedMessage | undefined;
   ending: Ending | undefined;
   ms: number;
-  /** The number of the record that was written or failed last. */
   lastRecord: number;
 }
 
-/** Returns a tally in which everything is zero. */
 export function createTally(): Tally {
   return {
     read: 0,
@@ -188,17 +166,15 @@ export function createTally(): Tally {
 
 const maxRecords = 3;
 
-/**
- * Maximum number of distinct messages that are counted in a group of failures. More can occur, because a message can contain record data.
- */
+/** Limits the distinct messages of a group, because a message can contain record data. */
 const maxMessages = 64;
 
-/** Maximum number of origins whose attempts are counted, because URLs can come from the records. */
+/** Limits the counted origins, because URLs can come from the records. */
 const maxOrigins = 1000;
 
 type EventOf<Type> = Extract<Event, { readonly type: Type }>;
 
-/** A function for each type of event, which counts the event; `null` for events that are not counted. */
+/** `null` for events that are not counted. */
 const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
   'run-started': null,
   'call-failed': null,
@@ -283,12 +259,11 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
 };
 
-/** Adds one event of a run to its tally. */
 export function addToTally(tally: Tally, event: Event): void {
   (handlers[event.type] as ((tally: Tally, event: Event) => void) | null)?.(tally, event);
 }
 
-/** Adds a failure that was passed through. A record can have several such failures, because it can have several rows. */
+/** A record can have several such failures, because it can have several rows. */
 function addUndecided(tally: Tally, event: EventOf<'record-passed-through'>): void {
   const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
   const key = groupKey(event);

@@ -13,18 +13,16 @@ import { type RuntimeRequest, Runtimes } from './runtimes.ts';
 export interface FlowCall<Key extends PayingKey = PayingKey> extends RuntimeRequest {
   readonly fields: Fields;
   readonly key: Key | undefined;
-  /** Maximum time in ms that the caller waits for the resulting rows; undefined if there is no limit. */
+  /** Maximum wait for the resulting rows; undefined for no limit. */
   readonly waitMs: number | undefined;
-  /** Aborted when the caller stops waiting for the rows, so that the call's open requests are aborted, too. */
+  /** Aborted when the caller stops waiting, so that the call's open requests are aborted, too. */
   readonly gone: AbortSignal;
-  /** Receives the call's events, and a redactor that masks the flow's secrets. Undefined if the caller does not watch the call. */
   readonly report?: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 
 /** Describes why the record of a call failed, with secrets masked. */
 export type CallFailure = Partial<Pick<FailureReport, 'node' | 'class' | 'status' | 'attempts'>> & { readonly message: string };
 
-/** The result of a call. */
 export type CallResult =
   /** `rows` is the list of resulting rows as JSON text. Its numbers keep all their digits, and secrets are masked. */
   | { readonly kind: 'done'; readonly rows: string; readonly credits: number }
@@ -44,7 +42,7 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
   readonly #paid: CallListener<Key>;
   readonly #aborted = new AbortController();
 
-  /** `paid` receives the records and credits of each call when the call ends, even if it failed or was aborted. */
+  /** `paid` is called at the end of each call, even if it failed or was aborted. */
   constructor(shared: SharedParts, now: () => number, paid: CallListener<Key> = () => undefined) {
     this.#runtimes = new Runtimes(shared, now);
     this.#paid = paid;
@@ -52,17 +50,15 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
     setMaxListeners(0, this.aborted);
   }
 
-  /** A signal that is aborted when `abort` is called. */
   get aborted(): AbortSignal {
     return this.#aborted.signal;
   }
 
-  /** Runs one record through a flow. Throws errors that affect more than this record, such as a missing credential. */
+  /** Throws errors that affect more than this record, such as a missing credential. */
   run(request: FlowCall<Key>): Promise<CallResult> {
     return this.#runtimes.within(request, (runtime) => this.#call(request, runtime));
   }
 
-  /** Aborts all calls that have not ended yet. */
   abort(): void {
     this.#aborted.abort();
   }
@@ -88,10 +84,7 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
     return late ?? callResultOf(call, redactor);
   }
 
-  /**
-   * Waits until the call ends, but no longer than the request's `waitMs`. If the call ended in time, returns undefined. Otherwise aborts
-   * the call and returns the `late` or `stopped` result.
-   */
+  /** Undefined if the call ended within `waitMs`. Otherwise aborts it and returns the `late` or `stopped` result. */
   async #ended({ run }: CallUnderWay, { waitMs, gone }: FlowCall<Key>): Promise<CallResult | undefined> {
     const giveUp = (message: string) => run.phase.advance('stopped', { ending: 'interrupted', message });
     const left = () => giveUp('the client disconnected');
@@ -118,7 +111,7 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
   }
 }
 
-/** True if the credits ran out before the record of the call succeeded or failed. The record is then not counted. */
+/** True if the credits ran out before the record succeeded or failed. It is then not counted. */
 function endedUnpaid({ run, output }: CallUnderWay): boolean {
   return output.outcome === undefined && run.phase.reason?.ending === 'max-credits';
 }

@@ -25,34 +25,32 @@ import { utf8Length } from '../records/utf8.ts';
 import { nodeTypes } from './node-types.ts';
 
 /**
- * Time limit in ms for evaluating one expression for one record. Without a limit, a long evaluation would block everything, even signal
- * handlers, so that Ctrl+C would not work.
+ * The limit in ms for one expression and one record. Without it, a long evaluation would block even signal handlers, such as for Ctrl+C.
  */
 const maxEvaluationMs = 1000;
 
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
-  /** The environment that provides the values of variables; undefined to use the one in AUTOMATE_ENV. */
+  /** Undefined to use the environment in AUTOMATE_ENV. */
   readonly env?: string | undefined;
-  /** Values of variables, which override the values in the flow file. */
+  /** Overrides the values in the flow file. */
   readonly var?: GivenVariables | undefined;
   /**
-   * Set if the values in `var` come from a caller, who may set only variables marked as open. With `later`, the caller's values are not
-   * known yet, and the flow will be compiled once more when they are.
+   * Set if `var` comes from a caller, who may set only open variables. With `later`, the flow is compiled again when the values are known.
    */
   readonly caller?: 'now' | 'later' | undefined;
-  /** Receives the name of each value in `var` that matches no variable of the flow. If undefined, such a value is an error. */
+  /** Receives each name in `var` that matches no variable of the flow. If undefined, such a name is an error. */
   readonly otherVariable?: ((name: string) => void) | undefined;
   readonly allowHttp: boolean;
-  /** True if there is no folder for the files that a flow sends or saves, and will be none later. */
+  /** True if there is no folder for files that a flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
-  /** The name of a flow whose file has no `name` key; undefined to use the file's name. */
+  /** The name if the file has no `name` key; undefined to use the file's name. */
   readonly name?: string | undefined;
-  /** The saved connections that the flow may use; undefined to use those saved on this machine. */
+  /** Undefined to use the connections saved on this machine. */
   readonly saved?: SavedConnections | undefined;
-  /** Receives the credentials that the flow uses, even if the flow has problems elsewhere. */
+  /** Called even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
 
@@ -80,10 +78,7 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   return withData(dataFolder, compiled);
 }
 
-/**
- * Reads and compiles a flow file before the input is read. If the flow has problems, the FlowError also lists references to columns that
- * are not in the input. `added` lists fields that every record has besides the input's columns.
- */
+/** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */
 export async function loadFlowFor(
   input: InputOptions,
   file: string,
@@ -101,10 +96,7 @@ export async function loadFlowFor(
   }
 }
 
-/**
- * Sets the time limit and the clock for expressions. Loads the engine for regular expressions if the flow might need it. Any backslash in
- * the flow is a reason to load it, because an escape sequence can hide a function's name.
- */
+/** Sets the time limit and the clock. Loads the regular expression engine also for any backslash, which can hide a function's name. */
 async function prepareExpressions(text: string): Promise<void> {
   setEvaluationClock(createClock().wallNow);
   limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
@@ -127,7 +119,7 @@ export async function readFlowText(file: string, kind: string): Promise<string> 
   return bytes.toString();
 }
 
-/** Returns why a flow file cannot be read, with the path that was probably meant. */
+/** Includes the path that was probably meant. */
 function missingReason(file: string, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') return `there is no such file${similarFile(file)}`;
   if (error.code !== 'EISDIR') return systemReason(error);
@@ -135,7 +127,7 @@ function missingReason(file: string, error: NodeJS.ErrnoException): string {
   return `it is a folder${statOf(inside) ? didYouMean(inside, [inside]) : ''}`;
 }
 
-/** Returns the problem of a flow file that is not UTF-8. The message does not quote the line, because secrets in it could not be masked. */
+/** The message does not quote the line, because secrets in it could not be masked. */
 function encodingProblem(bytes: Buffer, kind: string): Problem | undefined {
   if (isUtf16(bytes)) return { line: 1, column: 1, message: `expected UTF-8, found UTF-16\nsave the ${kind} as UTF-8` };
   if (isUtf8(bytes)) return undefined;
@@ -146,15 +138,12 @@ function encodingProblem(bytes: Buffer, kind: string): Problem | undefined {
   return { line: lines.length, column: (lines.at(-1) as string).length + 1, message };
 }
 
-/** Detects UTF-16 by its byte order mark, or by the zero byte of an ASCII character. */
+/** Looks for a byte order mark, or for the zero byte of an ASCII character. */
 function isUtf16([first, second]: Buffer): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
 }
 
-/**
- * Reads the data files that lookup nodes use. The data then stays in memory for the run. Throws an AutomateError (`input`) if a file cannot
- * be read.
- */
+/** Loads lookup data into memory for the run. Throws an AutomateError (`input`) if a file cannot be read. */
 export async function readDataFiles(plan: Plan): Promise<void> {
   const files = dataFilesOf(plan);
   if (files.length === 0) return;
@@ -162,13 +151,10 @@ export async function readDataFiles(plan: Plan): Promise<void> {
   for (const file of files) await pointsOfFile(file);
 }
 
-/** A script that only calls the function whose duration is limited. Node can limit the duration of a script, but not of a function call. */
+/** Calls the limited function. Node can limit the duration of a script, but not of a function call. */
 const script = new vm.Script('work()');
 
-/**
- * Returns a function that runs synchronous work with a time limit. If the work takes longer, it is aborted with an Error that has this
- * `message`. Each use costs 0.1 ms, because a separate thread watches the time.
- */
+/** Aborts longer work with an Error that has this `message`. Each use costs 0.1 ms, because a separate thread watches the time. */
 export function createTimeLimit(maxMs: number, message: string): <Result>(limited: () => Result) => Result {
   let context: { work?: () => unknown } | undefined;
   return <Result>(limited: () => Result) => {

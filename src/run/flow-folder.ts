@@ -15,16 +15,13 @@ import { type FlowFileOptions, loadFlow } from './flow-file.ts';
 
 /** A flow that the server provides, read from a file. */
 export interface ServedFlow {
-  /** The name of the flow file without the extension. */
+  /** The file name without the extension. */
   readonly id: string;
   readonly path: string;
   readonly text: string;
-  /** The hash of the flow's text. */
   readonly etag: string;
   readonly updatedAt: Date;
-  /** The compiled flow; undefined if the flow is not valid. */
   readonly plan: Plan | undefined;
-  /** The problems that make the flow invalid; empty if it is valid. */
   readonly problems: readonly Problem[];
 }
 
@@ -34,24 +31,21 @@ interface Unserved {
   readonly reason: string;
 }
 
-/** A flow that was read earlier, and the version of the file at that time. */
 interface Seen {
-  /** A string that changes with the file. Empty if the file changed so recently that a further change might not change the string. */
+  /** Changes with the file. Empty if the file changed so recently that a further change might not change the string. */
   readonly version: string;
   readonly flow: ServedFlow;
 }
 
-/** A file in the folder of flows whose name looks like a flow's. */
 interface FolderEntry {
   readonly id: string;
   readonly file: string;
   readonly path: string;
   readonly isLink: boolean;
-  /** The reason why a file with this name is not served; undefined if it is served. */
+  /** Why a file with this name is not served; undefined if it is served. */
   readonly reason: string | undefined;
 }
 
-/** The files in the folder of flows that look like flows, keyed by file name. */
 interface Listing {
   readonly version: string;
   readonly root: string;
@@ -64,7 +58,7 @@ export interface FlowList {
   readonly unserved: readonly Unserved[];
 }
 
-/** A flow that was read, or a promise while its file is being read. It is undefined if the file is not served. */
+/** A promise while the file is being read. Undefined if the file is not served. */
 type LoadedFlow = ServedFlow | undefined | Promise<ServedFlow | undefined>;
 
 /** The contents of the folder of flows, kept for one turn of the event loop. */
@@ -74,19 +68,15 @@ interface FolderTurn {
   list: Promise<FlowList> | undefined;
 }
 
-/** Pattern for the names of flow files. A test file, such as flow.test.yaml, is not a flow. */
+/** A test file, such as flow.test.yaml, is not a flow. */
 const flowFile = /^(.+)(?<!\.test)\.ya?ml$/;
 
 /** Pattern for the id of a flow, which is the file name without extension. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/**
- * The coarsest resolution, in ms, of a file's time stamps. Some file systems round to 2 s, so two changes within 2 s can have the same time
- * stamp.
- */
+/** The coarsest file time stamps, in ms. Some file systems round to 2 s, so two changes within 2 s can have the same time stamp. */
 const stepMs = 2000;
 
-/** The options with which a folder's flows are compiled. */
 type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
 
 /** The flows in a folder. After a file is changed, the next request uses the new version. */
@@ -104,14 +94,13 @@ export class FlowFolder {
     this.#wallNow = wallNow;
   }
 
-  /** Returns all flows in the order of their ids, and the files that are not served. */
   list(): Promise<FlowList> {
     const turn = this.#thisTurn();
     turn.list ??= this.#all(turn);
     return turn.list;
   }
 
-  /** Returns the flow with this id. It is undefined if there is no such flow or the file is not served. */
+  /** Undefined if there is no such flow or the file is not served. */
   async find(id: string): Promise<ServedFlow | undefined> {
     if (!flowId.test(id)) return undefined;
     const turn = this.#thisTurn();
@@ -120,10 +109,7 @@ export class FlowFolder {
     return entry && unservedReason(entry, root) === undefined ? this.#loadOnce(entry, turn) : undefined;
   }
 
-  /**
-   * Returns the folder's contents for this turn of the event loop. The requests handled in one turn can share the contents, because they
-   * were sent before the turn began.
-   */
+  /** Requests handled in one turn of the event loop can share the contents, because they were sent before the turn began. */
   #thisTurn(): FolderTurn {
     if (!this.#turn) {
       this.#turn = { listing: this.#list(), loaded: new Map(), list: undefined };
@@ -151,7 +137,7 @@ export class FlowFolder {
     return loaded.get(entry.path);
   }
 
-  /** Returns the list of flow files in the folder. Reads the folder again only if it has changed. */
+  /** Reads the folder again only if it has changed. */
   #list(): Listing {
     const version = this.#versionOf(statSync(this.#dir));
     if (this.#listing && version !== '' && this.#listing.version === version) return this.#listing;
@@ -188,8 +174,7 @@ export class FlowFolder {
   }
 
   /**
-   * Returns a string that changes whenever the file or folder does. It is empty if the last change is so recent that a further change could
-   * have the same time stamp.
+   * Changes whenever the file or folder does. Empty if the last change is so recent that a further change could have the same time stamp.
    */
   #versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
     const ageMs = this.#wallNow() - Math.max(mtimeMs, ctimeMs);
@@ -232,10 +217,7 @@ function unservedReason({ reason, path, isLink }: FolderEntry, root: string): st
   return real?.startsWith(`${root}${sep}`) ? undefined : 'it is a link that leads out of the folder';
 }
 
-/**
- * Returns a saved connection as written in the file of saved connections. Throws an AutomateError (`credential`) if no connection has that
- * name.
- */
+/** The connection as written in its file. Throws an AutomateError (`credential`) if there is none. */
 export function findSaved(name: string): Readonly<Record<string, unknown>> {
   const saved = readConnections(process.env);
   const found = Object.hasOwn(saved, name) ? saved[name] : undefined;

@@ -23,32 +23,30 @@ import { openSession, type Session, useOf } from './session.ts';
 
 /** The workers that the runs of this process share. */
 export interface SharedRunWorkers {
-  /** Returns the options that make a run use the workers. Empty for a flow that must run in this process. */
+  /** Empty for a flow that must run in this process. */
   optionsFor(plan: Plan): Pick<RunOptions, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>;
-  /** Returns the opener of one run's workers. */
   forRun(): WorkerOpener;
 }
 
 /** The objects and settings that all runs and calls in this process share. */
 export interface SharedParts {
   readonly gates: Gates;
-  /** The workers that process the records of runs; undefined if this process runs the nodes itself. */
+  /** Undefined if this process runs the nodes itself. */
   readonly workers?: SharedRunWorkers | undefined;
   readonly routes: Routes;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
-  /** Returns the current credit quota of an API key, which may change during a call. Undefined if quotas never change. */
+  /** The quota may change during a call. Undefined if quotas never change. */
   quotaOf?(key: PayingKey): number | undefined;
-  /** The folder for the files that flows send and save; undefined for a server without such a folder. */
+  /** The folder for files that flows send and save; undefined for a server without such a folder. */
   readonly files: string | undefined;
-  /** Files and folders that the records of all flows can neither send nor save to. */
+  /** Paths that the records of all flows can neither send nor save to. */
   readonly reserved: readonly ReservedPath[];
-  /** True if flows cannot send or save files, because there is no folder for them. */
+  /** True if there is no folder for files that flows send or save. */
   readonly withoutFiles: boolean;
-  /** Counts the work of runs and calls. It is undefined if the process serves no metrics. */
+  /** Undefined if the process serves no metrics. */
   readonly metrics?: Metrics | undefined;
-  /** Writes a line to the log. */
   say(text: string): void;
 }
 
@@ -63,22 +61,19 @@ export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedPa
   };
 }
 
-/** A flow for which a runtime is opened. */
 interface OpenedFlow {
   readonly plan: Plan;
   readonly file: string;
-  /** The keys of the calls that are under way, which all runtimes of the flow share. */
   readonly serialKeys: SerialKeys;
 }
 
-/** A call that has not ended yet. */
 export interface CallUnderWay {
   readonly run: Run;
   readonly output: MemoryOutput;
   credits(): number;
 }
 
-/** A flow that is ready for calls. Its compiled plan and its session (secrets and connections) stay open between calls. */
+/** Plan and session (secrets and connections) stay open between calls. */
 export class FlowRuntime {
   readonly #plan: Plan;
   readonly #shared: SharedParts;
@@ -98,10 +93,7 @@ export class FlowRuntime {
     });
   }
 
-  /**
-   * Loads the flow's secrets and opens the ledger, which counts spent credits. `key` is the API key that pays; undefined for calls from the
-   * web page. Throws a FlowError (`credential`) if a secret is missing.
-   */
+  /** `key` is the API key that pays; undefined for calls from the web page. Throws a FlowError (`credential`) if a secret is missing. */
   static async open(flow: OpenedFlow, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say, cacert, reserved } = shared;
     const { plan, file } = flow;
@@ -114,9 +106,7 @@ export class FlowRuntime {
     return this.#session.redactor;
   }
 
-  /**
-   * Starts a call with one record. `report` receives the events of the call. Throws an AutomateError (`credits`) if no credits are left.
-   */
+  /** Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields, report?: (event: Event) => void): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
     if (usedUp) throw errorOf('credits', usedUp);
@@ -135,10 +125,7 @@ export class FlowRuntime {
     return { run, output, credits: () => paid.spent };
   }
 
-  /**
-   * Writes the credits that the calls have spent to the ledger. Then gives back the rest of the reserved credits, which other runs might
-   * need.
-   */
+  /** Writes spent credits to the ledger, then gives back the other reserved credits, which other runs might need. */
   giveBack(): void {
     this.#session.ledger.giveBack();
   }
@@ -159,7 +146,7 @@ async function* oneItem(item: Item): AsyncGenerator<readonly Item[]> {
   yield [item];
 }
 
-/** Forwards everything to the flow's ledger, and counts the credits that one call spends. */
+/** Forwards to the flow's ledger, and counts the credits of one call. */
 class CountingLedger implements Ledger {
   spent = 0;
   readonly #ledger: RunLedger;
@@ -191,10 +178,9 @@ class CountingLedger implements Ledger {
   }
 }
 
-/** Keeps the result of a single record in memory instead of writing it to a file. */
+/** Keeps the result of a single record instead of writing a file. */
 class MemoryOutput implements Output {
   readonly waiting = 0;
-  /** The result of the record; undefined until the record is finished. */
   outcome: Outcome | undefined;
   #partial: Fields[] = [];
 
@@ -225,7 +211,6 @@ class MemoryOutput implements Output {
 
   async flush(): Promise<void> {}
 
-  /** The rows of the record; empty if it failed. */
   get rows(): readonly Fields[] {
     if (!this.outcome || 'failure' in this.outcome) return [];
     return 'rows' in this.outcome ? this.outcome.rows : this.#partial;

@@ -10,16 +10,13 @@ import type { ReportedRun } from '../report/reported-run.ts';
 import { type RunHandle, runFlow } from './run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 
-/** Maximum time in ms to wait until Redis returns the queue's state. */
 const queuePatienceMs = 2000;
 
-/** Returns current figures about a flow's work. They are read whenever the metrics are requested. */
 export interface WorkFigures {
   credits(): number;
   open(): number;
 }
 
-/** A worker for queued runs in this process, as the metrics show it. */
 export interface ShownWorker {
   readonly queue: string;
   sign(): QueuedWorker;
@@ -33,10 +30,7 @@ export class Metrics {
   #server: MetricsServer | undefined;
   #hasQueue = false;
 
-  /**
-   * Opens the HTTP server for the metrics. Throws an AutomateError: `output-exists` if the port is taken, `usage` if the server cannot
-   * listen at the network address.
-   */
+  /** Throws an AutomateError: `output-exists` if the port is taken, `usage` if the server cannot listen at the address. */
   static async open(address: MetricsAddress): Promise<Metrics> {
     const metrics = new Metrics();
     const status = async () => `${JSON.stringify(await metrics.#status())}\n`;
@@ -50,7 +44,6 @@ export class Metrics {
     return metrics;
   }
 
-  /** The URL of the metrics for Prometheus. */
   get url(): string {
     return `${this.#server?.url}/metrics`;
   }
@@ -59,7 +52,6 @@ export class Metrics {
     await this.#server?.close();
   }
 
-  /** Starts counting the work of a flow. `figures` returns the current figures of that work. */
   follow(name: string, { steps }: Pick<Plan, 'steps'>, figures: WorkFigures): FollowedFlow {
     return new FollowedFlow((pauses) => {
       const nodes = allSteps(steps).flatMap(({ id, node }) => (node.action ? [id] : []));
@@ -67,7 +59,7 @@ export class Metrics {
     });
   }
 
-  /** Runs a flow over its records as `runFlow` does, and shows the run in the metrics. */
+  /** Runs a flow as `runFlow` does, and shows the run in the metrics. */
   run(request: RunRequest, surroundings: RunSurroundings): RunHandle {
     let followed: FollowedFlow | undefined;
     let shown: OpenRun | undefined;
@@ -95,7 +87,6 @@ export class Metrics {
     return handle;
   }
 
-  /** Shows in the metrics that this process is a worker for queued runs. */
   addWorker(worker: ShownWorker): void {
     this.#worker = worker;
     this.#registry.addWorker(() => worker.sign().units);
@@ -120,7 +111,7 @@ export class Metrics {
     return { queue: named ? (named.queueName ?? 'default') : null, runs, workers: status?.workers ?? [] };
   }
 
-  /** Returns the state of the queue. It is undefined if there is no queue or Redis does not respond in time. */
+  /** Undefined if there is no queue or Redis does not respond in time. */
   async #queueStatus(): Promise<QueueStatus | undefined> {
     const read = [...this.#runs].map(({ progress }) => progress.workers?.queueStatus).find((found) => found);
     if (!read) return undefined;
@@ -142,45 +133,37 @@ export class FollowedFlow {
     this.#metrics = open(this.#pauses);
   }
 
-  /** Counts an event of the flow. */
   add(event: Event): void {
     if (event.type === 'gate-paused') this.#pauses.add(event);
     this.#metrics.add(event);
   }
 
-  /** Stops counting the flow's work. */
   end(): void {
     this.#metrics.end();
   }
 }
 
-/**
- * The status of a run in this process. `units` counts the units (groups of records) that workers take from a queue. Undefined for a run
- * without a queue.
- */
+/** `units` counts the units (groups of records) that workers take from a queue; undefined without a queue. */
 export type RunStatus = Omit<QueuedRun, 'units'> & Partial<Pick<QueuedRun, 'units'>>;
 
-/** The status of the runs and workers, as far as this process knows it. */
 export interface ProcessStatus {
-  /** The name of the queue in Redis; null if there is none. */
+  /** The queue's name in Redis; null if there is none. */
   readonly queue: string | null;
   readonly runs: readonly RunStatus[];
   readonly workers: QueueStatus['workers'];
 }
 
-/** Returns the number of records that were read and are not finished yet. */
 export function openCount({ progress: { tally, reading } }: ReportedRun): number {
   return Math.max(0, reading.records - tally.read);
 }
 
-/** Returns a run's counts of records, and the credits that it has spent. */
 export function recordCounts(run: ReportedRun): RunStatus['records'] & { readonly credits: number } {
   const { progress, session } = run;
   const { written, failed } = progress.tally;
   return { read: progress.reading.records, written, failed, open: openCount(run), credits: session.ports.credits() };
 }
 
-/** Returns the status of a run in this process. `queued` is the run's state in its queue; undefined without a queue. */
+/** `queued` is the run's state in its queue; undefined without a queue. */
 export function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
   const { request, progress } = run;
   const { credits, ...records } = recordCounts(run);

@@ -25,7 +25,7 @@ import { reservedFiles, reservedPaths } from './reserved-paths.ts';
 import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
 
-/** Loads the secrets of a run, and opens its files and its session. If one step fails, closes everything opened before it. */
+/** If one step fails, closes everything opened before it. */
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
@@ -58,20 +58,14 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   }
 }
 
-/**
- * Removes `findAsker` if worker processes open the vault, too. They cannot ask for the passphrase, so there is no use in asking for it
- * here.
- */
+/** Removes `findAsker` if workers open the vault, too: they cannot ask for the passphrase, so there is no use in asking for it here. */
 function vaultMessages({ workers }: RunRequest['options'], messages: Messages): Messages {
   if (workers === undefined) return messages;
   const { findAsker, ...others } = messages;
   return others;
 }
 
-/**
- * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
- * to the output.
- */
+/** Until the run is complete, a list of the saved files is kept next to the output. */
 export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesOptions> {
   const { plan, flow, options, files, retried, reserved = [] } = request;
   const isListed = usesFiles(plan) && !files.isStreamed;
@@ -85,7 +79,7 @@ export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesO
   return { folder: filesFolder(options), list, reserved: await reservedPaths(plan, { flow, cacert, reserved: all }) };
 }
 
-/** Opens the output, and selects the records that no earlier part of the run has finished. */
+/** Selects the records that no earlier part of the run has finished. */
 async function openRecords(
   claimed: ClaimedRun,
   session: Session,
@@ -127,10 +121,7 @@ interface RunFileParts {
   readonly memory: RecordMemory | undefined;
 }
 
-/**
- * Opens the memory file. A run with `update` stores its records in this file for the next run. Returns undefined for a run without a memory
- * file.
- */
+/** A run with `update` stores its records in this file for the next run. Undefined for a run without a memory file. */
 async function openMemory({ claim, request, source }: ClaimedRun, { redactor }: Session, tally: Tally): Promise<RecordMemory | undefined> {
   if (!claim.memory) return undefined;
   const { plan, options, files } = request;
@@ -174,7 +165,7 @@ function nonEmpty<Name extends string, Values extends object>(name: Name, values
   return (Object.keys(values).length > 0 ? { [name]: values } : {}) as { readonly [_ in Name]?: Values };
 }
 
-/** Returns the tokens that each node has used in the whole run, including the parts before it was resumed. */
+/** The tokens of each node in the whole run, including the parts before it was resumed. */
 function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
   const sums = [...tokens].map(([node, { input, output }]) => {
     const earlier = before[node] ?? { input: 0, output: 0 };

@@ -9,16 +9,14 @@ import { statOf } from '../files/stat.ts';
 import { certificateFiles } from '../http/client-certificate.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
 
-/** The files and folders around a flow that its records can neither send nor save to. */
 interface FlowSurroundings {
-  /** The path of the flow file. */
   readonly flow: string;
   readonly cacert?: string | undefined;
-  /** Files and folders of the process that runs the flow, such as the flows of a server. */
+  /** Paths of the process that runs the flow, such as the flows of a server. */
   readonly reserved?: readonly ReservedPath[] | undefined;
 }
 
-/** Environment variables that contain the path of a file with a secret or with certificate authorities. */
+/** These variables contain the path of a file with a secret or with certificate authorities. */
 const fileVariable = /^(?:AUTOMATE_\w+_FILE|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)$/;
 
 /**

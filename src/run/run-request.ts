@@ -23,52 +23,44 @@ import type { Session, SessionParts } from './session.ts';
 export interface RunRequest {
   /** The id of a new run that writes a file; undefined to use a UUID. */
   readonly id?: string;
-  /** The path of the flow file. */
   readonly flow: string;
   readonly plan: Plan;
   readonly options: RunOptions;
   readonly files: OutputPlan;
-  /** Files and folders of this process that the records can neither send nor save to, such as the flows of a server. */
+  /** Paths of this process that records can neither send nor save to, such as the flows of a server. */
   readonly reserved?: readonly ReservedPath[] | undefined;
-  /** Opens the input. Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
+  /** Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
   open(from: Checkpoint): Promise<RecordSource>;
-  /** The failed records that a retry runs; undefined for a run that is not a retry. */
   readonly retried?: FoundFailures | undefined;
   /** True for a retry that discards an unfinished earlier retry. */
   readonly startsOver?: boolean;
-  /** True if the run's credits are not counted, as in the demo. */
+  /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
-  /** Returns further counts that are saved with each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
+  /** Further counts for each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
-  /** Texts for the summary and the report. Undefined if the run was not started from a command line. */
+  /** Undefined if the run was not started from a command line. */
   readonly words?: RunWords;
 }
 
-/** A run that has ended. */
 export interface EndedRun {
   readonly run: OpenRun;
   readonly ending: Ending;
-  /** Number of records in the errors file. */
   readonly failed: number;
 }
 
 /** Texts about a run that only the command-line interface can provide. */
 export interface RunWords extends RunTexts {
-  /** Returns the suggested next steps, each with a command line to copy. */
   next(ended: EndedRun): readonly NextStep[];
 }
 
 /** Describes a queued run that waits because no worker can process it. */
 export interface WorkerWait {
-  /** The URL of the queue in Redis. */
   readonly url: string;
-  /** The name of the queue; undefined for the queue `default`. */
+  /** Undefined for the queue `default`. */
   readonly queueName: string | undefined;
-  /** The live workers, each with the reason why it cannot process the run. */
   readonly problems: readonly WorkerProblem[];
 }
 
-/** The reason why a worker cannot process a run. */
 interface WorkerProblem {
   readonly worker: string;
   readonly problem: string;
@@ -80,7 +72,6 @@ interface WorkerProblem {
 export interface Workers {
   readonly figures: WorkerFigures;
   passage(tools: PassageTools): Passage;
-  /** Ends the remaining workers of a failed run. */
   kill(): void;
 }
 
@@ -99,7 +90,7 @@ export interface WorkerOpener {
    * flow, `credential` if Redis cannot be reached.
    */
   prepare(request: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void>;
-  /** Opens the workers; undefined if this process runs the nodes itself. */
+  /** Undefined if this process runs the nodes itself. */
   open(run: OpenRun, follower: WorkerFollower): Promise<Workers | undefined>;
   close(): Promise<void>;
 }
@@ -109,25 +100,20 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly messages: Messages;
   /** Receives warnings about the run itself. By default, these are printed like other messages. */
   readonly warn?: (message: string) => void;
-  /** The rate limiters (gates) that all runs of the process share. If undefined, the run has its own. */
+  /** All runs of the process share these rate limiters. If undefined, the run has its own. */
   readonly gates?: Gates;
-  /** Opens the run's workers. If undefined, this process runs the nodes itself. */
+  /** If undefined, this process runs the nodes itself. */
   readonly workers?: WorkerOpener | undefined;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
-  /** The disk space that the run may use; undefined if it is not limited. */
+  /** Undefined if the disk space is not limited. */
   readonly space?: OutputSpace | undefined;
-  /** Receives every attempt to send a request. */
   readonly attempt?: Trace | undefined;
   event?(event: Event): void;
-  /**
-   * Called when the input is open, before any request is sent. `columns` are the columns of a table, or the fields in the first records of
-   * any other input; undefined if there are no records.
-   */
+  /** Called before any request. `columns` are a table's columns, or the fields of the first records; undefined if there are none. */
   checked?(columns: readonly string[] | undefined): void;
-  /** Called before the first records start. `waiting` returns the number of finished records whose rows wait for an earlier record. */
+  /** Called before the first records start. `waiting` counts finished records whose rows wait for an earlier record. */
   started?(run: OpenRun, waiting: () => number): void | Promise<void>;
-  /** Called when every record has ended and the output is closed. */
   recordsEnded?(): void;
 }
 
@@ -140,11 +126,9 @@ export interface OpenRun {
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: FileOutput;
   readonly progress: RunProgress;
-  /** The events file; undefined if none was requested. */
   readonly events: EventsFile | undefined;
 }
 
-/** A run whose output is claimed and whose input is open. */
 export interface ClaimedRun {
   readonly request: RunRequest;
   readonly claim: Claim;

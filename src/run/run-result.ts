@@ -14,36 +14,30 @@ import type { OpenRun } from './run-request.ts';
 
 /** The result of a run, even of a run that could not start. */
 export interface RunResult {
-  /** The way in which the run ended; `failed` if an error ended it or prevented its start. */
+  /** `failed` if an error ended the run or prevented its start. */
   readonly ending: Ending | 'failed';
-  /** The reason why the run ended early; undefined for a complete run. */
   readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
-  /** Record counts of the whole run; undefined if the run did not start. */
+  /** Counts of the whole run; undefined if it did not start. */
   readonly counts: RunCounts | undefined;
   /** Figures since the run was started or last resumed; undefined if it did not start. */
   readonly totals: RunTotals | undefined;
-  /** The figures of the summary; undefined if an error ended the run. */
+  /** Undefined if an error ended the run. */
   readonly facts: SummaryFacts | undefined;
-  /** The earlier run that had already written the whole output, so that this run had nothing to do. Undefined if there is none. */
+  /** An earlier run had already written the whole output, so that this run had nothing to do. */
   readonly earlier?: CompleteRun;
-  /**
-   * The error to report; undefined if there is none. Also set if the run is complete but its summary, report or events file could not be
-   * written.
-   */
+  /** Also set if the run is complete but its summary, report or events file could not be written. */
   readonly error: unknown;
 }
 
-/** The end of the processing of a run's records, and its reason. */
 interface EndOfRecords {
   readonly ending: Ending;
-  /** The exit code that was requested when the run was stopped; undefined for a run that was not stopped. */
   readonly stopCode: number | undefined;
   /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
   readonly usage: MonthlyUsage | undefined;
 }
 
-/** Writes the summary and the report of a run whose records have ended. */
+/** Writes the summary and the report. */
 export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
   const { request, session, progress, output, events } = run;
   const { tally } = progress;
@@ -66,9 +60,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
-/**
- * Returns the result of a run that did nothing because its output was already complete. The counts are from the run that wrote the output.
- */
+/** The output was already complete. The counts are from the run that wrote it. */
 export function completeAlready(earlier: CompleteRun): RunResult {
   const { counts } = earlier;
   return {
@@ -83,10 +75,7 @@ export function completeAlready(earlier: CompleteRun): RunResult {
   };
 }
 
-/**
- * Returns the reason why a run with `replace` has not replaced its output. Returns undefined if the run has replaced it, and for a run
- * without `replace`.
- */
+/** Why a run with `replace` has not replaced its output. Undefined if it has, and for a run without `replace`. */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete' && !canResume(request.files)) {
@@ -111,7 +100,7 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
   };
 }
 
-/** Writes the summary and the report of a run that was ended by an error. */
+/** Writes the summary and the report. */
 async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
   const { request, session, progress } = run;
   const { summary, report } = request.options;

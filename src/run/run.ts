@@ -19,9 +19,8 @@ import { openRun } from './open-run.ts';
 import type { OpenRun, RunRequest, RunSurroundings, Workers } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 
-/** The reason for stopping a run, and the resulting exit code. */
 export interface Stop extends StopReason {
-  /** The exit code of the stopped run. If undefined, the code depends on how the run ended. */
+  /** If undefined, the exit code depends on how the run ended. */
   readonly exitCode?: number;
 }
 
@@ -29,26 +28,18 @@ export interface Stop extends StopReason {
 export interface RunHandle {
   /** True if the first records might have started. */
   readonly hasStarted: boolean;
-  /** Resolves when the run has ended and everything is written and closed. */
   readonly ended: Promise<RunResult>;
   /** Starts no further records. Aborts the records that are still open after the reason's `patienceMs`. */
   stop(reason: Stop): void;
-  /** Aborts all records that are open. */
   abort(): void;
-  /** Releases the claim on the output and stops waiting for named pipes. Used by a process that is about to exit. */
+  /** Releases the output and stops waiting for named pipes. Used by a process that is about to exit. */
   release(): void;
 }
 
-/**
- * After a stop, the process ends its waits for named pipes repeatedly, at this interval in ms, because a run can open one pipe after
- * another.
- */
+/** After a stop, waits for named pipes are ended at this interval in ms, because a run can open one pipe after another. */
 const endWaitsEveryMs = 1000;
 
-/**
- * Runs a flow over its records. Claims the output, opens the input, sends every record through the nodes, and writes the rows. Used for
- * whole inputs, by the command line and the server. For a call with a single record, they use a FlowRuntime.
- */
+/** Runs a flow over a whole input, for the command line and the server. Calls with a single record use a FlowRuntime instead. */
 export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
   return new FlowRun(request, surroundings);
 }
@@ -160,7 +151,6 @@ class FlowRun implements RunHandle {
     }
   }
 
-  /** Opens the worker processes of a run; undefined if this process runs the nodes itself. */
   async #openWorkers(run: OpenRun, attempt: Trace | undefined): Promise<Workers | undefined> {
     const { messages, warn = messages.warn, waitingForWorkers: waiting, workers } = this.#surroundings;
     const opened = await workers?.open(run, { attempt, warn, waiting });
@@ -168,9 +158,7 @@ class FlowRun implements RunHandle {
     return opened;
   }
 
-  /**
-   * Returns a function that receives all attempts to send requests. Undefined if nothing needs them: no report, and no `attempt` function.
-   */
+  /** Undefined if nothing needs the attempts: no report, and no `attempt` function. */
   #traceOf({ progress, request }: OpenRun): Trace | undefined {
     const { attempt } = this.#surroundings;
     if (!attempt && request.options.report === undefined) return undefined;
@@ -186,7 +174,7 @@ class FlowRun implements RunHandle {
   }
 }
 
-/** Waits until the records have ended, then closes the output. Writes finished records even if the run fails. */
+/** Writes finished records even if the run fails. */
 async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
   try {
     const ending = await ended;
@@ -205,10 +193,7 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
   }
 }
 
-/**
- * Throws an AutomateError (`credential`) if a command that prints a secret failed before the run did anything. The run's files are then
- * removed.
- */
+/** If a secret command failed before the run did anything, removes the run's files and throws an AutomateError (`credential`). */
 async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Ending): Promise<void> {
   const { stop, read, parked } = progress.tally;
   if (ending !== 'refused-credential' || detailsOf(stop, 'credential')?.remedy !== 'command') return;
@@ -217,15 +202,14 @@ async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Endi
   throw errorOf('credential', stop as CodedMessage);
 }
 
-/** True if an output could not be written because the program that reads it had closed the pipe. */
+/** True if the program that reads the output had closed the pipe. */
 function isOfClosedPipe(error: unknown): boolean {
   return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
 }
 
 /**
- * Ends everything that waits for a named pipe, because such a wait would keep the process from exiting. Opening a pipe waits for the other
- * end to be opened, and reading waits for data. So this function briefly opens both ends (as Linux allows, see fifo(7)), and writes a line
- * break into the input pipes.
+ * A wait for a named pipe would keep the process from exiting: opening waits for the other end, and reading for data. So this function
+ * briefly opens both ends (as Linux allows, see fifo(7)), and writes a line break into the input pipes.
  */
 function endWaitsForPipes(inputs: readonly string[], outputs: readonly (string | undefined)[]): void {
   for (const path of [...inputs, ...outputs]) {

@@ -5,44 +5,39 @@ import { SerialKeys } from '../engine/serial.ts';
 import type { ServedFlow } from './flow-folder.ts';
 import { FlowRuntime, type SharedParts } from './flow-runtime.ts';
 
-/** The flow, variables and API key that determine which runtime a call uses. */
 export interface RuntimeRequest {
   readonly flow: ServedFlow;
-  /** The values of the flow's variables that the caller has set. */
   readonly given: GivenVariables;
-  /** Compiles the flow with the caller's variables. */
   plan(): Promise<Plan>;
-  /** The API key that pays for the call. It is undefined for calls from the web page or the command line. */
+  /** Undefined for calls from the web page or the command line. */
   readonly key: PayingKey | undefined;
 }
 
-/** Maximum number of runtimes to keep open for calls that set variables of the flow. */
+/** The maximum number of open runtimes for calls that set variables. */
 const maxGiven = 64;
 
-/** Age in ms after which a runtime is replaced by a new one, because the secrets that it has loaded might have changed. */
+/** Older runtimes are replaced, because the secrets that they have loaded might have changed. */
 const maxAgeMs = 60_000;
 
-/** An idle runtime gives back its reserved credits after this time in ms. */
+/** An idle runtime gives back its reserved credits after this time. */
 const idleMs = 200;
 
-/** A flow's runtime (compiled flow, secrets and connections) that stays open for further calls. */
 interface OpenRuntime {
   readonly flow: ServedFlow;
   readonly given: GivenVariables;
   readonly runtime: Promise<FlowRuntime>;
   readonly untilMs: number;
   calls: number;
-  /** Timer that makes an idle runtime give back its reserved credits. */
   idle?: NodeJS.Timeout;
 }
 
-/** The open runtimes of all flows, one for each combination of flow, API key and variables. They stay open between calls. */
+/** One runtime for each combination of flow, API key and variables. They stay open between calls. */
 export class Runtimes {
   readonly #shared: SharedParts;
   readonly #now: () => number;
   readonly #runtimes = new Map<string, OpenRuntime>();
   readonly #closing = new Set<Promise<void>>();
-  /** The keys of each flow's calls that are under way, by the flow's id. */
+  /** The keys of calls under way, by the flow's id. */
   readonly #serialKeys = new Map<string, SerialKeys>();
 
   constructor(shared: SharedParts, now: () => number) {
@@ -50,10 +45,7 @@ export class Runtimes {
     this.#now = now;
   }
 
-  /**
-   * Passes the runtime that a call needs to `work`, and returns what `work` returns. Throws if the flow does not compile, the runtime does
-   * not open, or `work` throws.
-   */
+  /** Throws if the flow does not compile, the runtime does not open, or `work` throws. */
   async within<Result>(request: RuntimeRequest, work: (runtime: FlowRuntime) => Promise<Result>): Promise<Result> {
     const open = this.#runtimeOf(request);
     open.calls++;
@@ -67,7 +59,7 @@ export class Runtimes {
     }
   }
 
-  /** Waits until the calls that are under way have ended, and closes the runtimes. */
+  /** Waits for the calls that are under way. */
   async close(): Promise<void> {
     for (const open of this.#runtimes.values()) this.#close(open);
     this.#runtimes.clear();
@@ -112,7 +104,7 @@ export class Runtimes {
     }
   }
 
-  /** Makes room for a runtime whose caller has set variables: if the maximum number of these is open, closes the oldest idle one. */
+  /** If the maximum number of runtimes with variables from callers is open, closes the oldest idle one. */
   #forgetOtherGiven(): void {
     const some = [...this.#runtimes].filter(([, open]) => open.given.length > 0);
     const oldest = some.length < maxGiven ? undefined : some.find(([, { calls }]) => calls === 0);

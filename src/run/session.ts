@@ -22,49 +22,41 @@ export interface SessionUse {
   /** The path of the flow file, or another name for the work, such as `connection crm`. */
   readonly name: string;
   readonly credentials: readonly CredentialUse[];
-  /** The client certificates of the connections; undefined if there are none. */
   readonly certificates?: readonly ClientCertificate[];
-  /** The price of each node, keyed by node id. Empty if the session spends no credits. */
+  /** Keyed by node id. Empty if the session spends no credits. */
   readonly prices: ReadonlyMap<string, Price>;
 }
 
 /** Objects that a session uses instead of creating its own. */
 export interface SessionParts {
-  /** Secrets that have already been loaded. */
   readonly credentials?: FlowSecrets;
-  /** The network connections that all runs of the process share. If undefined, the session opens its own, and closes them at its end. */
+  /** Shared by all runs of the process. If undefined, the session opens its own, and closes them at its end. */
   readonly routes?: Routes | undefined;
-  /** The API key that pays for the session; undefined for the command line and the web page. */
+  /** The API key that pays; undefined for the command line and the web page. */
   readonly key?: PayingKey | undefined;
-  /** The run for which the session is opened; undefined if the session is not for a run. */
   readonly run?: RunSpendings;
-  /** The files that the session may use; undefined if it uses none. */
   readonly files?: RunFilesOptions | undefined;
-  /** The person who can log in to a server; undefined if no person can. */
   readonly person?: LoginPerson | undefined;
   report?(event: Event): void;
 }
 
-/** The UUID of a run, and the amounts that it had spent before it was resumed. */
+/** A run's UUID, and what it had spent before it was resumed. */
 interface RunSpendings {
   readonly id: string;
   readonly credits: number;
-  /** The money that each node had spent, keyed by node; undefined if none was spent. */
+  /** Money spent by each node; undefined if none was spent. */
   readonly costs: Readonly<Record<string, number>> | undefined;
-  /** True if the run's credits are not counted, as in the demo. */
+  /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
 }
 
-/** Everything that runs, tests and lookups need from outside the engine: ports, secrets and credits. */
+/** What runs, tests and lookups need from outside the engine: ports, secrets and credits. */
 export interface Session {
   readonly ports: WiredPorts;
   readonly credentials: FlowSecrets;
   readonly ledger: RunLedger;
   readonly redactor: Redactor;
-  /**
-   * Closes connections, tool servers, cache and ledger, and records which credentials were used. Returns the monthly credit allowance and
-   * how much of it is used; undefined if there is no allowance. A second call does nothing.
-   */
+  /** Also records which credentials were used. Undefined if there is no monthly credit allowance. A second call does nothing. */
   close(): Promise<MonthlyUsage | undefined>;
 }
 
@@ -74,8 +66,8 @@ export function useOf(plan: Plan, name: string, env: string | undefined): Sessio
 }
 
 /**
- * Opens a session, which the caller must close in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an
- * AutomateError if the ledger or a certificate cannot be read. If it throws, nothing stays open.
+ * The caller must close the session in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an AutomateError if the
+ * ledger or a certificate cannot be read. If it throws, nothing stays open.
  */
 export async function openSession(
   use: SessionUse,
@@ -134,17 +126,12 @@ export async function openSession(
   }
 }
 
-/**
- * Rethrows an error. If a command that prints a secret has failed, rethrows the error as an AutomateError, because the run has not started.
- */
+/** The error of a failed command that prints a secret becomes an AutomateError, because the run has not started. */
 function throwAsError(error: unknown): never {
   throw error instanceof LimitReached ? errorOf('credential', error) : error;
 }
 
-/**
- * Opens the network connections that use client certificates. Returns undefined if there are none. Loads the code for them only if a flow
- * needs it.
- */
+/** Connections with client certificates; undefined if there are none. Loads the code for them only if a flow needs it. */
 export async function certifiedRoutes(
   certificates: readonly ClientCertificate[] = [],
   { secrets, commands, used }: FlowSecrets,

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * Returns a function that creates a UUID from a name. Within a run, the function returns the same UUID for the same name (RFC 9562, 5.8:
- * version 8).
- */
+/** Within a run, the same name gives the same UUID (RFC 9562, 5.8: version 8). */
 export function createUuids(run: string): (name: string) => string {
   return (name) => {
     const hex = createHash('sha256').update(`${run} ${name}`).digest('hex');

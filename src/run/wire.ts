@@ -29,13 +29,12 @@ import { createUuids } from './uuids.ts';
 
 /** The ledger that counts a run's credits. */
 export interface PaidLedger extends Ledger {
-  /** Writes the reserved credits to disk. Call this before sending the requests for which the credits are reserved. */
+  /** Writes the reserved credits to disk. Must precede the requests for which the credits are reserved. */
   flush(): void;
-  /** Returns the credits spent on requests and lookups that have ended. */
+  /** Credits spent on requests and lookups that have ended. */
   spent(): number;
 }
 
-/** Options for the ports that connect a run to the outside: network, cache, secrets and credits. */
 interface WireOptions {
   /** The run's UUID; undefined outside a run. */
   readonly run?: string;
@@ -45,31 +44,27 @@ interface WireOptions {
   readonly cacert: ExtraAuthorities | undefined;
   readonly files: RunFilesOptions;
   readonly ledger: PaidLedger;
-  /** The money that earlier parts of the run have spent, keyed by node; undefined if they have spent none. */
+  /** Money that earlier parts of the run have spent, by node; undefined if none. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
-  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
+  /** Undefined to use the environment in AUTOMATE_ENV. */
   readonly env: string | undefined;
-  /** The network connections that all runs of the process share; undefined if the run opens its own. */
+  /** Shared by all runs of the process; undefined if the run opens its own. */
   readonly routes?: Routes | undefined;
-  /** The network connections that use client certificates; undefined if there are none. */
   readonly certified?: CertifiedRoutes | undefined;
   report(event: Event): void;
   /** The person who can log in to a server. Undefined in a run, and without a terminal. */
   readonly person?: LoginPerson | undefined;
-  /** Finds the person at the terminal. Undefined if there is no terminal. */
   readonly findAsker?: Messages['findAsker'];
-  /** Prints a warning. If undefined, warnings are discarded. */
+  /** If undefined, warnings are discarded. */
   warn?(message: string): void;
 }
 
-/** The ports that connect one run to the outside. */
 export type WiredPorts = Ports & {
   readonly spending: RunSpending;
-  /** The names of the files that the run's records have saved. They ensure that no two records use the same name. */
+  /** Names of the files that records have saved, so that no two records use the same name. */
   readonly saveNames: SaveNames;
-  /** Returns the credits that the run has spent. */
   readonly credits: () => number;
-  /** Returns ports for a further run, which share this run's credentials, connections, tools and ledger. */
+  /** Ports for a further run that shares credentials, connections, tools and ledger. */
   forRun(run: string, report: (event: Event) => void): Ports;
   /** Writes cached answers to disk and ends the MCP servers that run as commands. A second call does nothing. */
   close(): Promise<void>;
@@ -136,7 +131,7 @@ export function wire(options: WireOptions): WiredPorts {
   };
 }
 
-/** Returns the logins of people to HTTP APIs. Undefined if the flow uses no logins. */
+/** Logins of people to HTTP APIs. Undefined if the flow uses no logins. */
 function loginsOf(options: WireOptions, { wallNow }: Clock): HttpTools['logins'] {
   const { logins } = options.credentials;
   if (logins.size === 0) return undefined;
@@ -148,7 +143,6 @@ function storeMessages({ redactor, findAsker, warn }: WireOptions) {
   return { redactor, ...(findAsker && { findAsker }), warn: (message: string) => warn?.(message) };
 }
 
-/** Returns the port through which a run calls the tools of MCP servers. */
 function toolsOf(options: WireOptions, transport: Transport, clock: Clock): LateTools {
   const { credentials, redactor } = options;
   return createLateTools(options.ledger, async () => {
@@ -171,7 +165,6 @@ function toolsOf(options: WireOptions, transport: Transport, clock: Clock): Late
   });
 }
 
-/** Opens the cache of answers. */
 function cacheOf(options: WireOptions, clock: Clock) {
   const maxBytes = maxCacheBytes(process.env);
   return createLateCache(envOf(options.env), async () => {
@@ -181,10 +174,7 @@ function cacheOf(options: WireOptions, clock: Clock) {
   });
 }
 
-/**
- * Creates a cache that is opened on the first cached call, because most flows cache nothing. Answers are cached separately for each
- * environment.
- */
+/** Opened on the first cached call, because most flows cache nothing. Answers are cached separately for each environment. */
 function createLateCache(env: string, create: () => Promise<FileCache>): Cache & { close(): Promise<void> } {
   let coming: Promise<FileCache> | undefined;
   let cache: FileCache | undefined;
@@ -200,7 +190,7 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
   };
 }
 
-/** Returns lookups that write the run's reserved credits to disk, shortly after each lookup. */
+/** Writes the reserved credits to disk shortly after each lookup. */
 function flushingLookups(ledger: PaidLedger): Lookups {
   const lookups = createLateLookups();
   let isFlushing = false;
@@ -213,7 +203,7 @@ function flushingLookups(ledger: PaidLedger): Lookups {
     },
   };
 
-  /** Writes the reserved credits to disk at most once per turn of the event loop, so that thousands of lookups share one write. */
+  /** Writes the reserved credits at most once per turn of the event loop, so that thousands of lookups share one write. */
   function flushSoon(): void {
     if (isFlushing) return;
     isFlushing = true;
@@ -230,7 +220,7 @@ function flushingLookups(ledger: PaidLedger): Lookups {
 
 type LateTools = Tools & { close(): Promise<void> };
 
-/** Creates tools whose MCP client is loaded on the first tool call, because most flows call no tools. */
+/** The MCP client is loaded on the first tool call, because most flows call no tools. */
 function createLateTools(ledger: PaidLedger, create: () => Promise<LateTools>): LateTools {
   let coming: Promise<LateTools> | undefined;
   let tools: LateTools | undefined;
@@ -260,7 +250,7 @@ function createLateTools(ledger: PaidLedger, create: () => Promise<LateTools>): 
   }
 }
 
-/** Wraps a transport. Before each request, the wrapper writes the reserved credits to disk. */
+/** Writes the reserved credits to disk before each request. */
 function flushingFirst(transport: Transport, ledger: PaidLedger): Transport {
   return {
     ...transport,

@@ -16,10 +16,7 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   json: 'if the body is one JSON array, send it as application/json',
 };
 
-/**
- * For each error code, the text that follows the error's message. It says which field, header or query the client must send, or what the
- * operator can do.
- */
+/** Follows the error's message. Says which field, header or query the client must send, or what the operator can do. */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable, isOpen }) =>
     isOpen
@@ -49,7 +46,6 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',
 };
 
-/** Returns the message of an error with advice for the client, such as the field to send. */
 export function messageForClient(coded: CodedMessage): string {
   if (coded instanceof FlowError) return coded.problems.map(messageForClient).join('\n');
   const { message, code } = coded;
@@ -62,7 +58,7 @@ export function messageForClient(coded: CodedMessage): string {
   return `${message}${text ?? ''}`;
 }
 
-/** Returns advice for a problem with a credential, with commands that the operator can run on the server. */
+/** Contains commands that the operator can run on the server. */
 function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable }: ErrorDetails['credential']): string {
   const command = `automate credentials set ${shellWord(credential)}${env === defaultEnv ? '' : ` --env ${env}`}`;
   const lines = [

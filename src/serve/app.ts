@@ -24,27 +24,22 @@ import { withoutKeys } from './store/key-value.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Media types that the route accepts for the body of a request; JSON by default. */
+    /** Media types of the request body; JSON by default. */
     takes?: readonly string[];
   }
   interface FastifyInstance {
-    /** Patterns of the paths that the server has, each with the methods to list in the header Allow. */
+    /** `allow` lists the methods for the header Allow. */
     servedPaths: { readonly pattern: RegExp; readonly allow: string }[];
   }
 }
 
-/** The settings of the HTTP server. */
 export interface AppOptions {
   readonly hosts: Hosts;
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
-  /**
-   * True if a reverse proxy is in front of the server. The headers X-Forwarded-For and X-Forwarded-Proto that the proxy sets are then
-   * trusted.
-   */
+  /** Behind a reverse proxy, its headers X-Forwarded-For and X-Forwarded-Proto are trusted. */
   readonly behindProxy: boolean;
   /** Receives each request after its response was sent. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** Receives an error that is a bug. */
   bug(error: unknown, request: FastifyRequest): void;
   /** Time in ms without received data after which the server stops waiting for the rest of a body; a minute by default. */
   readonly bodyIdleMs?: number;
@@ -53,7 +48,6 @@ export interface AppOptions {
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Security headers that every response gets. */
 const safeHeaders = {
   'content-security-policy': contentSecurityPolicy,
   'x-content-type-options': 'nosniff',
@@ -114,10 +108,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
 type RequestCheck = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/**
- * Returns a Fastify hook that rejects a request with the error that `check` throws. It creates no promises, because every request goes
- * through several hooks.
- */
+/** Rejects a request with the error that `check` throws. Creates no promises, because every request goes through several hooks. */
 function checking(check: RequestCheck): onRequestHookHandler {
   return (request, reply, done) => {
     try {
@@ -129,10 +120,7 @@ function checking(check: RequestCheck): onRequestHookHandler {
   };
 }
 
-/**
- * Throws a Problem unless the host in a request is a name of this server. A request with an absolute URL contains the host twice (RFC 9112,
- * 3.2.2), and both are checked.
- */
+/** Throws a Problem. A request with an absolute URL contains the host twice (RFC 9112, 3.2.2), and both are checked. */
 function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeaders }: IncomingMessage): void {
   if (!hosts.isServed(host)) throw new ProblemResponse('host-not-served', "expected a Host header with one of this server's names");
   if (countHosts(rawHeaders) > 1) throw new ProblemResponse('bad-request', 'expected one Host header, found several');
@@ -142,7 +130,7 @@ function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeader
   if (!hosts.isServed(named)) throw new ProblemResponse('host-not-served', "expected an address with one of this server's names");
 }
 
-/** Counts the Host headers of a request. In `rawHeaders`, names and values alternate. */
+/** In `rawHeaders`, names and values alternate. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -156,8 +144,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 const guardedPrefixes = ['/v1', '/mcp', '/ui'] as const;
 
 /**
- * Adds routes below a path prefix. `guard` checks every request first, so a refused client cannot find out which paths exist. The guard is
- * attached to the routes, so it also applies to URLs that are percent-encoded or contain a host.
+ * `guard` runs first, so a refused client cannot find out which paths exist. As part of the routes, it also covers percent-encoded URLs.
  */
 export function addGuarded(
   app: FastifyInstance,
@@ -174,10 +161,7 @@ export function addGuarded(
   void app.register(addAll, { prefix });
 }
 
-/**
- * Throws a Problem (`bad-request`) if the request has a query and the route has no query schema. Routes with a schema check their own
- * query.
- */
+/** Throws a Problem (`bad-request`). Routes with a query schema check their own query. */
 function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest): void {
   if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
   const [name] = Object.keys(query as object);
@@ -192,7 +176,7 @@ function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefi
   if (guarded !== undefined && prefix !== guarded) throw new Error(`${url} has no guard`);
 }
 
-/** Throws a Problem. Its status is 404 for an unknown path, and 405 for a method that the path does not have. */
+/** 404 for an unknown path, and 405 for a method that the path does not have. */
 function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const { '*': rest = '' } = params as { readonly '*'?: string };
   // A route's path can be the prefix itself, with nothing after it.
@@ -203,14 +187,11 @@ function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   throw new ProblemResponse('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 
-/** The handlers of a path, keyed by HTTP method. */
 type Handlers = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
 
 type HandlerOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
-/**
- * Adds the routes of a path. HEAD is added if there is GET, unless GET returns a stream. `url` is the path including the prefix of `app`.
- */
+/** Adds HEAD if there is GET, unless GET returns a stream. `url` includes the prefix of `app`. */
 export function addRoutes(
   app: FastifyInstance,
   url: string,

@@ -13,7 +13,6 @@ const answers: Readonly<Record<string, readonly [status: string, detail: string]
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers of the request are too large'],
 };
 
-/** Sends a problem response to a client whose request is not valid HTTP. */
 export function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, detail] = answers[error.code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP'];
@@ -24,7 +23,7 @@ export function refuseBrokenRequest(error: Error & { code?: string }, socket: So
   );
 }
 
-/** Sends a problem response to a request whose header Expect asks for something that this server does not support (RFC 9110, 10.1.1). */
+/** The header Expect asks for something that this server does not support (RFC 9110, 10.1.1). */
 export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const id = newRequestId();
   const problem = new ProblemResponse('bad-request', 'expected no Expect header other than 100-continue');
@@ -36,9 +35,7 @@ export function refuseExpectation(_request: IncomingMessage, response: ServerRes
 /** Time in ms without received data after which the server stops waiting for the rest of a body. */
 export const idleMs = 60_000;
 
-/**
- * Closes connections on which the client stops sending in the middle of a body. The time that a client waits for a response is not limited.
- */
+/** Closes connections that stop sending in the middle of a body. The wait for a response is not limited. */
 export function cutIdleBodies(server: Server, timeoutMs: number): void {
   const answers = new WeakMap<Socket, ServerResponse>();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => answers.set(socket, response));
@@ -54,7 +51,6 @@ const idBytes = 12;
 let random = Buffer.alloc(0);
 let used = 0;
 
-/** Creates an id for a request. */
 function newRequestId(): string {
   if (used >= random.length) {
     random = randomBytes(256 * idBytes);
@@ -70,15 +66,11 @@ export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): stri
   return typeof sent === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(sent) && !holdsKey(sent) ? sent : newRequestId();
 }
 
-/** Maximum size in bytes of a request body in JSON. */
 export const maxJsonBytes = 1024 * 1024;
 
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
-/**
- * Turns an error into a Problem that can be sent to the client. An error that the request did not cause becomes `internal`. `takes` lists
- * the media types that the route accepts.
- */
+/** An error that the request did not cause becomes `internal`. `takes` lists the media types that the route accepts. */
 export function problemOfError(error: unknown, takes: readonly string[] = ['application/json']): ProblemResponse {
   if (error instanceof ProblemResponse) return error;
   if (hasZodFastifySchemaValidationErrors(error)) return invalid(error.validationContext ?? 'request', error.validation);
@@ -105,7 +97,7 @@ function byFastifyCode(code: string, takes: readonly string[]): ProblemResponse 
 /** Maximum number of errors that a response lists. An invalid body can contain more. */
 const maxErrors = 20;
 
-/** Returns the Problem of an invalid body or query. `place` names the part of the request that is not valid. */
+/** `place` names the part of the request that is not valid. */
 function invalid(place: string, validation: readonly FastifySchemaValidationError[]): ProblemResponse {
   const all = validation.flatMap(({ keyword, instancePath, message = '', params }) => {
     const path = instancePath === '/' ? '' : shortName(instancePath);
@@ -118,7 +110,7 @@ function invalid(place: string, validation: readonly FastifySchemaValidationErro
   return new ProblemResponse('bad-request', `${place}: ${details.join('; ')}`, { errors });
 }
 
-/** Rewrites the message of a failed check in everyday words, without terms of the validation library. */
+/** Leaves out terms of the validation library. */
 function inPlainWords(message: string): string {
   return message
     .replace(/^Invalid (?:input|option): /, '')

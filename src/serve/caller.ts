@@ -4,7 +4,7 @@ import type { ApiKey, Scope } from './store/api-key.ts';
 /** The parts of an accepted API key that decide what its requests may do. */
 export type LetInKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'flows' | 'quota'>;
 
-/** The sender of a request, which is an API key or a user of the web page. */
+/** An API key or a user of the web page. */
 export class Caller {
   /** `key` is undefined for a user of the web page, who may do everything. */
   constructor(readonly key: LetInKey | undefined) {}
@@ -16,7 +16,6 @@ export class Caller {
     throw new ProblemResponse('scope-missing', `expected a key with the scope "${wanted.join('" or "')}"`, { scope });
   }
 
-  /** True if the sender may see the flow. */
   sees(flow: string): boolean {
     return !this.key || seesFlow(this.key, flow);
   }
@@ -34,10 +33,7 @@ export class Caller {
     throw new ProblemResponse('scope-missing', detail, { scope: 'run' });
   }
 
-  /**
-   * True if the sender may see the run. An API key with the right to read sees all runs of its flows. Any other key sees only the runs that
-   * it has started.
-   */
+  /** An API key with the right to read sees all runs of its flows. Any other key sees only the runs that it has started. */
   seesRun({ flow, key }: { readonly flow: string; readonly key: { readonly id: string } | null }): boolean {
     return !this.key || seesRun(this.key, { flow, key: key?.id });
   }
@@ -45,19 +41,16 @@ export class Caller {
 
 type KeyRights = Pick<ApiKey, 'scopes' | 'flows'>;
 
-/** True if an API key has at least one of these scopes. */
 export function hasScope({ scopes }: KeyRights, ...wanted: readonly Scope[]): boolean {
   return wanted.some((scope) => scopes.includes(scope));
 }
 
-/** True if an API key may see a flow. */
 export function seesFlow({ flows }: KeyRights, flow: string): boolean {
   return flows === undefined || flows.includes(flow);
 }
 
 /**
- * True if an API key may see a run. With the scope `read` it sees every run of its flows, otherwise only the runs that it started.
- * `run.key` is the id of the key that started the run.
+ * With the scope `read`, a key sees every run of its flows, otherwise only its own. `run.key` is the id of the key that started the run.
  */
 export function seesRun(key: KeyRights & Pick<ApiKey, 'id'>, run: { readonly flow: string; readonly key: string | undefined }): boolean {
   if (hasScope(key, 'read')) return seesFlow(key, run.flow);

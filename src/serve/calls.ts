@@ -9,16 +9,13 @@ import { problemJson } from './flow-json.ts';
 import { RequestSlots } from './keys/places.ts';
 import { ProblemResponse } from './problem.ts';
 
-/** The successful result of a call, as it is sent in the response. */
 interface CallAnswer {
   /** The body of the response, as JSON. */
   readonly text: string;
   readonly credits: number;
 }
 
-/** A request of a client to run one record through a flow. */
 type CallRequest = FlowCall<LetInKey> & {
-  /** Maximum time in ms that the client waits for the result. */
   readonly waitMs: number;
 };
 
@@ -38,15 +35,12 @@ export class ServedCalls {
     this.#calls = new FlowCalls(shared, now, paid);
   }
 
-  /** Runs one record through a flow and returns the response. Throws a Problem if the call fails. */
+  /** Throws a Problem if the call fails. */
   async answer(request: CallRequest): Promise<CallAnswer> {
     return callAnswerOf(await this.run(request), request.flow);
   }
 
-  /**
-   * Runs one record through a flow and returns the result, even if the record failed. Throws a Problem for an error that would affect other
-   * records, too.
-   */
+  /** Returns the result even if the record failed. Throws a Problem for an error that would affect other records, too. */
   run(request: CallRequest): Promise<CallResult> {
     const { key, waitMs, flow } = request;
     const gone = AbortSignal.any([request.gone, this.#calls.aborted]);
@@ -86,13 +80,12 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
   }
 }
 
-/** Returns the plan of a flow. Throws a Problem (`flow-invalid`) if the flow is not valid. */
+/** Throws a Problem (`flow-invalid`). */
 export function validPlan({ id, plan, problems, path }: ServedFlow) {
   if (plan) return plan;
   throw new ProblemResponse('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });
 }
 
-/** Returns the Problem for a call or run for which no credits are left. */
 export function creditsProblem({ message, code }: CodedMessage): ProblemResponse {
   const now = new Date();
   const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
@@ -123,7 +116,6 @@ function credentialProblem(error: CodedMessage, { id }: Pick<ServedFlow, 'id'>):
   return new ProblemResponse('credential-missing', detail, { credential }, { 'retry-after': '60' });
 }
 
-/** Returns the Problem for a record that failed. */
 export function failureProblem({ node, kind, status, message, attempts }: Failure, redactor: Redactor, credits: number): ProblemResponse {
   return failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits);
 }

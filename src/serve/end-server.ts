@@ -2,7 +2,6 @@ import type { Server as HttpServer, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Server } from './server.ts';
 
-/** A server that is about to end. */
 export interface EndingServer {
   readonly app: FastifyInstance;
   readonly server: Server;
@@ -13,8 +12,7 @@ export interface EndingServer {
 const savingMs = 1000;
 
 /**
- * Ends a server. It accepts no new connections, lets responses and calls finish, saves the runs, and responds to clients that wait for a
- * run. Work that takes longer than the grace period is aborted.
+ * Lets responses and calls finish, saves the runs, and responds to waiting clients. Aborts work that takes longer than the grace period.
  */
 export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {
   const deadline = new Deadline(Math.max(graceMs - savingMs, graceMs / 2), () => giveUp(server));
@@ -81,7 +79,7 @@ export function watchSignals(): ServeSignals {
   return { first, second };
 }
 
-/** Keeps track of the responses of an HTTP server that are not complete yet, including responses to uploads. */
+/** Responses that are not complete yet, including responses to uploads. */
 export class AnswersUnderWay {
   readonly #answers = new Set<ServerResponse>();
   #settled = () => {};
@@ -96,7 +94,6 @@ export class AnswersUnderWay {
     });
   }
 
-  /** Resolves when all responses are complete. */
   async settled(): Promise<void> {
     if (this.#answers.size === 0) return;
     await new Promise<void>((resolve) => {

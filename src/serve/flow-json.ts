@@ -7,7 +7,6 @@ import type { ServedFlow } from '../run/flow-folder.ts';
 import { messageForClient } from './advice.ts';
 import type { FlowShape } from './shapes.ts';
 
-/** Returns a flow in the form in which responses contain it. */
 function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
   const steps = plan ? allSteps(plan.steps) : [];
   return {
@@ -24,7 +23,7 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
   };
 }
 
-/** Returns the variables that callers may set, with their defaults as text. Variables that the flow does not use are left out. */
+/** Leaves out variables that the flow does not use. */
 export function openVariables({ variables: { open, unset, values } }: Plan): { name: string; default: string | null }[] {
   return [...open].flatMap((name): { name: string; default: string | null }[] => {
     if (unset.has(name)) return [{ name, default: null }];
@@ -35,7 +34,7 @@ export function openVariables({ variables: { open, unset, values } }: Plan): { n
 
 const texts = new WeakMap<ServedFlow, string>();
 
-/** Returns a flow as JSON text. The text is generated only once for each version of the flow's file. */
+/** Generated only once for each version of the flow's file. */
 export function flowJsonText(flow: ServedFlow): string {
   const made = texts.get(flow);
   if (made !== undefined) return made;
@@ -44,13 +43,13 @@ export function flowJsonText(flow: ServedFlow): string {
   return text;
 }
 
-/** Returns a problem of a flow as JSON, without the path of the flow's folder. */
+/** Leaves out the path of the flow's folder. */
 export function problemJson(problem: FlowProblem, path: string) {
   const { line = null, column = null } = problem;
   return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };
 }
 
-/** Returns the least and the most credits that one record costs without retries. `most` is null if there is no upper bound. */
+/** The cost of one record without retries. `most` is null if there is no upper bound. */
 function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number | null } {
   const steps = allSteps(flow).filter(({ node }) => !node.inner);
   const first = steps.findIndex(({ node }) => node.action);
@@ -61,10 +60,7 @@ function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number 
   return { least: leastOf(flow), most: Number.isFinite(most) ? most : null };
 }
 
-/**
- * Returns the fewest credits that a record can cost. This is the price of the cheapest call that can be a record's only call, or 0 if a
- * record might need no call.
- */
+/** The price of the cheapest call that can be a record's only call, or 0 if a record might need no call. */
 function leastOf(flow: readonly Step[]): number {
   let least = Number.POSITIVE_INFINITY;
   for (const { when, node } of flow) {

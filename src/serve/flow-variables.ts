@@ -12,7 +12,7 @@ import { ProblemResponse } from './problem.ts';
 
 const prefix = 'var.';
 
-/** Returns the schema of a query that can also set variables of the flow, as in `var.NAME=VALUE`. */
+/** Variables of the flow are set as in `var.NAME=VALUE`. */
 export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).superRefine((query, context) => {
     for (const [name, value] of Object.entries(query)) {
@@ -23,23 +23,18 @@ export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-/** Returns the flow variables that a query sets, with their values. */
 export function variablesIn(query: unknown): GivenVariables {
   return Object.entries(query as Record<string, string>).flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
   );
 }
 
-/** A flow, and the values that a request sets for the flow's variables. */
 interface WithVariables {
   readonly flow: ServedFlow;
   readonly given: GivenVariables;
 }
 
-/**
- * Compiles a flow with the variables of a request. Throws a Problem: `bad-request` if the variables are not valid, `flow-invalid` if the
- * flow is not valid.
- */
+/** Throws a Problem: `bad-request` if the variables are not valid, `flow-invalid` if the flow is not valid. */
 export function planWithVariables(
   { flow, given }: WithVariables,
   options: Pick<FlowFileOptions, 'allowHttp' | 'textCells' | 'env'>,
@@ -49,7 +44,7 @@ export function planWithVariables(
   return compileFlow(flow.text, flow.path, { ...options, ...more }).catch(asVariableProblem({ flow, given }));
 }
 
-/** Returns the plan for a call. The flow is compiled again only if the call sets variables or the flow needs values for some variables. */
+/** Compiles again only if the call sets variables or the flow needs values for some. */
 export async function planOfCall(call: WithVariables, { allowHttp, env }: Pick<FlowFileOptions, 'allowHttp' | 'env'>): Promise<Plan> {
   const { flow, given } = call;
   const isReady = given.length === 0 && flow.plan?.variables.unset.size === 0;

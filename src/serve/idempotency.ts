@@ -28,7 +28,7 @@ interface StoredAnswerRow {
   readonly body: string;
 }
 
-/** A response is stored only if it has at most this many characters. If it was longer, a repeated request is processed again. */
+/** In characters. After a longer response, a repeated request is processed again. */
 export const maxAnswer = 64 * 1024;
 
 /** Stored in place of the HTTP status if the response was too long to be stored. */
@@ -38,7 +38,7 @@ const maxAgeMs = 24 * 3_600_000;
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
-/** Returns the value of the header `Idempotency-Key`; undefined if it is missing. Throws a Problem (`bad-request`) if it is not valid. */
+/** Throws a Problem (`bad-request`) if the header is not valid. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === 'string' && visible.test(header)) return header;
@@ -53,7 +53,6 @@ export class Idempotency {
   /** Requests that were forgotten, although they could not be deleted from the database. They count as never received. */
   readonly #forgotten = new Set<string>();
 
-  /** Total size of the stored responses, in bytes. */
   #answerBytes: number;
 
   constructor(database: ServerDatabase, wallNow: () => number) {
@@ -107,10 +106,7 @@ export class Idempotency {
     this.#put(request, { hash, kind: request.kind, ...stored });
   }
 
-  /**
-   * Forgets a request that has sent nothing to upstream APIs, so that a repeated request is processed as new. This works even if the disk
-   * is full.
-   */
+  /** For a request that has sent nothing to upstream APIs; a repetition is processed as new. Works even if the disk is full. */
   forget(request: NamedRequest): void {
     const id = idOf(request);
     this.#underWay.delete(id);

@@ -6,13 +6,10 @@ import { recordOf } from '../records/json/json-record.ts';
 import { longNameError } from '../records/record-reader.ts';
 import { ProblemResponse } from './problem.ts';
 
-/** The JSON text of each parsed body, in which the order of the fields can be looked up. */
+/** The order of a body's fields can be looked up in its text. */
 const texts = new WeakMap<object, string>();
 
-/**
- * Parses a request body in JSON. Numbers keep all their digits. `encoding` is the value of Content-Encoding. Throws a Problem if the body
- * is not valid.
- */
+/** Numbers keep all their digits. `encoding` is the value of Content-Encoding. Throws a Problem if the body is not valid. */
 export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   if (encoding.toLowerCase() !== 'identity')
     throw new ProblemResponse('media-type', `expected a body without Content-Encoding, found ${encoding}`, {
@@ -33,7 +30,7 @@ export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   return value;
 }
 
-/** Returns the record that a request body contains. Throws a Problem if the body is not a JSON object. */
+/** Throws a Problem if the body is not a JSON object. */
 export function recordOfBody(body: unknown): Fields {
   if (!isObject(body as Value)) throw new ProblemResponse('bad-request', 'expected one record: a JSON object');
   const long = longNameError(Object.keys(body as JsonObject), 'body');
@@ -41,7 +38,6 @@ export function recordOfBody(body: unknown): Fields {
   return fieldsOf(body as JsonObject, textOfBody(body));
 }
 
-/** Returns the JSON text from which a request body was parsed. */
 export function textOfBody(body: unknown): string {
   return texts.get(body as object) ?? '{}';
 }

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { AutomateError } from '../core/failure.ts';
 
-/** The options of the command that determine where the server listens. */
 export interface ListeningOptions {
   readonly host: string;
   readonly tlsCert?: string;
@@ -10,15 +9,11 @@ export interface ListeningOptions {
   readonly allowHost: readonly string[];
 }
 
-/** True if the network address can be reached only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/**
- * Throws an AutomateError (`usage`) if other machines can reach the network address but the server is not secured for that. The message
- * lists what is missing.
- */
+/** Throws an AutomateError (`usage`) if other machines can reach an unsecured server. The message lists what is missing. */
 export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): void {
   const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
@@ -38,15 +33,11 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
   throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
 }
 
-/** Returns the URL at which the server listens. */
 export function listeningAddress({ host, tlsCert }: ListeningOptions, port: number): string {
   return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/**
- * Returns the URL at which clients reach the server, which contains the first allowed host name. If there is none, or if only this machine
- * can reach the server, it is the URL at which the server listens.
- */
+/** Contains the first allowed host name. Without one, or if only this machine can reach the server, the URL at which it listens. */
 export function clientAddress(options: ListeningOptions, port: number): string {
   const { host, behindProxy, allowHost } = options;
   const [name] = allowHost;
@@ -55,9 +46,7 @@ export function clientAddress(options: ListeningOptions, port: number): string {
   return port === 443 || /:\d+$/.test(name) ? `https://${name}` : `https://${name}:${port}`;
 }
 
-/**
- * Checks if the Host header of a request names this server. This prevents DNS rebinding, in which a web page gets access to a local server.
- */
+/** Checks the Host header to prevent DNS rebinding, in which a web page gets access to a local server. */
 export class Hosts {
   readonly #allowed: readonly string[];
   readonly #isTls: boolean;

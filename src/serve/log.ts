@@ -4,11 +4,10 @@ import { pathWithoutKeys } from './store/key-value.ts';
 
 /** Logs requests, without API keys, bodies, fields or queries. */
 interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
-  /** Writes the log lines that have not been written yet. */
   flush(): void;
 }
 
-/** Creates a log of requests. `write` receives the lines. All lines of one turn of the event loop are written at once. */
+/** `write` receives all lines of one turn of the event loop at once. */
 export function createLog(form: 'text' | 'json', write: (lines: string) => void): RequestLog {
   let lines: string[] = [];
   const flush = () => {
@@ -51,7 +50,7 @@ function logEntry(request: FastifyRequest, reply: FastifyReply) {
   };
 }
 
-/** Formats a request as one line. The path in it is percent-encoded, so it contains no line break. */
+/** The path is percent-encoded, so it contains no line break. */
 function logLine({ time, method, path, status, ms, bytes, key, request }: LogEntry): string {
   return `${time} ${method} ${path} ${status} ${ms} ms ${bytes} B ${key ?? '-'} ${request}`;
 }

@@ -10,7 +10,6 @@ import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Names of the request headers that the route accepts. */
     headers?: readonly (keyof typeof requestHeaders)[];
   }
 }
@@ -69,10 +68,7 @@ const components = {
   },
 } as const;
 
-/**
- * Describes the routes of `/v1` as OpenAPI 3.1, generated from the schemas with which their requests are checked. Must be called before the
- * routes are added.
- */
+/** Describes `/v1` as OpenAPI 3.1, from the schemas that check requests. Must be called before the routes are added. */
 export async function addOpenApi(app: FastifyInstance): Promise<void> {
   const transform = createJsonSchemaTransform({});
   await app.register(swagger, {
@@ -111,7 +107,6 @@ interface ServedOperation {
   readonly parameters?: readonly object[];
 }
 
-/** Adds to each route the problem responses, and the headers that every response has. */
 function withAnswers(api: ServerDescription): ServerDescription {
   const headers = Object.fromEntries(Object.keys(answerHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   const problem = { $ref: '#/components/responses/Problem' };
@@ -123,7 +118,6 @@ function withAnswers(api: ServerDescription): ServerDescription {
   return api;
 }
 
-/** Adds the route that returns the OpenAPI description, below `/v1` or `/ui`. */
 export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   addRoutes(app, `${base}/openapi.json`, {
     GET: {
@@ -140,7 +134,7 @@ export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, ca
   });
 }
 
-/** Returns the OpenAPI description with a parameter for each variable that callers may set in these flows. */
+/** Adds a parameter for each variable that callers may set in these flows. */
 function withVariables(api: ServerDescription, flows: readonly ServedFlow[]): ServerDescription {
   const parameters = variableParameters(flows);
   if (parameters.length === 0) return api;

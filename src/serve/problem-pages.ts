@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { addRoutes } from './app.ts';
 import { type ProblemName, ProblemResponse, problemNames, statusOf, titleOf } from './problem.ts';
 
-/** For each problem, advice on how to solve it. */
 const advice: Readonly<Record<ProblemName, string>> = {
   'bad-request': 'Correct what "detail" and "errors" describe. "pointer" is the place in the body or the query.',
   'key-in-query': 'URLs end up in logs. Send the key as "Authorization: Bearer KEY", and rotate this one: automate keys rotate NAME.',

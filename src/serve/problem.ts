@@ -1,4 +1,4 @@
-/** All kinds of problems by name, each with its HTTP status and title (RFC 9457). */
+/** With HTTP status and title (RFC 9457). */
 const problems = {
   'bad-request': [400, 'The request is not valid'],
   'key-in-query': [400, 'The URL contains a key'],
@@ -34,13 +34,11 @@ const problems = {
 /** The name of a kind of problem, which is the last part of its `type` URL. */
 export type ProblemName = keyof typeof problems;
 
-/** The names of all kinds of problems. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
 /** Members that a problem response has in addition to the standard ones. */
 type ProblemMembers = Readonly<Record<string, unknown>>;
 
-/** The reason why a request cannot be fulfilled, which is sent as a problem response. */
 export class ProblemResponse extends Error {
   readonly status: number;
 
@@ -55,19 +53,17 @@ export class ProblemResponse extends Error {
     this.status = problems[problem][0];
   }
 
-  /** Returns the body of the problem response. `request` is the id of the request. */
+  /** `request` is the id of the request. */
   body(request: string): Record<string, unknown> {
     const { problem, status, detail, members } = this;
     return { type: `/problems/${problem}`, title: titleOf(problem), status, detail, instance: `/requests/${request}`, ...members };
   }
 }
 
-/** Returns the title of a kind of problem. */
 export function titleOf(name: ProblemName): string {
   return problems[name][1];
 }
 
-/** Returns the HTTP status of a kind of problem. */
 export function statusOf(name: ProblemName): number {
   return problems[name][0];
 }

@@ -50,17 +50,15 @@ function lockOrThrow(home: string) {
   }
 }
 
-/** The settings of a server, as passed to `automate serve`. */
 export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimits, RunWorkersOptions {
   readonly port: number;
   /** Time in ms that requests in progress have to finish after a signal. */
   readonly grace: number;
-  /** True if the server resumes runs that a crash interrupted. If it is false, such a run waits until a person resumes it. */
+  /** If false, a run that a crash interrupted waits until a person resumes it. */
   readonly resume: boolean;
-  /** False if the server does not provide MCP tools. */
   readonly mcp: boolean;
   readonly log: 'text' | 'json';
-  /** The network address at which metrics are served; undefined if none are. */
+  /** Undefined if no metrics are served. */
   readonly metrics?: MetricsAddress;
   readonly env?: string;
   readonly allowHttp?: boolean;
@@ -68,7 +66,6 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly files?: string;
 }
 
-/** Limits on the runs of the server and on request bodies. */
 interface QueueLimits {
   readonly maxRuns: number;
   readonly maxQueue: number;
@@ -80,7 +77,6 @@ interface QueueLimits {
   readonly keep: number;
 }
 
-/** The settings of the server's web page. */
 interface PageSettings {
   readonly ui: boolean;
   readonly edit?: boolean;

@@ -208,10 +208,7 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   messages.say(`  curl ${address} -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`);
 }
 
-/**
- * Reads API keys that have changed. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked
- * with --stop-runs.
- */
+/** Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
 function applyChanges(server: Server, keys: ServerKeys, tools: ServedTools | undefined): void {
   keys.tick();
   tools?.tick().catch((error: unknown) => server.shared.say((error as Error).message));

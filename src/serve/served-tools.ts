@@ -17,22 +17,18 @@ import { ProblemResponse } from './problem.ts';
 import { callerOfKey } from './routes/key-door.ts';
 import type { Server } from './server.ts';
 
-/** The sender of an MCP request. */
 interface ToolCaller extends HttpCaller {
   readonly caller: Caller;
-  /** The sender's IP address. */
   readonly ip: string;
-  /** The values that the sender sets for variables of flows. */
   readonly given: GivenVariables;
 }
 
 /** Maximum duration of a tool call in ms. Progress notifications show the client meanwhile that the call is still running. */
 const maxCallMs = 600_000;
 
-/** Interval in ms at which the folder of flows is checked for changes. */
+/** The folder of flows is checked for changes at this interval. */
 const lookMs = 1000;
 
-/** Provides the flows of a server as MCP tools over HTTP. */
 export class ServedTools {
   readonly #server: Server;
   readonly #tools: FlowTools<ToolCaller>;
@@ -54,7 +50,7 @@ export class ServedTools {
     });
   }
 
-  /** Responds to an MCP request. `body` is the parsed JSON; undefined if there is no body. */
+  /** `body` is the parsed JSON; undefined if there is no body. */
   async answer(request: IncomingMessage, response: ServerResponse, body: unknown, caller: ToolCaller): Promise<void> {
     this.#http ??= this.#open();
     this.#requests++;
@@ -65,7 +61,6 @@ export class ServedTools {
     }
   }
 
-  /** Checks the folder of flows for changes, and notifies MCP clients of them. */
   async tick(): Promise<void> {
     const http = await this.#http;
     const now = performance.now();
@@ -74,7 +69,6 @@ export class ServedTools {
     if (await this.#tools.haveChanged()) http.toolsChanged();
   }
 
-  /** Ends all MCP sessions. */
   async close(): Promise<void> {
     await (await this.#http)?.close();
   }
@@ -127,7 +121,6 @@ export function refuseForeignOrigin({ headers: { origin } }: FastifyRequest, hos
   throw new ProblemResponse('cross-site', 'expected no Origin header, or one of this server');
 }
 
-/** Adds the route for MCP clients (Streamable HTTP). */
 export function addMcpRoute(app: FastifyInstance, server: Server, tools: ServedTools): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const caller = callerOfKey(request);

@@ -24,17 +24,14 @@ import type { ServerDatabase } from './store/database.ts';
 import { type Deliveries, openDeliveries } from './store/deliveries.ts';
 import type { UsageCounts } from './store/usage.ts';
 
-/** Limits on the runs of the server and on request bodies. */
 interface ServerLimits extends RunLimits {
   /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
 }
 
-/** The settings of the server. */
 interface ServerOptions {
-  /** The workers that process the records of runs. If undefined, this process runs the nodes itself. */
+  /** If undefined, this process runs the nodes itself. */
   readonly workers?: RunWorkers | undefined;
-  /** Path of the folder with the flows. */
   readonly dir: string;
   /** Path of automate's home folder, which contains credentials, keys and runs. */
   readonly home: string;
@@ -48,16 +45,14 @@ interface ServerOptions {
   readonly ownFiles?: readonly string[];
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
-  /** Counts the work of runs and calls. It is undefined if the server serves no metrics. */
+  /** Undefined if the server serves no metrics. */
   readonly metrics?: Metrics | undefined;
-  /** Writes a line to the log. */
   say(text: string): void;
 }
 
 /** Maximum number of clients that listen to runs with the same API key. */
 const maxListeners = 32;
 
-/** Everything that the routes of the server need, such as flows, calls, runs and API keys. */
 export class Server {
   readonly flows: FlowFolder;
   readonly calls: ServedCalls;
@@ -103,7 +98,7 @@ export class Server {
     });
   }
 
-  /** Returns the usage counts of an API key for a month such as 2026-11. */
+  /** `month` is a month such as 2026-11. */
   usageOf(key: string, month: string): UsageCounts {
     const { usage, usageStore } = this.keys;
     const days = [...usageStore.read({ month, key }), ...usage.pending().filter((one) => one.key === key && one.day.startsWith(month))];
@@ -111,10 +106,7 @@ export class Server {
     return { requests: sum('requests'), refused: sum('refused'), records: sum('records'), credits: sum('credits') };
   }
 
-  /**
-   * Records an action in the audit log. `outcome` is `ok`, or the name of a problem. If the database cannot be written, warns and
-   * continues.
-   */
+  /** `outcome` is `ok`, or the name of a problem. If the database cannot be written, warns and continues. */
   audit({ key }: Caller, { ip: address }: { readonly ip: string }, what: string, target: string, outcome = 'ok'): void {
     try {
       this.keys.audit.add({ who: key?.id ?? 'session', what, target, address, outcome });
@@ -139,16 +131,13 @@ export class Server {
     });
   }
 
-  /** Ends all waits for runs. Clients that wait get the current state of the run. */
+  /** Clients that wait for a run get its current state. */
   endWaits(): void {
     this.#isEnding = true;
     for (const end of [...this.#waits]) end();
   }
 
-  /**
-   * Counts a client that listens to a run, until its connection ends. Throws a Problem: `stopping` if the server is ending, `rate-limited`
-   * if the API key has too many listeners.
-   */
+  /** Counts a client until its connection ends. Throws a Problem: `stopping`, or `rate-limited` if the API key has too many listeners. */
   listen({ key }: Caller, response: ServerResponse): void {
     if (this.#isEnding) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
     const id = key?.id ?? '';

@@ -4,7 +4,6 @@ import { createHash, randomBytes } from 'node:crypto';
 const idleMs = 12 * 3_600_000;
 const maxMs = 7 * 24 * 3_600_000;
 
-/** Maximum number of sessions that are open at the same time. */
 const maxSessions = 1000;
 
 interface PageSession {
@@ -15,26 +14,21 @@ interface PageSession {
 
 /** The two values with which a request proves that it belongs to a session of the web page. */
 interface SessionProofs {
-  /** The value of the session cookie. */
   readonly cookie: string;
   /** The token that the web page sends in a header of each request. */
   readonly pageToken: string;
 }
 
-/**
- * The sessions of users of the web page. Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All
- * times are monotonic.
- */
+/** Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All times are monotonic. */
 export class Sessions {
   readonly #now: () => number;
-  /** The open sessions, keyed by the hash of the session cookie. */
+  /** Keyed by the hash of the session cookie. */
   readonly #sessions = new Map<string, PageSession>();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Opens a session for a user of the web page. */
   open(): SessionProofs {
     const [cookie, pageToken] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [string, string];
     const now = this.#now();
@@ -43,7 +37,7 @@ export class Sessions {
     return { cookie, pageToken };
   }
 
-  /** True if the values belong to an open session. The session then stays open for another 12 hours. */
+  /** The session then stays open for another 12 hours. */
   use({ cookie, pageToken }: SessionProofs): boolean {
     const session = this.#sessions.get(hashOf(cookie));
     const now = this.#now();
@@ -61,7 +55,7 @@ export class Sessions {
   }
 }
 
-/** Returns the hash under which a secret value is kept. The time that a lookup by hash takes tells an attacker nothing about the value. */
+/** The time that a lookup by hash takes tells an attacker nothing about the value. */
 function hashOf(value: string): string {
   return createHash('sha256').update(value).digest('base64url');
 }

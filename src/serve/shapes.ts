@@ -2,13 +2,11 @@ import * as z from 'zod';
 
 const range = z.object({ least: z.number(), most: z.number().nullable() });
 
-/** A lower and an upper bound. `most` is null if there is no upper bound. */
+/** `most` is null if there is no upper bound. */
 export type ForecastRange = z.output<typeof range>;
 
-/** Schema of a problem of a flow file. */
 const flowProblem = z.object({ line: z.int().nullable(), column: z.int().nullable(), message: z.string() });
 
-/** Schema of a flow in a response. */
 export const flowShape = z.object({
   id: z.string(),
   name: z.string(),
@@ -25,13 +23,10 @@ export const flowShape = z.object({
   updated_at: z.iso.datetime(),
 });
 
-/** A flow in a response. */
 export type FlowShape = z.output<typeof flowShape>;
 
-/** The states of a run. */
 export const runStates = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'] as const;
 
-/** The state of a run. */
 export type ServedRunState = (typeof runStates)[number];
 
 const failureGroup = z.object({
@@ -51,7 +46,6 @@ const counts = z.object({
   waiting: z.int(),
 });
 
-/** Schema of a run in a response. */
 export const runShape = z.object({
   id: z.string(),
   flow: z.string(),
@@ -76,13 +70,11 @@ export const runShape = z.object({
   links: z.object({ self: z.string(), events: z.string(), output: z.string(), errors: z.string() }),
 });
 
-/** A run in a response. */
 export type RunShape = z.output<typeof runShape>;
 
-/** Schema of one page of the list of runs, which has the newest run first. */
+/** The newest run comes first. */
 export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() });
 
-/** One page of the list of runs, as a response contains it. */
 export type RunListShape = z.output<typeof runListShape>;
 
 /** The data of a `progress` event, which tells listeners how far a run is. */
@@ -93,18 +85,17 @@ export interface ProgressData {
   readonly retries: number;
   readonly credits: number;
   readonly records_per_second: number;
-  /** The share of the run that is finished, from 0 to 1; null while it is unknown. */
+  /** From 0 to 1; null while it is unknown. */
   readonly share: number | null;
   readonly eta_s: number | null;
   readonly paused: readonly { readonly gate: string; readonly until: string }[];
-  /** The number of workers that currently process the run; null if this server runs the nodes itself. */
+  /** Null if this server runs the nodes itself. */
   readonly workers: number | null;
 }
 
-/** Schema of the response to a call. */
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
-/** Schema of a plan, which forecasts the figures of a run. */
+/** A plan forecasts the figures of a run. */
 export const planShape = z.object({
   records: z.int(),
   actions: range,
@@ -112,5 +103,4 @@ export const planShape = z.object({
   first_request: z.record(z.string(), z.unknown()).nullable(),
 });
 
-/** A plan in a response. */
 export type PlanShape = z.output<typeof planShape>;

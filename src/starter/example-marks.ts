@@ -27,7 +27,7 @@ export function markExamples(document: Document, node: number, paths: readonly V
 
 const maxNamed = 12;
 
-/** Returns a note that lists the examples; empty if there are none. */
+/** Empty if there are no examples. */
 export function exampleNotes(paths: readonly ValuePath[]): string[] {
   if (paths.length === 0) return [];
   const names = paths.slice(0, maxNamed).map(pathText);

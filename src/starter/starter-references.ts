@@ -17,7 +17,6 @@ export interface Example {
   readonly fields?: Fields | undefined;
 }
 
-/** A node in which record fields have replaced values. */
 export interface Referring {
   readonly node: WrittenNode;
   readonly notes: readonly string[];
@@ -26,9 +25,8 @@ export interface Referring {
 }
 
 /**
- * Replaces the values of a request that equal a field of the first record with `{{field}}`: segments of the path, parameters, headers, and
- * values in the body. A number in the body stays a number: if a field contains the same number as a string, it becomes
- * `{ cel: int(field) }`.
+ * Replaces values of the first record in path, parameters, headers and body. A number in the body stays a number: for a field with the same
+ * number as a string, it becomes `{ cel: int(field) }`.
  */
 export function withReferences(written: WrittenNode, example: Example | undefined): Referring {
   const columns = example?.columns ?? [];
@@ -100,7 +98,7 @@ function jsonReference(values: ReplacedValues) {
   };
 }
 
-/** Returns the references for the values of a form. Unlike in JSON, a string can also equal a number. */
+/** Unlike in JSON, a string can also equal a number. */
 function formReference(values: ReplacedValues) {
   return (written: unknown, place: ValuePlace): string | undefined =>
     typeof written === 'string' ? textReference(values, place, written) : undefined;
@@ -132,7 +130,6 @@ function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }
 
-/** A place in a request that contains a value. */
 interface ValuePlace {
   /** The place in messages, such as `the query parameter user`. */
   readonly said: string;
@@ -155,7 +152,6 @@ interface ReplacedValue extends ReferredField {
   isSecret: boolean;
 }
 
-/** Decides which values of a request are the first record's, and remembers each replaced place. */
 class ReplacedValues {
   readonly #fields: readonly ReferredField[];
   readonly #replaced = new Map<string, ReplacedValue>();
@@ -167,10 +163,7 @@ class ReplacedValues {
     );
   }
 
-  /**
-   * Returns the reference for a value at a place; undefined if no field belongs there. `equals` compares the value with a field's. A field
-   * with the place's name is preferred.
-   */
+  /** Undefined if no field belongs there. A field with the place's name is preferred. */
   referenceAt(place: ValuePlace, equals: (value: Value) => boolean): string | undefined {
     const equal = this.#fields.filter(({ value }) => equals(value as Value));
     const { names, segmentBefore } = place;
@@ -232,10 +225,7 @@ function isDistinct(text: string): boolean {
   return [...text].length > 2 && !/^(?:true|false|null)$/i.test(text);
 }
 
-/**
- * True if the names of a place are a column's name, ignoring case, separators and the `X-` of headers. The last names are enough, as in
- * `filter[id]`, and the plural counts for a list such as `ids`.
- */
+/** Ignores case, separators and the `X-` of headers. The last names are enough, as in `filter[id]`, and plurals count. */
 function isNamedLike(column: string, names: readonly string[]): boolean {
   const wanted = bareName(column);
   return (

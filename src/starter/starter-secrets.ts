@@ -5,12 +5,10 @@ import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
 import { type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
-/** A node from which literal secrets have been removed. */
 export interface Cleaned {
   readonly node: WrittenNode;
   /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly CredentialToStore[];
-  /** Notes about the changes to the request. */
   readonly notes: readonly string[];
 }
 
@@ -20,10 +18,7 @@ export interface CredentialToStore {
   readonly note: string;
 }
 
-/**
- * Replaces each literal secret with a credential. A secret that cannot be replaced is removed, with a note. Throws an AutomateError
- * (`usage`) if the node still contains a secret after that.
- */
+/** Replaces secrets with credentials, or removes them with a note. Throws an AutomateError (`usage`) if a secret is still left. */
 export function withoutSecrets(written: WrittenNode): Cleaned {
   const cleaning = new Cleaning(written);
   const removed: LiteralSecret[] = [];
@@ -43,7 +38,6 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
 
 const maxSigners = 4;
 
-/** Removes the secrets from a node one by one. */
 class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;
   cleaned: Cleaned;
@@ -115,10 +109,7 @@ export function secretPlace({ header = 'Authorization', query }: WrittenAuth): s
   return query === undefined ? String(header).toLowerCase() : `?${query}`;
 }
 
-/**
- * Returns the secret that most likely signs the request; undefined if there is none. A cookie comes last, because browsers send cookies
- * with every request.
- */
+/** The secret that most likely signs the request. A cookie comes last, because browsers send cookies with every request. */
 function firstSecret(node: WrittenNode): LiteralSecret | undefined {
   const likelihood = ({ carrier }: LiteralSecret) => {
     if (carrier.in !== 'header') return 1;

@@ -18,7 +18,6 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly needsAllowHttp: boolean;
 }
 
-/** A flow's name, description and comments, and the records for which it is generated. */
 interface About extends WrittenHead {
   readonly example?: Example | undefined;
   /** Comment lines to write above the node. */
@@ -72,10 +71,7 @@ function isPlainHttp(url: string): boolean {
   return !isLoopback(host.toLowerCase());
 }
 
-/**
- * Returns a note for each value in a request that looks random, because it might be a secret with a harmless name. The notes do not contain
- * the values.
- */
+/** A value that looks random might be a secret with a harmless name. The notes do not contain the values. */
 function randomValues({ url, headers = {}, body, form, text }: WrittenNode): string[] {
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const segments = address.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '').split('/');

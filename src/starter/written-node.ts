@@ -27,18 +27,15 @@ const withBody = ['POST', 'PUT', 'PATCH'];
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
-/** The option `paginate`, as written in a flow. */
 export type WrittenPaging = Readonly<Record<string, string | number>>;
 
-/** A way to sign a request, as written in a flow. */
 export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
 
-/** An http node, as written in a flow. */
 export interface WrittenNode {
   readonly type: 'http';
   readonly method?: string;
   readonly url: string;
-  /** The ways to sign the request. If there is only one, the flow contains it without a list. */
+  /** If there is only one way, the flow contains it without a list. */
   readonly auth?: readonly WrittenAuth[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -111,10 +108,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/**
- * Replaces literals in JSON text. `replacement` receives each string or number, and the last member name before it. It returns the new
- * text, or undefined to keep the old one.
- */
+/** `replacement` receives each string or number, and the last member name before it; undefined keeps the old text. */
 export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
   let name = 'body';
   return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
@@ -124,12 +118,10 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
   });
 }
 
-/** Returns the error for a request that cannot be converted to a flow. */
 export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 
-/** The options at the top of a flow, above its nodes. */
 export interface WrittenHead {
   readonly name?: string | undefined;
   readonly description?: string | undefined;

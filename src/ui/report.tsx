@@ -5,10 +5,7 @@ import { Panel, StateLabel } from './parts/tiles.tsx';
 import { RunPanels } from './run/run-panels.tsx';
 import theme from './theme.css';
 
-/**
- * Renders the report of a run as one HTML file, which loads no other files. Strings from the run are shown as text, never interpreted as
- * markup.
- */
+/** The file loads no other files. Strings from the run are shown as text, never interpreted as markup. */
 export function reportHtml(view: RunView, version: string): string {
   return `<!doctype html>\n${render(<Report view={view} version={version} />)}\n`;
 }

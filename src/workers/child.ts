@@ -12,7 +12,6 @@ import { prepareRun, WorkerRun, type WorkerRunParts } from './worker-run.ts';
 /** The file descriptor of the pipe to the parent process. */
 const pipeFd = 3;
 
-/** Runs records as a child process, which communicates with its parent over a pipe. */
 export function childProcess(): void {
   const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
   const child = new ChildWorker(pipe);
@@ -65,7 +64,6 @@ class ChildWorker {
   }
 }
 
-/** A run whose records are processed in this child process. */
 class ChildRun {
   /** Resolves when this process has reported the results of all records to the parent. */
   readonly ended: Promise<void>;
@@ -88,7 +86,7 @@ class ChildRun {
     else this.#withRun((run) => run.close(message));
   }
 
-  /** Reports an error to the parent. The error ends this run. */
+  /** The error ends this run. */
   readonly fail = (error: unknown): void => this.#link.tell({ kind: 'error', error: errorForm(error) });
 
   #withRun(act: (run: WorkerRun) => void): void {

@@ -9,10 +9,7 @@ import type { WorkerFigures } from '../report/run-progress.ts';
 import type { WorkerDesk } from './processes/pool.ts';
 import type { SaveQuestion, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
 
-/**
- * The parts of a run that its workers use through the desk. The desk (`RunDesk`) answers the workers' questions, such as whether credits
- * are left.
- */
+/** The parts of a run that its workers use through the desk, which answers questions such as whether credits are left. */
 interface DeskParts {
   readonly ledger: RunLedger;
   readonly spending: RunSpending;
@@ -36,7 +33,6 @@ interface LivingWorkers {
   readonly openUnits: number;
 }
 
-/** The credits and money that a run has reserved for one worker. */
 interface Holding {
   /** For each node, the number of calls whose reserved credits were neither spent nor returned yet. */
   readonly calls: Map<string, number>;
@@ -46,7 +42,7 @@ interface Holding {
   readonly paths: Set<string>;
 }
 
-/** Reserves credits and money for a run's workers. If a worker is lost, counts everything that it had reserved as spent. */
+/** If a worker is lost, everything that it had reserved counts as spent. */
 export class RunDesk implements WorkerDesk {
   /** Credits that lost workers had reserved and might have spent. They count as spent. */
   maybeSpent = 0;
@@ -143,10 +139,7 @@ export class RunDesk implements WorkerDesk {
     }
   }
 
-  /**
-   * Removes a number of calls from those reserved for a worker, and runs `act` for each of them. Does nothing for a lost worker, for which
-   * nothing is reserved any more.
-   */
+  /** Runs `act` for each call. Does nothing for a lost worker, for which nothing is reserved any more. */
   #release(worker: number, node: string, count: number, act: () => void): void {
     const { calls } = this.#holdingOf(worker);
     const held = calls.get(node) ?? 0;
@@ -213,7 +206,6 @@ export class RunDesk implements WorkerDesk {
   }
 }
 
-/** Converts an attempt back from the form in which workers send attempts. */
 function attemptOf(form: object): Attempt {
   const { result, ...others } = form as Omit<Attempt, 'result'> & {
     readonly result: Attempt['result'] | { kind: FailureClass; message: string };

@@ -38,7 +38,6 @@ const unableMs = 60_000;
 /** The reason for which this worker leaves a run while records are open. */
 type Leaving = 'stopping' | 'stale' | 'unable';
 
-/** A unit that this worker has taken from the queue. */
 interface HeldUnit {
   readonly place: UnitPlace;
   /** The records of the unit that have no result yet, as a map from index in the unit to record number. */
@@ -46,7 +45,6 @@ interface HeldUnit {
   end(how: UnitEnd): void;
 }
 
-/** Everything that a worker's runs share, and facts about one run. */
 interface JoinedRunOptions {
   readonly id: string;
   readonly gen: string;
@@ -54,7 +52,7 @@ interface JoinedRunOptions {
   readonly clock: Clock;
   readonly gates: Gates;
   readonly isShown: () => boolean;
-  /** Counts this worker's work; undefined if the worker serves no metrics. */
+  /** Undefined if the worker serves no metrics. */
   readonly metrics?: Pick<Metrics, 'follow'> | undefined;
   say(text: string): void;
   warn(text: string): void;
@@ -63,7 +61,6 @@ interface JoinedRunOptions {
   failed(error: AutomateError): void;
 }
 
-/** A queued run from which this worker can take units. */
 export class JoinedRun {
   readonly gen: string;
   isReady = false;
@@ -95,10 +92,7 @@ export class JoinedRun {
   /** True once this worker has printed that a finished unit was in the queue. */
   #hasSaidFinished = false;
   #hasEnded = false;
-  /**
-   * Counts the run's work in this worker for the metrics. Undefined if there are no metrics, or the worker has not taken a record of the
-   * run yet.
-   */
+  /** Undefined if there are no metrics, or the worker has not taken a record of the run yet. */
   #followed: FollowedFlow | undefined;
   /** Credits that this worker had spent on the run when it last left the run. */
   #spent = 0;
@@ -123,25 +117,18 @@ export class JoinedRun {
     return this.#problem;
   }
 
-  /** The coordinator's latest heartbeat that this worker knows of. */
   get beat(): number {
     return this.#beat;
   }
 
-  /**
-   * Notes the heartbeat of a state in Redis. Returns true if the state is current: it is not older than the coordinator's answer to this
-   * worker, nor than a state that this worker has seen.
-   */
+  /** True if a state in Redis is not older than the coordinator's answer to this worker, nor than a state that this worker has seen. */
   hears(beat: number | undefined): boolean {
     if (beat === undefined || beat < this.#beat) return false;
     this.#beat = beat;
     return this.#isWelcome;
   }
 
-  /**
-   * Prepares this worker for the run, unless it is already prepared. If the worker could not process the run, tries once more only after a
-   * while.
-   */
+  /** If the worker could not process the run, tries once more only after a while. */
   async prepare(found: FoundRun): Promise<void> {
     this.#found = found;
     if (this.isReady || this.#hasEnded || this.#queue.now() < this.#lookAgainMs) return;
@@ -188,10 +175,7 @@ export class JoinedRun {
     this.#problem = { run: id, ...problem };
   }
 
-  /**
-   * Leaves the run for a minute because of an unexpected error. The worker continues with its other runs, and other workers with this run.
-   * The error is not published, because it can contain values of records.
-   */
+  /** Leaves only this run, for a minute. The error is not published, because it can contain values of records. */
   #breakOff(error: unknown): void {
     // This worker must not take the records again that it hands back.
     this.isReady = false;
@@ -356,7 +340,6 @@ export class JoinedRun {
     if (message.kind === 'end') void this.finish();
   }
 
-  /** Closes the run in this worker, because the coordinator is closing the run. */
   close(closing: Closing): void {
     if (this.#closing?.phase === closing.phase && this.#closing.reason?.before === closing.reason?.before) return;
     this.#closing = closing;
@@ -412,10 +395,7 @@ export class JoinedRun {
     this.#link.close();
   }
 
-  /**
-   * Called when the open records in this worker have ended. Hands unfinished units back to the queue. If the run is closing, reports their
-   * records as unfinished instead.
-   */
+  /** The open records have ended. Hands unfinished units back or, if the run is closing, reports their records as unfinished. */
   #passed(worker: WorkerRun): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
@@ -459,7 +439,6 @@ export class JoinedRun {
   }
 }
 
-/** Returns the records of a unit. Undefined if the text is not a unit. */
 function readUnit(text: string | undefined): UnitItem[] | undefined {
   try {
     return text !== undefined && isUnit(text) ? unitItems(text) : undefined;
@@ -468,10 +447,7 @@ function readUnit(text: string | undefined): UnitItem[] | undefined {
   }
 }
 
-/**
- * Returns the names of the credentials that an error reports as missing. Empty if the error reports only credentials that cannot be used, such
- * as expired ones; undefined if the error has a different cause.
- */
+/** Names of missing credentials. Empty if the error reports only unusable ones, such as expired; undefined for a different cause. */
 function missingIn(error: Error): string[] | undefined {
   if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
   return error.problems.flatMap(({ details }) => {

@@ -13,7 +13,7 @@ import type { OpenRun } from '../run/run-request.ts';
 
 const pairs = z.array(z.tuple([z.string(), z.string()])).readonly();
 
-/** The options with which a worker compiles the flow. The environment is part of the manifest itself. */
+/** The environment is part of the manifest itself. */
 const flowOptions = z.strictObject({
   allowHttp: z.boolean(),
   textCells: z.boolean(),
@@ -32,11 +32,9 @@ const flowOptions = z.strictObject({
 const queueManifest = z.strictObject({
   /** The version of automate that the coordinator uses. */
   version: z.literal(version),
-  /** The run's UUID. */
   run: z.string(),
   flow: z.strictObject({ file: z.string(), text: z.string(), options: flowOptions }),
   set: pairs,
-  /** The environment of the run's credentials. */
   env: name,
   /** Certificate authorities as text, because the worker can be on a different machine. */
   cacert: z.strictObject({ pem: z.string() }).optional(),
@@ -57,14 +55,13 @@ const queueManifest = z.strictObject({
 /** The parts of a manifest that differ between the child processes of a run and the workers of a queue. */
 interface MachineParts {
   readonly cacert?: ExtraAuthorities | undefined;
-  /** The files that records may send and save; undefined in a run with a queue. */
+  /** Undefined in a run with a queue. */
   readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'> | undefined;
 }
 
-/** Everything that a worker needs to know about a run, as JSON. Contains no secrets. */
+/** Contains no secrets. */
 export type Manifest = Omit<z.output<typeof queueManifest>, 'cacert'> & MachineParts;
 
-/** Returns the manifest of a run. */
 export function manifestOf({ request, claim, source, session }: OpenRun, wantsAttempts: boolean, parts: MachineParts): Manifest {
   const { plan, options, files } = request;
   const { origin } = plan;
@@ -92,10 +89,7 @@ export function manifestOf({ request, claim, source, session }: OpenRun, wantsAt
   };
 }
 
-/**
- * Checks a manifest that a worker has found in its queue. `run` is the run's id. Throws an AutomateError (`usage`) if the manifest asks for
- * anything that a worker of a queue does not do.
- */
+/** Throws an AutomateError (`usage`) if the manifest asks for anything that a worker of a queue does not do. */
 export function checkedManifest(found: unknown, run: string): Manifest {
   const { data, error } = queueManifest.safeParse(found);
   if (!data) throw new AutomateError('usage', issueText(error.issues[0]));
@@ -106,7 +100,7 @@ export function checkedManifest(found: unknown, run: string): Manifest {
   return data;
 }
 
-/** Returns the message for an unknown key or a wrong value in a manifest. The value is not shown, because it can be from a record. */
+/** The message leaves out the value, because it can be from a record. */
 function issueText(issue: z.core.$ZodIssue | undefined): string {
   const path = issue?.path.join('.') ?? '';
   if (issue?.code !== 'unrecognized_keys') return `its manifest is not valid${path === '' ? '' : `: unexpected value of "${path}"`}`;
@@ -114,7 +108,6 @@ function issueText(issue: z.core.$ZodIssue | undefined): string {
   return `its manifest asks for "${key}", which workers of a queue do not accept`;
 }
 
-/** Compiles the plan of the run that a manifest describes. */
 export async function planOf({ flow, set, env }: Manifest): Promise<Plan> {
   return withSetFields(await compileFlow(flow.text, flow.file, { ...flow.options, env }), set);
 }

@@ -10,17 +10,15 @@ import { formatQueueUrl, parseQueueName, parseQueueUrl } from './queue/queue-url
 import { createSeal, type Seal } from './queue/seal.ts';
 import { openUnitQueue, type UnitQueue } from './queue/unit-jobs.ts';
 
-/** The options that select a queue in Redis. */
 export interface QueueOptions {
   /** The URL of the queue's Redis server. */
   readonly queue: string;
-  /** The queue's name; undefined for `default`. */
+  /** Undefined for `default`. */
   readonly queueName?: string | undefined;
   /** A file with certificate authorities to trust besides the default ones. */
   readonly cacert?: string | undefined;
 }
 
-/** An open queue: its connections to Redis, and the objects that its runs and workers share. */
 export interface OpenQueue {
   /** The URL of the queue's Redis server, without the password. */
   readonly url: string;
@@ -30,7 +28,7 @@ export interface OpenQueue {
   readonly seal: Seal;
   readonly jobs: UnitQueue;
   readonly gates: RedisGates;
-  /** Returns a monotonic time in ms. */
+  /** Monotonic time in ms. */
   now(): number;
   close(): Promise<void>;
 }
@@ -64,10 +62,7 @@ export async function openQueue({ queue, queueName, cacert }: QueueOptions, { re
   };
 }
 
-/**
- * Logs every 10 s that Redis cannot be reached or refuses commands, and logs once when this has ended. Returns a function that stops these log
- * lines.
- */
+/** Logs every 10 s while Redis cannot be used, and once when this has ended. Returns a function that stops the log lines. */
 function sayTroubles(redis: QueueRedis, url: string, warn: (text: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let ended = '';
@@ -84,7 +79,7 @@ function sayTroubles(redis: QueueRedis, url: string, warn: (text: string) => voi
   return () => clearInterval(timer);
 }
 
-/** Reads a file with certificate authorities. Throws an AutomateError (`usage`) if the file cannot be read. */
+/** Throws an AutomateError (`usage`) if the file cannot be read. */
 async function readAuthorities(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');

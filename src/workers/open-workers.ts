@@ -12,24 +12,18 @@ import { manifestOf } from './manifest.ts';
 import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
-/** Receives what a run's child processes report. `shared` are the child processes that all runs share. */
+/** `shared` are the child processes that all runs share. */
 export interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
   readonly shared: Children | undefined;
 }
 
-/**
- * Starts child processes for one run, or for all runs of a server. `paused` is called when a child reports a pause of a gate (the rate
- * limiter of an API).
- */
+/** Serves one run, or all runs of a server. `paused` is called when a child reports a pause of a gate (the rate limiter of an API). */
 export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
   const command = [...process.execArgv, programPath(), childArgument];
   return new Children({ children, command, starts: new SharedStarts(clock), ...(paused && { paused }) });
 }
 
-/**
- * Processes the records of a run in child processes. `shared` are the child processes that all runs of this process share, or undefined to
- * start new ones.
- */
+/** `shared` are the child processes that all runs of this process share, or undefined to start new ones. */
 export async function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Promise<Workers> {
   const { session, source, request } = run;
   const { ports, ledger } = session;
@@ -57,10 +51,7 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
   };
 }
 
-/**
- * Returns the path of the program that child processes run. This is always the installed command, no matter which program has loaded this
- * module.
- */
+/** Always the installed command, no matter which program has loaded this module. */
 function programPath(): string {
   return fileURLToPath(new URL('../bin/automate.js', import.meta.url));
 }

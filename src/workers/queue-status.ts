@@ -13,7 +13,7 @@ const countsShape = z.object({ credits: count, read: count, written: count, fail
 
 const noCounts = { credits: 0, read: 0, written: 0, failed: 0, open: 0 };
 
-/** Reads the runs and workers of a queue from Redis. Calls `warn` for what cannot be read, and leaves it out. */
+/** Calls `warn` for what cannot be read, and leaves it out. */
 export async function queueStatus(queue: OpenQueue, warn: (text: string) => void = () => undefined): Promise<QueueStatus> {
   const { url, name, redis, keys, jobs } = queue;
   const all = await seenWorkers(queue, (id) => warn(`${url} contains a status of the worker "${id}" that cannot be read; it is ignored`));
@@ -40,12 +40,11 @@ export async function queueStatus(queue: OpenQueue, warn: (text: string) => void
   return { queue: name, runs: runs.flat(), workers };
 }
 
-/** Returns the short name of a run for printed lines: the beginning of the id if it is a UUID, or the whole id for a run of a server. */
+/** The beginning of the id if it is a UUID, or the whole id for a run of a server. */
 export function shortId(run: string): string {
   return run.startsWith('run_') ? run : run.slice(0, 8);
 }
 
-/** Returns a worker's status from the heartbeat that it writes to Redis. */
 export function queuedWorker({ id, host, pid, version, units, records, problems }: WorkerSign): QueuedWorker {
   return { id, host, pid, version, units, records, problems: problems.map(shownProblem) };
 }

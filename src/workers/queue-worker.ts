@@ -17,26 +17,22 @@ import { queuedWorker, shortId } from './queue-status.ts';
 /** Interval in ms at which a worker tells Redis that it is alive. */
 const beatMs = 1000;
 
-/** The settings of a worker that processes queued runs. */
 export interface QueueWorkerOptions {
   readonly leaseMs: number;
   /** After `stop`, open records have this time in ms to end. */
   readonly graceMs: number;
-  /**
-   * Time in ms without a unit (a group of records for one worker) after which the worker ends. If undefined, the worker waits for work
-   * without a limit.
-   */
+  /** The worker ends after this time without a unit. If undefined, it waits for work without a limit. */
   readonly idleMs?: number | undefined;
   say(text: string): void;
   warn(text: string): void;
-  /** Counts the worker's work; undefined if the worker serves no metrics. */
+  /** Undefined if the worker serves no metrics. */
   readonly metrics?: Pick<Metrics, 'follow' | 'addWorker'> | undefined;
 }
 
 /** A worker of a queue. In this process, it processes units of every queued run that it can process. */
 export class QueueWorker {
   readonly id = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`;
-  /** Resolves when the worker has ended. The value is true if all unfinished records were handed back to the queue. */
+  /** True if all unfinished records were handed back to the queue. */
   readonly ended: Promise<boolean>;
   readonly #queue: OpenQueue;
   readonly #options: QueueWorkerOptions;
@@ -75,7 +71,6 @@ export class QueueWorker {
     });
   }
 
-  /** Starts taking units from the queue. */
   async start(): Promise<void> {
     const { redis, keys, seal, gates } = this.#queue;
     await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
@@ -91,10 +86,7 @@ export class QueueWorker {
     this.#taker = await takeUnits(redis, keys, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
   }
 
-  /**
-   * Starts no further records, reports the open ones, and hands the rest back to the queue. If the grace period ends before this is done,
-   * `ended` resolves with false.
-   */
+  /** Reports the open records, and hands the rest back. If the grace period ends before this is done, `ended` resolves with false. */
   async stop(): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -124,7 +116,6 @@ export class QueueWorker {
     await Promise.all(all);
   }
 
-  /** Prints that this worker has left a run that it had joined. */
   #sayLeft(id: string, run: JoinedRun, why: string): void {
     if (run.isReady && !this.#saidLeft.has(run)) this.#options.say(`left run ${shortId(id)}: ${why}`);
     this.#saidLeft.add(run);

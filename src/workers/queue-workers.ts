@@ -19,10 +19,7 @@ const defaultWaitMs = 600_000;
 /** Interval in ms between messages while a run waits for workers. */
 const sayEveryMs = 10_000;
 
-/**
- * Puts the records of a run into a queue, from which workers take them. Throws an AutomateError (`output-exists`) if another process
- * already coordinates the run.
- */
+/** Throws an AutomateError (`output-exists`) if another process already coordinates the run. */
 export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower: WorkerFollower): Promise<Workers> {
   const { session, source, request, claim, progress } = run;
   const { ports, ledger } = session;

@@ -6,13 +6,11 @@ import type { OpenQueue, QueueOptions } from './open-queue.ts';
 import { processNeed, queueNeed } from './worker-needs.ts';
 import { WorkersOfRun } from './workers-of-run.ts';
 
-/** The settings for the workers that process the runs of a server. */
 export interface RunWorkersOptions extends Partial<QueueOptions> {
   /** Number of child processes; undefined if there are none. */
   readonly workers?: number | undefined;
 }
 
-/** The workers that process the records of a server's runs. */
 export interface RunWorkers extends SharedRunWorkers {
   /** The gates (the rate limiters of APIs) that the server's calls share with the workers. */
   readonly gates: Gates;

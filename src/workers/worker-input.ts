@@ -1,7 +1,6 @@
 import { Wakeup } from '../engine/phase.ts';
 import type { UnitItem } from './processes/wire-form.ts';
 
-/** Collects the units (groups of records) that a worker takes, and yields their records as the input of a run. */
 export class WorkerInput {
   readonly #waiting: (readonly UnitItem[])[] = [];
   readonly #more = new Wakeup();
@@ -12,7 +11,6 @@ export class WorkerInput {
     this.#more.wake();
   }
 
-  /** Ends the input. No more records can be added after that. */
   end(): void {
     this.#hasEnded = true;
     this.#more.wake();

@@ -20,7 +20,7 @@ export class WorkerLedger implements PaidLedger {
   readonly #taken = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
-  /** The credits that the worker can still take: infinity if credits are not limited, otherwise 0 until the first answer of the run. */
+  /** Infinity if credits are not limited, otherwise 0 until the first answer of the run. */
   #left: number;
   #isScarce = false;
   #usedMs = 0;
@@ -73,7 +73,6 @@ export class WorkerLedger implements PaidLedger {
     return this.#spent;
   }
 
-  /** Returns the worker's unused credits to the run. */
   giveBack(): void {
     for (const [node, calls] of this.#taken) if (calls > 0) this.#link.giveBackCalls(node, calls);
     this.#taken.clear();
@@ -143,7 +142,7 @@ class WorkerSpending implements Spending {
   }
 }
 
-/** Returns an object that tracks the money spent by a worker's nodes. The run reserves this money. */
+/** The run reserves the money for the worker's nodes. */
 export function workerSpending(link: RunLink): { of(node: string): Spending } {
   const nodes = new Map<string, Spending>();
   return {

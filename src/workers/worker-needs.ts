@@ -3,24 +3,17 @@ import { allSteps, dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { isRemote } from '../core/tools.ts';
 
-/**
- * Returns the reason why the workers of a queue do not run a flow; undefined if they do. The run checks it before it puts anything into the
- * queue. Each worker checks it again, because somebody else might have put the flow into the queue.
- */
+/** The reason why queue workers refuse a flow. The run checks first; each worker checks again, as somebody else might have queued it. */
 export function queueNeed(plan: Plan): string | undefined {
   return processNeed(plan) ?? machineNeed(plan);
 }
 
-/**
- * Returns the reason why a flow must run in one process: it uses a public server, which accepts only one request at a time, or it has
- * `serial_by`. Returns undefined if workers can run the flow.
- */
+/** The reason why a flow must run in one process: a public server, which accepts only one request at a time, or `serial_by`. */
 export function processNeed(plan: Plan): string | undefined {
   if (asksPublicServer(plan)) return 'expected a flow that does not use a public server, which accepts only one request at a time';
   return serialNeed(plan);
 }
 
-/** Returns the reason why a flow with `serial_by` must run in one process; undefined for other flows. */
 function serialNeed({ serialOrder }: Plan): string | undefined {
   if (!serialOrder) return undefined;
   return `expected a flow without serial_by: only one process can let records with the same ${serialOrder.label} go one after another`;
@@ -32,7 +25,6 @@ export function refuseWorkers(plan: Plan, { workers, queue }: Pick<RunOptions, '
   if ((workers ?? queue) !== undefined && need !== undefined) throw invalidOption(option, need);
 }
 
-/** True if the flow sends requests to a public server. */
 export function asksPublicServer(plan: Plan): boolean {
   return allSteps(plan.steps).some(({ node }) => node.action?.lookup?.publicServer !== undefined);
 }

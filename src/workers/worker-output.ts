@@ -17,7 +17,6 @@ const maxPiece = 256 * 1024;
 /** Records with at most this many rows are rendered at once, without an async function, which would take more time. */
 const fewRows = 100;
 
-/** Options for the output that a worker sends to its run. */
 interface WorkerOutputOptions {
   readonly spillFiles: SpillFiles;
   added(): number;
@@ -28,7 +27,7 @@ interface WorkerOutputOptions {
   readonly failedAlike: ((reason: StopReason) => void) | undefined;
 }
 
-/** Sends the results of a worker's records to the run. Rows are sent as output text, with secrets masked. */
+/** Rows are sent as output text, with secrets masked. */
 export class WorkerOutput implements Output {
   waiting = 0;
   readonly #link: RunReports;
@@ -39,12 +38,8 @@ export class WorkerOutput implements Output {
   readonly #alike: SameFailureWatch | undefined;
   /** Failures of the first records. They are held back as long as all records have failed in the same way. */
   #held: ResultForm[] = [];
-  /**
-   * True if the worker has left the run because of these failures. The failures are then never sent, because other workers process the
-   * records.
-   */
+  /** The worker has left the run because of these failures. They are never sent, because other workers process the records. */
   #isUnable = false;
-  /** Number of records that have a result. */
   #ended = 0;
   #coming: Promise<void>[] = [];
 
@@ -131,7 +126,7 @@ export class WorkerOutput implements Output {
   }
 }
 
-/** Returns the length of the first piece of a long string. A piece never ends within a character. */
+/** A piece never ends within a character. */
 function pieceEnd(text: string): number {
   const unit = text.charCodeAt(maxPiece - 1);
   return unit >= 0xd800 && unit < 0xdc00 ? maxPiece - 1 : maxPiece;

@@ -26,7 +26,6 @@ import { WorkerInput } from './worker-input.ts';
 import { WorkerLedger, workerSpending } from './worker-ledger.ts';
 import { WorkerOutput } from './worker-output.ts';
 
-/** Everything that the runs of a worker process share, and the connection over which one run's results are reported. */
 export interface WorkerRunParts {
   readonly link: RunReports;
   readonly clock: Clock;
@@ -40,11 +39,9 @@ export interface WorkerRunParts {
   readonly failedAlike?: ((reason: StopReason) => void) | undefined;
   /** Returns false while no record is allowed to start. Undefined if records can always start. */
   readonly mayBegin?: (() => boolean) | undefined;
-  /** Receives every event of the records. */
   event?(event: Event): void;
 }
 
-/** Everything that a worker needs for a run before it can process the first record. */
 export interface PreparedRun {
   readonly manifest: Manifest;
   readonly plan: Plan;
@@ -52,17 +49,13 @@ export interface PreparedRun {
   readonly messages: Messages;
 }
 
-/** The parts of a worker that a run's preparation needs. */
 interface Preparing {
   warn(message: string): void;
   /** Returns the reason why this worker does not run a flow; undefined if it does. Undefined for a worker that runs every flow. */
   readonly needOf?: (plan: Plan) => string | undefined;
 }
 
-/**
- * Prepares a worker for a run: compiles the plan, and loads the secrets from this machine. Throws an AutomateError (`usage`) if the worker
- * does not run the flow, and a FlowError (`credential`) if a secret is missing.
- */
+/** Throws an AutomateError (`usage`) if the worker does not run the flow, and a FlowError (`credential`) if a secret is missing. */
 export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing): Promise<PreparedRun> {
   const redactor = createRedactor();
   const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
@@ -93,7 +86,6 @@ export class WorkerRun {
     this.ended = this.#pass(prepared);
   }
 
-  /** Returns the credits that this worker's calls have cost. */
   credits(): number {
     return this.#ledger?.spent() ?? 0;
   }
@@ -107,7 +99,6 @@ export class WorkerRun {
     this.#input.end();
   }
 
-  /** Closes this worker's part of the run, because the coordinator is closing the run. */
   close(closing: Closing): void {
     this.#closing = closing;
     this.#run?.phase.advance(closing.phase, closing.reason);
@@ -175,7 +166,7 @@ export class WorkerRun {
   }
 }
 
-/** True for an event that only the worker knows about. The run creates all other events itself. */
+/** The run creates all other events itself. */
 function isOfWorker({ type }: Event): boolean {
   return !['record-done', 'record-failed', 'record-filtered', 'record-parked', 'stopping', 'run-ended'].includes(type);
 }

@@ -4,7 +4,7 @@ import type { OpenQueue } from './open-queue.ts';
 import type { Children } from './processes/children.ts';
 import { asksPublicServer, refuseWorkers } from './worker-needs.ts';
 
-/** The workers that all runs of a process share. A run opens its own queue or child processes for those that are undefined. */
+/** A run opens its own queue or child processes for those that are undefined. */
 interface SharedWorkers {
   readonly queue?: OpenQueue | undefined;
   readonly children?: Children | undefined;

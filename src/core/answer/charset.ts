@@ -4,7 +4,6 @@ import { decodeAll } from '../text/base64.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined } from '../value/value.ts';
 
-/** The parts of a response that its text is decoded from. */
 export type Encoded = Pick<HttpResponse, 'body' | 'header' | 'charset'>;
 
 type Decoder = InstanceType<typeof TextDecoder>;
@@ -33,10 +32,7 @@ export function decodedText(response: HttpResponse, kind: 'json' | 'xml' | 'text
   }
 }
 
-/**
- * Decodes the beginning of a body for a message: as UTF-8 if it is valid UTF-8, otherwise in its charset. Never throws, because bytes that
- * cannot be decoded become U+FFFD.
- */
+/** Decodes as UTF-8 if the text is valid UTF-8, otherwise in its charset. Never throws: bytes that cannot be decoded become U+FFFD. */
 export function textStart(response: Encoded, maxBytes: number): string {
   const start = response.body.subarray(0, maxBytes);
   // With `stream`, a character that is cut off at the end is not an error.
@@ -46,10 +42,7 @@ export function textStart(response: Encoded, maxBytes: number): string {
   return decodeAll(orUndefined(() => new TextDecoder(charset)) ?? new TextDecoder(), start);
 }
 
-/**
- * Returns the charset that a response states in the body's byte order mark, in the content type or in the XML declaration (RFC 7303, 3);
- * undefined if it states none.
- */
+/** Reads the charset from the byte order mark, the content type or the XML declaration (RFC 7303, 3). */
 function statedCharset({ body, header }: Encoded, isXml: boolean): string | undefined {
   return markedCharset(body) ?? labelledCharset(header('content-type')) ?? (isXml ? declaredIn(body) : undefined);
 }

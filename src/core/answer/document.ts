@@ -2,43 +2,33 @@ import { formatCount } from '../text/number.ts';
 import { isObject, type Value } from '../value/value.ts';
 import type { Path } from './path.ts';
 
-/**
- * The formats of documents that a response can contain, besides JSON. `rows` is CSV without a header, whose last row might be cut off.
- */
+/** `rows` is CSV without a header, whose last row might be cut off. */
 export type DocumentKind = 'xml' | 'csv' | 'rows';
 
 /** The parsers for documents. Each parser is loaded when the first response needs it. */
 export interface Documents {
-  /**
-   * Parses the text of a document, in time that grows linearly with its length. Yields to the event loop in between. Rejects with a
-   * DocumentError if the text is not a valid document, or has more than `maxParts` parts.
-   */
+  /** Takes linear time, and yields in between. Rejects with a DocumentError if the text is invalid or has more than `maxParts` parts. */
   parse(kind: DocumentKind, text: string): Promise<Value>;
 }
 
 /** Maximum number of elements or cells in a document. A hostile document of 10 MB could otherwise use gigabytes of memory. */
 export const maxParts = 1_000_000;
 
-/** Returns the error for a document with more than `maxParts` parts. */
 export function tooManyParts(parts: string): DocumentError {
   const advice = 'request less at once, for example with paginate or with a filter in the URL';
   return new DocumentError(`the answer has more than ${formatCount(maxParts)} ${parts}\n${advice}`);
 }
 
-/** The position of a mistake in a document. Line and column are 1-based. */
+/** Line and column are 1-based. */
 export interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
 
-/** The error for text that is not a valid document. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
 
-  /**
-   * `place` is undefined if the document as a whole is the mistake. `isCutOff` is true if the text ends too early, so that the document is
-   * incomplete.
-   */
+  /** `place` is undefined if the whole document is the mistake. `isCutOff` is true if the text ends too early. */
   constructor(
     message: string,
     readonly place?: TextPlace,
@@ -48,14 +38,11 @@ export class DocumentError extends Error {
   }
 }
 
-/** The steps that lead to a value in a document. `each` stands for every element of a list. */
+/** `each` stands for every element of a list. */
 type DocumentPath = readonly (string | number | typeof each)[];
 const each = Symbol('each element');
 
-/**
- * Returns the positions in the document at which a path expects a list, because `[]` or `[0]` follows. `isList` is true if the path itself
- * leads to a list.
- */
+/** Returns where a path expects a list, because `[]` or `[0]` follows. `isList` is true if the path itself leads to a list. */
 export function listsOn({ legs, root }: Path, isList = false): DocumentPath[] {
   if (root !== 'body') return [];
   const steps = legs.flatMap((leg, index) => (index === 0 ? [...leg] : [each, ...leg]) as DocumentPath);
@@ -63,10 +50,7 @@ export function listsOn({ legs, root }: Path, isList = false): DocumentPath[] {
   return isList ? [...places, steps] : places;
 }
 
-/**
- * Returns the document with the values at these positions wrapped in lists, if they are not lists already. In XML, a list with one element
- * looks like a single element.
- */
+/** Wraps the values at these positions in lists, because in XML a list with one element looks like a single element. */
 export function withLists(document: Value, places: readonly DocumentPath[]): Value {
   return [...places].sort((a, b) => a.length - b.length).reduce<Value>(withList, document);
 }

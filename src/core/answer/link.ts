@@ -12,7 +12,6 @@ export interface LinkRules {
   readonly allowHttp: boolean;
   /** The query parameters that contain credentials. They are removed from links, because a server might repeat them in a link. */
   readonly secretParameters: readonly string[] | undefined;
-  /** Private-network hosts to which a link may lead. */
   readonly allowHosts: readonly string[];
   /** The method of a request that would lose its body on the way to another origin; undefined if it has no body. */
   readonly withBody?: string | undefined;
@@ -23,16 +22,12 @@ interface Address {
   readonly path: string;
 }
 
-/** The URL to which a link leads, as origin and path. */
 interface LinkTarget extends Address {
   /** Set if the link leads to another origin. It lists the private-network hosts to which that origin's links may lead. */
   readonly elsewhere?: { readonly allowHosts: readonly string[] };
 }
 
-/**
- * Returns the URL to which a link in a response leads. `from` is the URL of the request, and `base` is the URL of the response after
- * redirects. Throws an Error with the reason if the link must not be followed.
- */
+/** `base` is the response's URL after redirects. Throws an Error with the reason if the link must not be followed. */
 export function linkTarget(link: string, from: Address, rules: LinkRules, base = from): LinkTarget {
   const refusal = (reason: string) => new Error(`${excerpt(link)}, ${reason}`);
   if (!URL.canParse(link, base.origin + base.path)) throw refusal('which is not a URL');
@@ -59,27 +54,18 @@ function sendDirectly(method: string): string {
   return `if that is the right server, send the ${method} to it directly: write its address as url`;
 }
 
-/**
- * Returns the private-network hosts to which links may lead. If the request went to this machine, links may also lead to another server on
- * this machine.
- */
+/** If the request went to this machine, links may also lead to another server on this machine. */
 function reachableHosts(from: string, to: URL, { allowHosts }: LinkRules): readonly string[] {
   return isLoopback(new URL(from).hostname) && isLoopback(to.hostname) ? [...allowHosts, to.host] : allowHosts;
 }
 
-/**
- * A parameter of a link (RFC 8288, 3), with its name and its value. Some servers write the value in single quotes, which the RFC does not
- * know: these are quotes only if they enclose the whole value.
- */
+/** RFC 8288, 3. Some servers write the value in single quotes, which count as quotes only if they enclose the whole value. */
 const parameter = /\s*;\s*([^\s=;,]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'(?=\s*(?:[;,]|$))|([^\s;,]*)))?/;
 
 const links = new RegExp(`<([^<>]*)>((?:${parameter.source})*)`, 'g');
 const parameters = new RegExp(parameter.source, 'g');
 
-/**
- * Returns the URL of the first link with `rel="next"` in a Link header; undefined if there is none. A link with `anchor` is left out,
- * because it says what follows another page than the answer (RFC 8288, 3.2).
- */
+/** Returns the first `rel="next"`. A link with `anchor` is left out: it says what follows another page (RFC 8288, 3.2). */
 export function nextLink(header: string | undefined): string | undefined {
   for (const [, target, written = ''] of header?.matchAll(links) ?? []) {
     const values = new Map<string, string>();

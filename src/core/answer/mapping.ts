@@ -8,21 +8,17 @@ import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 export interface Answer {
   /** The HTTP status; undefined for the response of a tool. */
   readonly status: number | undefined;
-  /** Returns the value of the header with this lower-case name; undefined if the response has no such header. */
+  /** `name` is in lower case. */
   header(name: string): string | undefined;
   /** The parsed body; undefined if the body was empty. */
   readonly body: Value | undefined;
 }
 
-/**
- * The option `when_empty` of a node that expands a list. It says whether a record with an empty or missing list is kept, is dropped, or
- * fails.
- */
+/** The option `when_empty`: whether a record with an empty or missing list is kept, is dropped, or fails. */
 export type WhenEmpty = 'keep' | 'drop' | 'error';
 
 /** A compiled `map`, which reads fields from a response. */
 export interface Mapping {
-  /** The names of the fields that the map adds, in order. */
   readonly fields: readonly string[];
   /** The paths as they were written in the flow, one for each field. */
   readonly paths: readonly string[];
@@ -34,23 +30,17 @@ export interface Mapping {
   readonly needsJson: boolean;
   /** True if any path reads the body, either as a whole (`$body`) or in part. */
   readonly readsBody: boolean;
-  /**
-   * Returns the rows for a record. Sets the elements of `found` to true for the paths that led to a value, and to false for the others.
-   * Throws a Failure (`mapping`) if the response lacks a required value.
-   */
+  /** Sets `found` to whether each path led to a value. Throws a Failure (`mapping`) if the response lacks a required value. */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
-  /** The steps to the outermost list that the map expands; undefined if the map expands no list. */
+  /** The steps to the outermost list that the map expands. */
   readonly array: readonly (string | number)[] | undefined;
   /** The steps to the values that can be lists: the list that the map expands, or each value in the body that it reads as a whole. */
   readonly lists: readonly (readonly (string | number)[])[];
 }
 
-/** A field that a map fills. */
 export interface MappedField {
   readonly field: string;
-  /** The path and the options of the field as they were written in the flow. */
   readonly member: WrittenMember;
-  /** The place of the field in the node's options. */
   readonly at: readonly (string | number)[];
 }
 
@@ -58,7 +48,7 @@ export interface MappedField {
 export interface MappedPart {
   /** The elements of the outermost list that belong to the record; undefined if all of them do. */
   readonly elements?: readonly Value[];
-  /** Replaces the map's `when_empty` if the record has no elements. If it is undefined, the map's own option applies. */
+  /** Replaces the map's own `when_empty` if the record has no elements. */
   readonly whenEmpty?: WhenEmpty;
 }
 
@@ -116,7 +106,7 @@ function mappingEntry(field: string, member: string | WrittenMember, place: numb
   return { field, path: compilePath(member.path), place, fallback };
 }
 
-/** Returns the value of a field whose path found nothing. Throws a Failure if the field is required. */
+/** Throws a Failure if the field is required. */
 function absentValue({ field, path, fallback }: MapEntry, { status }: Answer): Value {
   if (fallback !== undefined) return fallback;
   throw new Failure('mapping', `the answer has no "${path.text}", but "${field}" is required`, { status });
@@ -226,7 +216,6 @@ export function rootValue(path: Path, answer: Answer, value: Value | undefined):
   return valueAt(value, path.legs.at(-1) as (string | number)[]);
 }
 
-/** Returns the type of a value, in words for messages. */
 export function kindOf(value: Value): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

@@ -7,7 +7,6 @@ import { nextLink } from './link.ts';
 import type { Answer } from './mapping.ts';
 import { pathTo, valueAt } from './path.ts';
 
-/** A request, as far as its paging depends on it. */
 interface PagedRequest {
   /** The path and the query of the URL. */
   readonly path: string;
@@ -21,7 +20,6 @@ type ListSteps = readonly (string | number)[];
 /** Names of members that lead to the next page: its URL, its number or a cursor. */
 const nextNames = ['next', 'next_page_token', 'nextPageToken'];
 
-/** Names of objects about paging, in which further names lead to the next page. */
 const pagingObjects = ['pageInfo', 'page_info', 'paging', 'pagination', 'meta', 'links'];
 const innerNextNames = [
   ...nextNames,
@@ -29,16 +27,12 @@ const innerNextNames = [
   ...['next_url', 'nextUrl', 'next_link', 'nextLink'],
 ];
 
-/** Names of members that are true if there is another page. */
 const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as const;
 
 const signNames: ReadonlySet<string> = new Set([...flagNames, ...innerNextNames]);
 const pagingNames: ReadonlySet<string> = new Set(pagingObjects);
 
-/**
- * Returns a function that looks for signs of more pages: a Link header, or a member with a known name next to one of the lists, at the top
- * of the body, or in an object such as `meta` at these places. `lists` are the paths at which the node's map might read a list.
- */
+/** Looks at the Link header, and for known names next to one of the lists, at the top of the body, or in objects such as `meta` there. */
 export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
   const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
@@ -99,7 +93,7 @@ function mayHaveSign(value: Value | undefined, isInner = false): boolean {
   return false;
 }
 
-/** True for a flag that is set. XML and CSV have only text. */
+/** XML and CSV have only text. */
 function isTrue(value: Value | undefined): boolean {
   return value === true || value === 'true';
 }
@@ -116,7 +110,6 @@ function optionsFor(sign: Sign, list: ListSteps, answer: Answer, request: PagedR
   return sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
 }
 
-/** Returns the query of a GraphQL request; undefined for any other request. */
 function queryOfGraphql({ hasJsonBody, body }: PagedRequest): string | undefined {
   const sent = hasJsonBody && body !== undefined ? orUndefined(() => parseJson(body)) : undefined;
   const query = isObject(sent) ? sent.query : undefined;
@@ -149,7 +142,6 @@ function graphqlNotes({ holder, name, isFlag }: Sign, query: string): string[] {
 
 const urlForm = /^(?:https?:\/\/|[/?]|[^\s?]*\?[^\s=]+=)/i;
 
-/** Returns the options for a value that leads to the next page. */
 function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, request: PagedRequest): PaginateLines {
   const path = textOfPath([...at, name]);
   const text = textOf(holder[name] as Value);
@@ -209,7 +201,6 @@ function byFlag(sign: Sign, list: ListSteps, { body }: Answer, request: PagedReq
   ];
 }
 
-/** Returns the name of the member next to a flag that leads to the next page; undefined if there is none. */
 function cursorBeside(holder: JsonObject, flag: string): string | undefined {
   return Object.keys(holder).find((one) => one !== flag && siblings.test(one) && holder[one] !== true && isMore(holder[one]));
 }
@@ -226,7 +217,6 @@ function textOfPath(steps: ListSteps): string {
   return steps.length === 0 ? '$body' : steps.reduce<string>(pathTo, '');
 }
 
-/** Returns the expression for a part of the body. */
 function celOf(steps: ListSteps): string {
   return steps.reduce<string>((text, step) => text + (isCelName(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`), 'body');
 }

@@ -1,22 +1,18 @@
 import { isObject, orUndefined, type Value } from '../value/value.ts';
 
-/** One step into a value: a member name, an index, or `each` for every element of a list. */
+/** `each` stands for every element of a list. */
 type PathStep = string | number | typeof each;
 const each = Symbol('each element');
 
-/** A compiled path to values in a response. */
 export interface Path {
   readonly text: string;
-  /** The part of the response in which the path starts. After `headers`, the only step is the header name in lower case. */
+  /** After `headers`, the only step is the header name in lower case. */
   readonly root: 'body' | 'status' | 'headers';
   /** The steps of the path, split into legs at every `[]`. A path with n `[]` has n + 1 legs. */
   readonly legs: readonly (readonly (string | number)[])[];
 }
 
-/**
- * Compiles a path such as `data.user.name`, `results[0].value`, `items[].id`, `["odd key"]`, `$status`, `$headers.etag` or `$body`. Throws
- * an Error with the reason if the path is invalid.
- */
+/** Compiles paths such as `items[0].id`, `["odd key"]`, `$status` or `$headers.etag`. Throws an Error with the reason if invalid. */
 export function compilePath(text: string): Path {
   const steps = stepsOf(text);
   const first = steps[0];
@@ -87,7 +83,7 @@ function otherSyntax(text: string): string | undefined {
   return orUndefined(() => `did you mean ${compilePath(plain).text}?`);
 }
 
-/** Returns the value at the end of the steps; undefined if there is none. Inherited properties of objects are ignored. */
+/** Ignores inherited properties of objects. */
 export function valueAt(value: Value | undefined, steps: readonly (string | number)[]): Value | undefined {
   let current = value;
   for (const step of steps) {
@@ -99,7 +95,6 @@ export function valueAt(value: Value | undefined, steps: readonly (string | numb
 
 const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
 
-/** Appends one step to a path, and quotes the member name if necessary. */
 export function pathTo(path: string, name: string | number): string {
   if (typeof name === 'number') return `${path}[${name}]`;
   if (!plainName.test(name)) return `${path}[${JSON.stringify(name)}]`;

@@ -1,18 +1,14 @@
-/** Returns the value of the header with this lower-case name. */
+/** The name is in lower case. */
 type HeaderOf = (name: string) => string | undefined;
 
 /**
- * Returns the wait in ms that a response asks for. It is undefined if the response asks for no wait, or asks for one in an unknown form.
- *
- * A stated wait takes precedence over every reset. A reset is the time at which the whole limit is available again, but the server might
- * accept a request long before that. Retry-After is defined in RFC 9110, 10.2.3. A date in it is compared with the response's own Date
- * header, so that a wrong clock on this machine does not matter.
- *
- * RateLimit is read in three forms: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0,
- * reset=30`), and the older RateLimit-Reset. X-RateLimit-Reset is read as seconds, or as an epoch in seconds or ms. Many servers send these
- * reset headers with every response, so they count only with a 429, or if no requests remain. The APIs of language models have their own
- * headers, which count with a 429 or a 5xx. If there are several resets, the longest wait is returned. `nowMs` is the wall clock, which is
- * used if a response has no Date header.
+ * Returns the wait in ms that a response asks for; undefined for none or an unknown form. A stated wait takes precedence over every reset:
+ * a reset is the time at which the whole limit is available again, but the server might accept a request long before. A date in Retry-After
+ * (RFC 9110, 10.2.3) is compared with the response's Date header, so that a wrong clock here does not matter; `nowMs` replaces a missing
+ * Date header. RateLimit is read as draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0,
+ * reset=30`) and the older RateLimit-Reset; X-RateLimit-Reset as seconds, or an epoch in seconds or ms. Many servers always send resets, so
+ * they count only with a 429, or if no requests remain; the headers of language model APIs count with a 429 or a 5xx. The longest reset
+ * counts.
  */
 export function retryAfterMs(status: number, header: HeaderOf, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
@@ -22,16 +18,12 @@ export function retryAfterMs(status: number, header: HeaderOf, nowMs: number): n
   return resets.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
 }
 
-/**
- * Returns the wait that a response states in `retry-after-ms` or Retry-After. `retry-after-ms` takes precedence, because Retry-After is
- * rounded to seconds.
- */
+/** `retry-after-ms` takes precedence, because Retry-After is rounded to seconds. */
 function statedWait(status: number, header: HeaderOf, serverNow: () => number): number | undefined {
   const ms = isModelRefusal(status) ? /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0] : undefined;
   return ms === undefined ? retryAfterOf(header('retry-after'), serverNow) : Number(ms);
 }
 
-/** True for a status for which the headers of language model APIs count. */
 function isModelRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
@@ -49,10 +41,7 @@ function retryAfterOf(value: string | undefined, serverNow: () => number): numbe
   return date === undefined ? undefined : positive(date - serverNow());
 }
 
-/**
- * Returns the wait if it is greater than 0. A wait of 0 or less is ignored, because servers round, and an immediate retry would be refused
- * again.
- */
+/** A wait of 0 or less is ignored, because servers round, and an immediate retry would be refused again. */
 function positive(ms: number): number | undefined {
   return ms > 0 ? ms : undefined;
 }
@@ -91,7 +80,7 @@ function modelResets(status: number, header: HeaderOf, serverNow: () => number):
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Parses a duration as the language Go formats it, such as `6m0s`, into ms; undefined for any other text. */
+/** Parses a duration as Go formats it, such as `6m0s`. */
 export function goDurationMs(text: string | undefined): number | undefined {
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
   return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(

@@ -5,17 +5,10 @@ import type { Value } from '../value/value.ts';
 import { decodedText, type Encoded, textStart } from './charset.ts';
 import { DocumentError, type DocumentKind, type Documents } from './document.ts';
 
-/**
- * The format in which a node reads bodies. `auto` follows the content type, and parses text as JSON if it looks like JSON. `rows` is CSV
- * without a header.
- */
+/** `auto` follows the content type, and parses text as JSON if it looks like JSON. `rows` is CSV without a header. */
 export type ResponseMode = 'auto' | 'json' | 'text' | DocumentKind;
 
-/**
- * Reads the body of a response as JSON or as text, or returns the XML or CSV that was read from it; undefined if the body is empty.
- * `needsJson` is true if the map reads values inside the body, so that plain text is a failure. Throws a Failure if the body cannot be read
- * (`parse`), or was cut off (`network`).
- */
+/** Undefined if the body is empty. Plain text fails if `needsJson`. Throws a Failure (`parse`; `network` if the body was cut off). */
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
   if (response.document) return response.document();
@@ -38,7 +31,7 @@ export function announcesJson(response: HttpResponse, mode: ResponseMode): boole
   return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
 
-/** Returns the document format of a response; undefined for JSON and text. XHTML is treated as text, like HTML. */
+/** XHTML is treated as text, like HTML. */
 export function documentKind(response: HttpResponse, mode: ResponseMode): DocumentKind | undefined {
   if (mode === 'json' || mode === 'text') return undefined;
   if (mode !== 'auto') return mode;
@@ -52,10 +45,7 @@ export function documentKind(response: HttpResponse, mode: ResponseMode): Docume
 
 const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV', rows: 'CSV' };
 
-/**
- * Reads the body of a response as a document. Returns a function that returns its value, or throws the Failure if the document is not valid.
- * So a node that does not use the body is not affected by its mistakes.
- */
+/** The returned function throws the Failure for an invalid document, so that mistakes do not affect a node that does not use the body. */
 export async function readDocument(response: HttpResponse, kind: DocumentKind, documents: Documents): Promise<() => Value | undefined> {
   try {
     const text = decodedText(response, kind === 'xml' ? 'xml' : 'text');
@@ -69,7 +59,7 @@ export async function readDocument(response: HttpResponse, kind: DocumentKind, d
   }
 }
 
-/** Returns the failure for a document that is not valid. It is retryable if the connection closed before the document was complete. */
+/** Retryable if the connection closed before the document was complete. */
 function documentFailure(error: Error, kind: DocumentKind, { status, endedByClose }: HttpResponse): Failure {
   const name = documentNames[kind];
   if (!(error instanceof DocumentError))
@@ -118,17 +108,14 @@ function secondValue(text: string, reason: string): string {
   return line > 1 && /^[[{"\-\dtfn]/.test(text.slice(Number(at))) ? `; a second value begins at line ${line} (NDJSON?)` : '';
 }
 
-/**
- * Returns the beginning of text from a server or file, on one line and safe to print. If the text is truncated, three dots mark its end, so
- * that redaction can recognize a truncated secret there.
- */
+/** Returns one line that is safe to print. Three dots mark truncated text, so that redaction recognizes a truncated secret there. */
 export function excerpt(text: string, length = 200): string {
   const start = text.slice(0, length * 2);
   const line = cleaned(start).replace(/\s+/g, ' ').trim();
   return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
-/** Returns an excerpt of the text in quotes. Spaces at either end are kept, because they might be the mistake. */
+/** Keeps spaces at either end, because they might be the mistake. */
 export function inQuotes(text: string): string {
   const shown = excerpt(text, 80);
   const before = /^\s/.test(text) ? ' ' : '';

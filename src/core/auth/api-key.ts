@@ -19,7 +19,6 @@ const options = z.strictObject({
     .describe('instead of header: the query parameter that carries the key'),
 });
 
-/** An API key in a header or in a query parameter. */
 export const apiKey = defineAuthType({
   type: 'api_key',
   label: 'API key',

@@ -23,7 +23,7 @@ const maxSigners = 4;
 
 type OneWay = z.ZodType<Auth> & z.core.$ZodTypeDiscriminable;
 
-/** Returns the schema of a list of ways to sign requests. No two of them may set the same header or query parameter. */
+/** No two ways may set the same header or query parameter. */
 function severalWays(ways: readonly [OneWay, ...OneWay[]]) {
   return z
     .array(z.discriminatedUnion('type', ways), { error: 'expected a list' })
@@ -41,7 +41,7 @@ function severalWays(ways: readonly [OneWay, ...OneWay[]]) {
     });
 }
 
-/** Returns the schema of the option `auth`, which is one way to sign requests, or a list of ways. The text `none` is parsed as null. */
+/** One way or a list of ways. The text `none` is parsed as null. */
 function signedBy(ways: readonly [OneWay, ...OneWay[]]) {
   return z
     .union([z.literal('none'), z.discriminatedUnion('type', [none, ...ways]), severalWays(ways)], { error })
@@ -56,7 +56,7 @@ const loginWays = loginTypes.map(({ options }) => options) as unknown as readonl
 /** The option `auth` of a node. */
 export const auth = signedBy(requestWays);
 
-/** The option `auth` of a connection to an HTTP API. In addition to the types for nodes, it accepts a login. */
+/** In addition to the types for nodes, it accepts a login. */
 export const connectionAuth = signedBy([...requestWays, ...loginWays]);
 
 /** A way to sign requests, and its path within the option `auth`. */
@@ -65,13 +65,12 @@ export interface PlacedAuth {
   readonly at: readonly number[];
 }
 
-/** Returns the ways to sign requests that the option `auth` lists, in order. */
 export function placedAuths(written: Auth | readonly Auth[] | null | undefined): readonly PlacedAuth[] {
   if (!written) return [];
   return 'type' in written ? [{ auth: written, at: [] }] : written.map((one, index) => ({ auth: one, at: [index] }));
 }
 
-/** The option `auth` of an MCP server. The text `none` is parsed as null. */
+/** The text `none` is parsed as null. */
 export const mcpAuth = z
   .union([z.literal('none'), z.discriminatedUnion('type', [none, ...requestWays, mcpLoginOptions as unknown as OneWay])], { error })
   .transform((written): Auth | null => (written === 'none' || (written as { type: string }).type === 'none' ? null : (written as Auth)));
@@ -79,35 +78,30 @@ export const mcpAuth = z
 /** The names of the auth types for HTTP requests, including `none`. */
 export const authNames: readonly string[] = ['none', ...authTypes.map(({ type }) => type)];
 
-/** The names of all auth types, including `none`. */
 export const allAuthNames: readonly string[] = [...authNames, ...loginTypes.map(({ type }) => type)];
 
 const allTypes: ReadonlyMap<string, SigningType> = new Map(
   [...authTypes, ...loginTypes].map((type) => [type.type, type as unknown as SigningType]),
 );
 
-/** The options of `auth` whose values are public. These are all options except those that contain the name of a credential. */
+/** All options except those that contain the name of a credential. */
 export const publicAuthOptions: ReadonlySet<string> = new Set(
   [...allTypes.values()].flatMap(({ parts }) => Object.entries<AuthPart>(parts).flatMap(([key, part]) => (part.isCredential ? [] : [key]))),
 );
 
-/** The names of all options of `auth`. */
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
-/** Returns a mistake that the schema of the options cannot detect; undefined if there is none. */
+/** A mistake that the schema of the options cannot detect. */
 export function authProblem(auth: Auth, allowHttp: boolean): AuthProblem | undefined {
   return (allTypes.get(auth.type) as SigningType).problem?.(auth, allowHttp);
 }
 
-/**
- * Returns the credentials that requests to an origin need. The first one is the credential that signs the requests. `origin` is undefined
- * if it depends on the record.
- */
+/** The credential that signs the requests comes first. `origin` is undefined if it depends on the record. */
 export function neededCredentials(auth: Auth, origin: string | undefined): readonly NeededCredential[] {
   return (allTypes.get(auth.type) as SigningType).credentials(auth, origin);
 }
 
-/** Returns the signature that contains this secret. For OAuth types, the secret is the access token. */
+/** For OAuth types, the secret is the access token. */
 export function signature(auth: Auth, secret: string): Signature {
   return (allTypes.get(auth.type) as SigningType).sign(auth, secret);
 }
@@ -124,7 +118,7 @@ function authPlace(auth: Auth): string {
   return header === undefined ? `the query parameter "${parameters[0]}"` : `the header "${header}"`;
 }
 
-/** Returns the signature as an argument for the program curl. `variable` is the environment variable that contains the credential. */
+/** `variable` is the environment variable that contains the credential. */
 export function curlSecret(auth: Auth, variable: string): CurlSecret {
   return (allTypes.get(auth.type) as SigningType).curl(auth, variable);
 }

@@ -18,12 +18,9 @@ export interface Login extends TokenSettings {
   readonly type: z.output<typeof type>;
   /** The credential in which the tokens are stored. */
   readonly credential: string;
-  /**
-   * The id with which this program identifies itself to the server. It is undefined if the server assigns one (dynamic client registration,
-   * RFC 7591).
-   */
+  /** Undefined if the server assigns a client id (dynamic client registration, RFC 7591). */
   readonly clientId: string | undefined;
-  /** The credential that contains the client secret; undefined if the client has no secret. */
+  /** Undefined if the client has no secret. */
   readonly clientCredential: string | undefined;
   readonly scopes: readonly string[];
   /** The URL of the login page; undefined if the server's metadata state it. */
@@ -96,7 +93,6 @@ export const mcpLoginOptions = z
   })
   .transform((options): Login => commonLogin(options));
 
-/** The options of a login to an MCP server for which `connections add` asks. */
 export const mcpLoginParts: Readonly<Record<string, AuthPart>> = {
   credential: authorizationCode.parts.credential,
   client_id: {},

@@ -2,12 +2,11 @@ import type { HttpConnection } from '../connection.ts';
 import type { McpConnection } from '../tools.ts';
 import type { NeededCredential } from './auth-type.ts';
 
-/** A connection to which a person has to log in. */
 export interface LoginNeed {
   readonly connection: HttpConnection | McpConnection;
 }
 
-/** Returns the login that creates a connection's credential; undefined for any other credential. */
+/** Returns the login that creates a connection's credential. */
 export function loginIn(
   { isLogin }: Pick<NeededCredential, 'isLogin'>,
   connection: LoginNeed['connection'] | undefined | null,

@@ -19,7 +19,6 @@ const parameterValue = z
 
 const written = dictionary(parameterName, parameterValue);
 
-/** The options that all auth types with a token server have. */
 export const tokenOptions = {
   params: describedAs(
     written.superRefine((given, context) => {
@@ -45,15 +44,13 @@ export const tokenOptions = {
     .describe('how the token request sends client id and secret: basic uses the Authorization header, body uses the body (default: basic)'),
 };
 
-/** Settings for requests to a token server: additional parameters, and the way in which the client secret is sent. */
 export interface TokenSettings {
-  /** Additional parameters of the token request; undefined if there are none. */
   readonly params?: Readonly<Record<string, string>> | undefined;
   /** The part of the token request that contains the client secret; undefined for the default, `basic`. */
   readonly clientAuth?: 'basic' | 'body' | undefined;
 }
 
-/** Returns the settings from checked options. Options that are not set are left out. */
+/** Options that are not set are left out. */
 export function tokenSettings({
   params,
   client_auth: clientAuth,
@@ -64,12 +61,10 @@ export function tokenSettings({
   return { ...(params && { params }), ...(clientAuth && { clientAuth }) };
 }
 
-/** True for an option that is the URL of a token server. */
 export function isServerUrl(option: string): boolean {
   return option === 'token_url' || option === 'authorize_url';
 }
 
-/** Returns the problem with the URL of a token server; undefined if the URL can be used. */
 export function urlProblem(option: string, url: string, allowHttp: boolean): AuthProblem | undefined {
   if (orUndefined(() => targetOf(url, { allowHttp }))) return undefined;
   return { option, message: `expected an absolute https URL as the ${option}${shellVariableAdvice(url)}` };

@@ -38,32 +38,22 @@ import {
 export interface Expression<Result> {
   /** The fields that the expression requires, without duplicates. A field is not required if the expression tests it with `has(field)`. */
   readonly fields: readonly string[];
-  /** All fields that the expression refers to, without duplicates. */
   readonly named: readonly string[];
-  /**
-   * The fields that the expression compares with a number or with true or false, or uses in a calculation. If such a field is a string, the
-   * evaluation fails, or the comparison is never true.
-   */
+  /** The fields that are compared with a number or a boolean, or used in a calculation. For a string, this fails or is never true. */
   readonly mismatches: readonly Mismatch[];
-  /** The field whose value the expression gives unchanged; undefined if it makes a value of its own. */
+  /** The field whose value the expression gives unchanged. */
   readonly copied?: string | undefined;
   evaluate(fields: Fields): Result;
 }
 
-/** The variables that an expression may use. */
 interface ExpressionScope {
-  /**
-   * The variable whose members can be named directly, such as the record: its field `id` is then written `id`. It is undefined if members
-   * are always written in full.
-   */
+  /** The variable whose members can be named directly: the record's field `id` is then written `id`. */
   readonly owner?: string;
-  /** The CEL types of the variables. */
   readonly types: Readonly<Record<string, string>>;
 }
 
 const recordScope: ExpressionScope = { owner: recordVariable, types: { [recordVariable]: 'map<string, dyn>' } };
 
-/** The variables of a condition about a response, with their CEL types. */
 const answerTypes = { status: 'int', headers: 'map<string, string>', body: 'dyn', record: 'map<string, dyn>' } as const;
 
 /** A variable that a condition about a response may use. */
@@ -73,10 +63,7 @@ const answerScope: ExpressionScope = { types: answerTypes };
 
 const environments = new Map<ExpressionScope, Environment>();
 
-/**
- * Returns the CEL environment for a set of variables. It is created only for the first expression, because most flows contain no
- * expressions.
- */
+/** The environment is created only for the first expression, because most flows contain no expressions. */
 function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
@@ -112,16 +99,13 @@ export function compileCondition(source: string): Expression<boolean> {
 /** A compiled condition about a response. */
 export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
-  /** The 0-based offset of the first use of `record` in the expression; undefined if the expression does not use `record`. */
+  /** The 0-based offset of the first use of `record` in the expression. */
   readonly recordAt: number | undefined;
   /** The record's fields that the condition refers to, each with the text by which the expression does so. */
   readonly recordFields: readonly Pick<Member, 'name' | 'written' | 'isTested'>[];
 }
 
-/**
- * Compiles a condition about a response that may use these variables. `evaluate` receives these variables as fields. Throws an
- * ExpressionError if the condition is invalid.
- */
+/** `evaluate` receives the variables as fields. Throws an ExpressionError if the condition is invalid. */
 export function compileAnswerCondition(source: string, variables: readonly AnswerVariable[]): AnswerCondition {
   const typed = checkedExpression(source, answerScope, variables);
   return {
@@ -156,10 +140,7 @@ function conditionOf(source: string, { expression, type }: TypedExpression): Exp
   };
 }
 
-/**
- * Compiles an expression. If it is nested too deep for the CEL library, which works recursively, the library's error is replaced with a
- * clearer one.
- */
+/** The CEL library works recursively. Its error for too deep nesting is replaced with a clearer one. */
 function checkedExpression(source: string, scope: ExpressionScope, variables?: readonly AnswerVariable[]): TypedExpression {
   try {
     return typedExpression(source, scope, variables);
@@ -251,10 +232,7 @@ function parses(text: string): boolean {
   return orUndefined(() => environmentOf(recordScope).parse(text)) !== undefined;
 }
 
-/**
- * Parses the rewritten expression. A macro that declares a variable, such as cel.bind, is rejected only here: the rewriting has replaced
- * its variable with a field of the record.
- */
+/** A macro that declares a variable, such as cel.bind, is rejected only here: the rewriting has replaced its variable with a field. */
 function programOf({ text, writtenAt }: References, scope: ExpressionScope): ReturnType<Environment['parse']> {
   try {
     return environmentOf(scope).parse(text);
@@ -299,7 +277,6 @@ function reasonText(summary: string): string {
   return key === undefined ? (overloadText(written(summary)) ?? written(summary)) : `there is no key "${shortName(key)}"`;
 }
 
-/** Returns advice for an error message about types that do not fit together; empty for other errors. */
 function typeAdvice(summary: string): string {
   if (/overload.*\bnull\b|got 'null'$/.test(summary))
     return ' (a field is null, for example because the answer lacks it: test it first, as in has(age) && age >= 18)';

@@ -15,7 +15,6 @@ export class ExpressionError extends Error {
   }
 }
 
-/** An error that the CEL library throws. */
 export interface CelError {
   readonly code?: string;
   readonly summary?: string;
@@ -23,7 +22,6 @@ export interface CelError {
   readonly range?: { readonly start: number; readonly end: number };
 }
 
-/** The message for an expression that is nested too deep. */
 export const tooDeep =
   'expected a shorter expression: this one has too many nested operators\ncompute parts of it in a set node before this one, or compare with a list: status in ["a", "b"]';
 
@@ -37,26 +35,20 @@ export function written(text: string): string {
   return text.replaceAll(matchesMethod, 'matches');
 }
 
-/** Returns the error for an expression with a syntax error. `parses` returns true if a string is a valid expression. */
+/** `parses` returns true if a string is a valid expression. */
 export function parseError(error: CelError, source: string, parses: (text: string) => boolean): ExpressionError {
   if (isTooDeep(error)) return expressionError(error);
   return bracesError(source, parses) ?? trailingError(error, source) ?? equalsError(error, source) ?? expressionError(error);
 }
 
-/**
- * Returns the error if the expression would be valid without the braces around its fields, as in `{{field}}`; undefined for any other
- * expression.
- */
+/** The error if the expression would be valid without the braces around its fields, as in `{{field}}`. */
 function bracesError(source: string, parses: (text: string) => boolean): ExpressionError | undefined {
   const bare = source.replace(/\{\{\s*((?:vars\.)?\w+)\s*\}\}/g, '$1');
   if (bare === source || !parses(bare)) return undefined;
   return new ExpressionError(`expected fields without braces, as in: ${bare}`, source.indexOf('{{'));
 }
 
-/**
- * Returns the error if text follows the end of the expression; undefined for any other error. The CEL library reports only the last
- * character of that text.
- */
+/** The error if text follows the end of the expression. The CEL library reports only the last character of that text. */
 function trailingError({ code, summary = '', range }: CelError, source: string): ExpressionError | undefined {
   if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
   const found = source.slice(range.start, range.end);
@@ -66,16 +58,13 @@ function trailingError({ code, summary = '', range }: CelError, source: string):
   );
 }
 
-/** Returns the error if the expression contains = instead of ==; undefined for any other error. */
+/** The error if the expression contains = instead of ==. */
 function equalsError({ range }: CelError, source: string): ExpressionError | undefined {
   if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
   return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
 }
 
-/**
- * Converts an error from the CEL library into one with a clearer message. `writtenAt` converts an offset to the offset in the expression as
- * the user wrote it.
- */
+/** Makes the message clearer. `writtenAt` converts an offset to the offset in the expression as the user wrote it. */
 export function expressionError(error: CelError, writtenAt: (offset: number) => number = (offset) => offset): ExpressionError {
   const { code, summary, range, message } = error;
   const offset = range && writtenAt(range.start);
@@ -101,7 +90,6 @@ export function isCelName(field: string): boolean {
   return /^[A-Za-z_]\w*$/.test(field) && !reserved.test(field);
 }
 
-/** The parameter and receiver types of a function that expressions can call. */
 interface FunctionSignature {
   readonly name: string;
   /** The type to which the method belongs; undefined for a function that is not a method. */
@@ -117,12 +105,10 @@ const otherNames: Readonly<Record<string, string>> = {
   ...{ floor: 'int', some: 'exists', any: 'exists', every: 'all', today: 'now', date: 'timestamp', btoa: 'base64.encode' },
 };
 
-/** Matches the types of the CEL library that expressions cannot use. */
 const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
 
 let known: readonly FunctionSignature[] | undefined;
 
-/** Returns the functions and methods that expressions can call. */
 export function knownFunctions(): readonly FunctionSignature[] {
   known ??= registerFunctions(new Environment())
     .getDefinitions()
@@ -151,7 +137,6 @@ function unknownText({ name, receiver }: FunctionSignature): string {
   return `CEL has no ${subject}; ${lists.join('; ')}`;
 }
 
-/** Returns the names of all functions, or of all methods of a type. */
 function namesFor(kind: string | undefined): string[] {
   const suited = knownFunctions().filter(({ receiver }) => baseOf(receiver) === kind);
   return [...new Set(suited.map(({ name }) => name))].sort();
@@ -161,7 +146,6 @@ function kindText(type: string | undefined): string {
   return type === 'string' ? 'text' : `a ${typeText(type ?? '')}`;
 }
 
-/** Maximum number of signatures that a message lists. */
 const maxShown = 4;
 
 function wrongText(found: FunctionSignature, named: readonly FunctionSignature[]): string {
@@ -173,10 +157,7 @@ function wrongText(found: FunctionSignature, named: readonly FunctionSignature[]
   return `expected ${expected.join(' or ')}, found ${signatureText(found)}${textAdvice(found, alike)}`;
 }
 
-/**
- * Returns advice to convert a string argument to a number. It is empty unless every function of this name with this number of arguments
- * expects a number there.
- */
+/** Advises conversion of a string to a number, if every function of this name with this number of arguments expects a number there. */
 function textAdvice(found: FunctionSignature, expected: readonly FunctionSignature[]): string {
   const suited = expected.filter(({ params }) => params.length === found.params.length);
   const wanted = found.params.flatMap((type, index) => (type === 'string' ? [suited.map(({ params }) => params[index] ?? '')] : []));

@@ -69,10 +69,7 @@ function whole(number: number): number {
   throw new Error(`expected a number to round, found ${number}`);
 }
 
-/**
- * Rounds a decimal number as people do on paper. Halves are rounded away from zero, and 1.005 becomes 1.01 although the nearest double is
- * below 1.005.
- */
+/** Rounds halves away from zero, as on paper: 1.005 becomes 1.01, although the nearest double is below 1.005. */
 function roundedTo(number: number, digits: number): number {
   const shifted = (value: number, by: number) => {
     const [mantissa = '', exponent = '0'] = String(value).split('e');
@@ -88,7 +85,7 @@ function decoded(text: string): Uint8Array {
   return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
 }
 
-/** Converts a field's value to a value in CEL. A whole number becomes an int, every other number a double. */
+/** A whole number becomes an int, every other number a double. */
 export function toCel(value: Value): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? BigInt(value.text) : Number(value.text);
@@ -97,7 +94,7 @@ export function toCel(value: Value): unknown {
   return value;
 }
 
-/** Converts the result of an expression to a field's value. Throws an Error for a number that JSON cannot represent. */
+/** Throws an Error for a number that JSON cannot represent. */
 export function fromCel(value: unknown): Value {
   if (typeof value === 'bigint') return fromBigInt(value);
   if (typeof value === 'number') return finite(value);

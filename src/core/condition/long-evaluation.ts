@@ -6,10 +6,7 @@ export type TimeLimit = <Result>(work: () => Result) => Result;
 
 let timeLimit: TimeLimit = (work) => work();
 
-/**
- * Sets the time limit for long evaluations; by default there is none. Short evaluations run without it, because setting up the limit would
- * take longer than the evaluation.
- */
+/** There is no limit by default. Short evaluations run without it, because its setup would take longer than the evaluation. */
 export function limitLongEvaluations(limit: TimeLimit): void {
   timeLimit = limit;
 }
@@ -22,10 +19,7 @@ interface Loops {
 /** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/**
- * Evaluates an expression. `loops` is the number of loops in the expression, and `length` its number of characters. The time limit applies
- * if the evaluation might take long.
- */
+/** The time limit applies if the evaluation might take long. `loops` counts the expression's loops, `length` its characters. */
 export function evaluateWithin<Result>(evaluate: () => Result, { loops, length }: Loops, values: Iterable<Value>): Result {
   const maxSize = shortSteps ** (1 / loops);
   let size = length;

@@ -6,7 +6,6 @@ export interface CelOperation {
   readonly end: number;
 }
 
-/** True for a part of a parsed expression. */
 export function isOperation(node: unknown): node is CelOperation {
   return typeof node === 'object' && node !== null && 'op' in node;
 }
@@ -17,7 +16,6 @@ export type Kind = 'number' | 'bool' | 'timestamp' | 'duration' | 'list';
 /** The variables that enclosing macros declare, such as `x` in `list.all(x, x > 0)`, and the kind of their values if it is known. */
 export type Bound = ReadonlyMap<string, Kind | undefined>;
 
-/** A field as an expression refers to it. */
 export interface NamedField {
   readonly field: string;
   /** The text of the reference, such as `id` or `record.id`. */
@@ -50,11 +48,9 @@ const kindsOfCalls = new Map<unknown, Kind>([
 ]);
 const otherTypes = new Set(['int', 'uint', 'double', 'bool', 'bytes', 'list', 'map']);
 
-/** The expression around an operation. */
 interface OuterExpression {
   readonly source: string;
   readonly bound: Bound;
-  /** Returns the field to which an operand refers. */
   fieldOf(operand: unknown): NamedField | undefined;
 }
 
@@ -82,7 +78,7 @@ export function mismatchIn(operation: CelOperation, { source, bound, fieldOf }: 
   };
 }
 
-/** Returns a comparison in which literals are strings; undefined if it compares with a calculated number, or with a timestamp. */
+/** Undefined for a comparison with a calculated number or a timestamp. */
 function comparisonWithText({ op, args }: CelOperation, { source, bound, fieldOf }: OuterExpression): string | undefined {
   const sides = args as [CelOperation, CelOperation];
   const texts = sides.map(textOf);
@@ -116,7 +112,6 @@ function stringOf({ op, args }: CelOperation): string | undefined {
   return op === 'value' && typeof args === 'string' ? args : undefined;
 }
 
-/** Returns the only argument of a call of this function; undefined for anything else. */
 export function argumentOf(name: string, node: unknown): unknown {
   if (!isOperation(node) || node.op !== 'call') return undefined;
   const [called, given] = node.args as [string, unknown[]];
@@ -127,18 +122,17 @@ function isOtherType({ op, args }: CelOperation): boolean {
   return op === 'id' && otherTypes.has(args as string);
 }
 
-/** Returns the elements of a list that is written in the expression; empty for any other value. */
 function elementsOf({ op, args }: CelOperation): CelOperation[] {
   return op === 'list' ? (args as CelOperation[]) : [];
 }
 
-/** Returns the kind of the elements of a list that is written in the expression; undefined if they differ or are unknown. */
+/** Undefined if the elements differ or are unknown. */
 export function elementKind(list: CelOperation, bound: Bound): Kind | undefined {
   const [first, ...others] = elementsOf(list).map((element) => kindOf(element, bound));
   return others.every((kind) => kind === first) ? first : undefined;
 }
 
-/** Returns the kind of values that a part of an expression gives; undefined if it can be text, or is not known. */
+/** Undefined if the value can be text, or is not known. */
 function kindOf({ op, args }: CelOperation, bound: Bound): Kind | undefined {
   if (op === 'id') return bound.get(args as string);
   if (op === 'value') return literalKind(args);

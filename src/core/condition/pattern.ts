@@ -1,12 +1,12 @@
 import type { RE2JS } from 're2js';
 import { inQuotes } from '../answer/response.ts';
 
-/** The library for RE2, the linear-time syntax for regular expressions that CEL requires. It is loaded only for flows that contain a pattern. */
+/** RE2 is the linear-time syntax that CEL requires. The library is loaded only for flows that contain a pattern. */
 let engine: typeof RE2JS | undefined;
 
 const compiled = new Map<string, RE2JS>();
 
-/** Maximum number of compiled patterns to keep. If patterns come from fields, every record can have a different one. */
+/** If patterns come from fields, every record can have a different one. */
 const maxCompiled = 1000;
 
 /** Loads the library for `matches` and `regex.extract`. Must be called before a flow with a pattern is compiled. */
@@ -19,10 +19,7 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return compilePattern(pattern).test(text);
 }
 
-/**
- * Returns the first match of a pattern in the text. If the pattern has a group, returns only the text of the group. Returns null if nothing
- * matches. Throws an Error if RE2 does not support the pattern, or if it has several groups.
- */
+/** Returns the first match, or its only group. Throws an Error for a pattern that RE2 does not support or that has several groups. */
 export function extractPattern(text: string, pattern: string): string | null {
   const matcher = compileExtract(pattern).matcher(text);
   return matcher.find() ? matcher.group(matcher.groupCount()) : null;
@@ -46,12 +43,12 @@ export function compilePattern(pattern: string): RE2JS {
   return made;
 }
 
-/** Empties the cache of compiled patterns, because an aborted match might leave its pattern in an inconsistent state. */
+/** An aborted match might leave its pattern in an inconsistent state. */
 export function forgetPatterns(): void {
   compiled.clear();
 }
 
-/** Compiles a pattern with a loaded engine. Throws an Error if RE2 does not support the pattern. */
+/** Throws an Error if RE2 does not support the pattern. */
 export function compileWith(engine: typeof RE2JS, pattern: string): RE2JS {
   try {
     return engine.compile(pattern);
@@ -61,5 +58,4 @@ export function compileWith(engine: typeof RE2JS, pattern: string): RE2JS {
   }
 }
 
-/** Advice for a pattern that RE2 does not support. */
 export const patternAdvice = 'RE2 has no lookahead, lookbehind or backreferences: https://github.com/google/re2/wiki/Syntax';

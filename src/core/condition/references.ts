@@ -11,11 +11,9 @@ import {
   type NamedField,
 } from './mismatches.ts';
 
-/** A member of a variable, such as `record.id`. */
 export interface Member {
   readonly of: string;
   readonly name: string;
-  /** The text by which the expression refers to the member. */
   readonly written: string;
   /** True if the expression tests the member with `has()`, so that it need not exist. */
   readonly isTested: boolean;
@@ -34,15 +32,10 @@ export interface LiteralPattern {
 export interface References {
   /** The names in the expression that no macro declares. They are fields of the record, or other variables. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
-  /** The members that the expression uses, such as `record.id`. */
   readonly members: readonly Member[];
   readonly mismatches: readonly Mismatch[];
-  /** The patterns of `matches` and `regex.extract` that are written in the expression itself. */
   readonly patterns: readonly LiteralPattern[];
-  /**
-   * Number of calls that iterate over a list or match a pattern. If the values have a total size of n, an evaluation takes at most n to the
-   * power of `loops` steps.
-   */
+  /** Counts loops and pattern matches. For values of total size n, an evaluation takes at most n to the power of `loops` steps. */
   readonly loops: number;
   /** The expression, rewritten so that every field is looked up in the record. No field name can then clash with a CEL keyword. */
   readonly text: string;
@@ -50,13 +43,11 @@ export interface References {
   writtenAt(offset: number): number;
 }
 
-/** Text to insert into the expression when it is rewritten. */
 interface Insertion {
   readonly at: number;
   readonly text: string;
 }
 
-/** The internal variable that contains the record's fields. */
 export const recordVariable = 'record__';
 
 /** The internal variable that contains `true` for each field that is not null. */
@@ -69,10 +60,7 @@ const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
 const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
 
-/**
- * Finds the references in a parsed expression. `owner` is the variable whose members the expression names directly, such as the record. It
- * is undefined if the names are variables themselves.
- */
+/** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
@@ -134,10 +122,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 }
 
-/**
- * Returns the field to which an operand refers: by its name alone, or, without an owner, as a member of `record`, as in a condition about a
- * response.
- */
+/** The field is named alone or, without an owner, as a member of `record`, as in a condition about a response. */
 function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
   if (!isOperation(operand)) return undefined;
   const { op, args, start, end } = operand;
@@ -148,7 +133,6 @@ function fieldOperand(operand: unknown, bound: Bound, source: string, owner: str
   return { field, written: source.slice(start, end), offset: start };
 }
 
-/** A position in an expression that refers to a member of a variable, such as `vars.api`. */
 export interface MemberUse {
   readonly name: string;
   /** The 0-based start of the reference in the expression. */
@@ -186,7 +170,7 @@ function variableUses(ast: ASTNode, of: string): (Omit<MemberUse, 'name'> & { re
   }
 }
 
-/** Returns the fields that a parsed expression tests for null, as in `note == null`, `null != record.note` and `has(note)`. */
+/** Tests for null are `note == null`, `null != record.note` and `has(note)`. */
 export function nullTestsOf(ast: ASTNode): string[] {
   const found: string[] = [];
   visit(ast);
@@ -203,7 +187,6 @@ export function nullTestsOf(ast: ASTNode): string[] {
   }
 }
 
-/** Returns the operands that an operation compares with null, or the argument of `has()`; empty for any other operation. */
 function testedOperands({ op, args }: CelOperation): unknown[] {
   if (op === 'call' && (args as unknown[])[0] === 'has') return (args as unknown[])[1] as unknown[];
   if (op !== '==' && op !== '!=') return [];
@@ -219,7 +202,7 @@ function memberOf(node: unknown, of: string): string | undefined {
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
 }
 
-/** Returns a mismatch if the argument of `has()` is a member of a field, at any depth, such as `name.first`. */
+/** The member can be at any depth, such as `name.first`. */
 function memberTests(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): Mismatch[] {
   if (!isOperation(node) || node.op !== '.') return [];
   const [holder] = node.args as [unknown];
@@ -240,7 +223,6 @@ function insertionForMatches(source: string, receiver: CelOperation): Insertion 
   return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
-/** Returns the pattern among the arguments of a call; undefined if the called function takes no pattern. */
 function patternOf(called: string, [first, second]: readonly CelOperation[]): PatternArgument | undefined {
   if (called === 'matches') return { argument: first, extracts: false };
   return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
@@ -256,7 +238,6 @@ function literalPatterns({ argument, extracts }: PatternArgument): LiteralPatter
   return isLiteral ? [{ pattern: argument.args as string, offset: argument.start, extracts }] : [];
 }
 
-/** Collects the members that an expression refers to, such as `record.id` and `record["first-name"]`. */
 class Members {
   readonly #found: Omit<Member, 'isTested'>[] = [];
   readonly #tested = new Set<string>();
@@ -271,7 +252,7 @@ class Members {
     if (member && !bound.has(member.of)) this.#found.push(member);
   }
 
-  /** Adds the argument of `has()` to the members that need not exist. */
+  /** The argument of `has()` need not exist. */
   addTested(node: unknown): void {
     const member = isOperation(node) ? this.#in(node) : undefined;
     if (member) this.#tested.add(`${member.of}.${member.name}`);

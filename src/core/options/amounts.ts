@@ -4,10 +4,7 @@ import { byteCount } from '../text/number.ts';
 import { describedAs } from '../value/dictionary.ts';
 import { ExactNumber } from '../value/value.ts';
 
-/**
- * A variable reference such as `{{vars.name}}`, in an option that is not a string. It is replaced by the variable's value before the option
- * is parsed.
- */
+/** A reference such as `{{vars.name}}` in an option that is not a string. It is replaced before the option is parsed. */
 const variable = z
   .string()
   .regex(/\{\{vars\.\w+\}\}/)
@@ -32,7 +29,6 @@ export const duration = describedAs(
 /** A duration that is greater than 0 and not longer than the maximum delay of a timer. */
 export const timeout = timerDuration('timeout', [variable]);
 
-/** The interval between two calls. */
 export const interval = timerDuration('wait');
 
 function timerDuration(subject: string, more: readonly z.ZodType[] = []) {
@@ -68,13 +64,11 @@ export const concurrency = describedAs(
   z.union([fixedConcurrency, z.literal('auto'), variable]),
 );
 
-/** The parsed value of the option `concurrency`: a number, or `auto`. */
 export type Concurrency = z.output<typeof concurrency>;
 
-/** Maximum cost of one action in credits. If a response states a higher cost, that counts as a server error. */
+/** A response that states a higher cost counts as a server error. */
 export const maxCredits = 1_000_000;
 
-/** The cost of one action in credits. */
 export const credits = z.number().min(0).max(maxCredits);
 
 /** A number of bytes, which is an integer or a size such as `10MB`. */

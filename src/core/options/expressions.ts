@@ -15,15 +15,13 @@ export const path = z
   })
   .meta({ title: 'path' });
 
-/**
- * A CEL expression that evaluates to true or false. YAML parses an unquoted `true` or `false` as a boolean, so booleans are accepted, too.
- */
+/** YAML parses an unquoted `true` or `false` as a boolean, so booleans are accepted, too. */
 export const condition = z
   .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == "done"' })
   .transform((written, context) => compiledIn(() => compileCondition(String(written)), context))
   .meta({ title: 'condition' });
 
-/** Returns the schema of a CEL condition about a response, in which only these variables are allowed. */
+/** Only these variables are allowed in the condition. */
 export function answerCondition(variables: readonly AnswerVariable[]) {
   return z
     .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as has(body.errors)' })
@@ -31,7 +29,6 @@ export function answerCondition(variables: readonly AnswerVariable[]) {
     .meta({ title: 'condition' });
 }
 
-/** A CEL expression that evaluates to a value of any type. */
 export const expression = z.string().transform((text, context) => compiledIn(() => compileExpression(text), context));
 
 function compiledIn<Result>(compile: () => Result, context: z.RefinementCtx): Result {
@@ -44,7 +41,6 @@ function compiledIn<Result>(compile: () => Result, context: z.RefinementCtx): Re
   }
 }
 
-/** The option `nodes` of a node that contains other nodes. */
 export const innerNodes = z
   .array(z.unknown(), { error: 'expected a list of nodes' })
   .min(1, 'expected at least one node')

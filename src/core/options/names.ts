@@ -4,13 +4,9 @@ import { didYouMean, shortName } from '../text/suggest.ts';
 import { describedAs, dictionary } from '../value/dictionary.ts';
 import { orUndefined } from '../value/value.ts';
 
-/**
- * The name of a credential or a connection. Only some characters are allowed, because the name appears in messages and environment
- * variables.
- */
+/** Few characters are allowed, because the name appears in messages and environment variables. */
 export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
 
-/** The name of a field in a record. */
 export const fieldName = z.string().min(1, 'expected a field name, found an empty string');
 
 /** The name of a credential. Text that looks like a secret is rejected, and not shown in the message. */
@@ -28,10 +24,7 @@ export const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'ex
 
 const clientHeaders = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
 
-/**
- * True for a header that describes the connection (RFC 9110, 7.6.1). Flows cannot set such headers, because the HTTP client undici sets
- * them itself, or rejects them.
- */
+/** True for a header about the connection (RFC 9110, 7.6.1), which the HTTP client undici sets itself, or rejects. */
 export function isClientHeader(header: string): boolean {
   return clientHeaders.has(header.toLowerCase());
 }
@@ -43,7 +36,7 @@ export const headerValue = z
 
 const writtenHeaders = dictionary(headerName, headerValue);
 
-/** A mapping of header names to values. Each name may occur only once, ignoring case. */
+/** Each name may occur only once, ignoring case. */
 export const headers = describedAs(
   writtenHeaders.superRefine((written, context) => {
     const seen = new Map<string, string>();
@@ -70,7 +63,6 @@ function charsetProblem(written: string): string {
   return `no charset "${shortName(written)}"${hint}`;
 }
 
-/** The charset of answers that do not state one. */
 export const charset = z
   .string({ error: 'expected the name of a charset, such as windows-1252' })
   .refine((written) => orUndefined(() => new TextDecoder(written)) !== undefined, { error: ({ input }) => charsetProblem(String(input)) });

@@ -18,13 +18,10 @@ const backoff = z.strictObject({
 
 const defaultMaxDelayMs = 60_000;
 
-/** The failures that are retried by default. */
 export const defaultRetryOn: readonly z.output<typeof retryOn>[] = [429, '5xx', 'timeout', 'network'];
 
-/** The default value of the option `retry`. */
 export const defaultRetry = { max: 3, on: [...defaultRetryOn], backoff: '1s', max_wait: '5m' };
 
-/** The option `retry`, which sets the number of retries, the failures that are retried, and the waits between attempts. */
 export const retry = z.strictObject({
   max: z.int().min(0).max(100).default(3).describe('maximum number of retries after the first attempt'),
   on: z

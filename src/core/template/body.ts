@@ -15,12 +15,9 @@ export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
 export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
 
 /**
- * Compiles a template that renders a request body as JSON text. A mapping or list always becomes valid JSON; a string is JSON text that
- * contains references such as `{{field}}`.
- *
- * `isCell` is true for a field from a table (CSV), in which numbers are text. `special` returns a function for a value that is not plain
- * data, and undefined for any other value. `name` is the name of the body in messages. Throws an Error with the reason if the text can
- * never become JSON.
+ * A mapping or list always becomes valid JSON; a string is JSON text with references such as `{{field}}`. `isCell` is true for a field from
+ * a table (CSV), in which numbers are text. `special` returns a function for a value that is not plain data. Throws an Error with the
+ * reason if the text can never become JSON.
  */
 export function bodyTemplate(
   body: Value,
@@ -32,7 +29,7 @@ export function bodyTemplate(
   return templateOf(piecesOf(body, special));
 }
 
-/** The name of a body in messages. The body of a tool call consists of its arguments. */
+/** The body of a tool call consists of its arguments. */
 type BodyName = 'body' | 'arguments';
 
 function bodyIs(name: BodyName): string {
@@ -51,7 +48,6 @@ function masked(): string {
   return '***';
 }
 
-/** Splits a value into pieces of JSON text. */
 function piecesOf(value: Value, special: Special): BodyPiece[] {
   const inside = (member: Value): BodyPiece[] => {
     const render = special(member);
@@ -111,7 +107,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name
   };
 }
 
-/** True if the piece of JSON text ends inside a JSON string. `quotedBefore` is true if the piece begins inside one. */
+/** `quotedBefore` is true if the piece begins inside a JSON string. */
 export function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   let quoted = quotedBefore;
   for (let i = 0; i < text.length; i++) {
@@ -121,10 +117,7 @@ export function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   return quoted;
 }
 
-/**
- * Sample values that stand for a reference when JSON text is checked: a number, a string, and null. Each is as long as the reference, so
- * that positions in messages stay correct.
- */
+/** Values in place of a reference while JSON text is checked. Each is as long as the reference, so that positions stay correct. */
 const samples: readonly ((length: number) => string)[] = [
   (length) => '1'.repeat(length),
   (length) => `"${'x'.repeat(length - 2)}"`,
@@ -151,18 +144,16 @@ function refuseHopeless(text: string, name: BodyName): void {
   throw new Error(`${bodyIs(name)} not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
 }
 
-/** Returns advice if the text does not begin like JSON; empty for any other text. */
 function otherBody(text: string): string {
   if (/^\s*(?:[[{"]|-?\d|true|false|null|\{\{)/.test(text)) return '';
   return '\nsend a form with form: { name: value } instead of body, and any other text with text:';
 }
 
-/** Returns the length of a reference as it is written, including its braces. */
 function lengthOf({ field }: { readonly field: string }): number {
   return `{{${field}}}`.length;
 }
 
-/** Rewords the reason that JSON.parse states, and removes the text that it quotes, because that text might contain a secret. */
+/** Removes the text that JSON.parse quotes, because it might contain a secret. */
 function withoutExcerpt(reason: string): string {
   return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '').replace(/^Unexpected token '(.)'$/su, 'unexpected "$1"');
 }
@@ -177,10 +168,7 @@ function checkJson(text: string, problem: (reason: string) => Error): void {
 
 const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/**
- * Returns a piece that renders a field as a JSON value, because the reference is not inside a JSON string. If the field is a CSV cell, it
- * must already be a JSON literal.
- */
+/** The reference is not inside a JSON string. A CSV cell must already be a JSON literal. */
 function jsonValue(field: string, isCell: boolean, name: BodyName): BodyPiece {
   return (fields) => {
     const value = fieldOf(fields, field);

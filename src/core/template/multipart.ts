@@ -9,7 +9,6 @@ import type { SecretOf } from './token-text.ts';
 /** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
 export type PartsTemplate = (fields: Fields, secretOf?: SecretOf) => FormPart[];
 
-/** A file in a form, as written in the flow. */
 interface WrittenFile {
   readonly file: string;
   readonly name?: string;
@@ -21,15 +20,11 @@ function isFile(value: Value): value is Value & WrittenFile {
   return isObject(value) && typeof value.file === 'string';
 }
 
-/** True if a form sends files. */
 export function sendsFiles(form: Readonly<Record<string, Value>> | undefined): boolean {
   return Object.values(form ?? {}).some((value) => (Array.isArray(value) ? value : [value]).some(isFile));
 }
 
-/**
- * Compiles a form that sends files. For a list, the form field is repeated for each element. `special` returns a function for a value that
- * is not plain data.
- */
+/** A form field is repeated for each element of a list. `special` returns a function for a value that is not plain data. */
 export function partsTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): PartsTemplate {
   const members = Object.entries(form).flatMap(([name, written]) =>
     (Array.isArray(written) ? written : [written]).map((value) => partTemplate(textTemplate(name), value, special(value))),

@@ -1,14 +1,13 @@
 import { Failure } from '../failure.ts';
 import { shellVariableAdvice } from './template.ts';
 
-/** The rules for URLs, which come from the flow and the command line. */
 export interface UrlRules {
   /** The base URL of the connection; undefined if relative URLs are not allowed. */
   readonly baseUrl?: string | undefined;
   readonly allowHttp: boolean;
 }
 
-/** Splits a rendered URL into origin and path. Throws a Failure if the text is not an absolute https URL. */
+/** Throws a Failure if the text is not an absolute https URL. */
 export function targetOf(text: string, rules: UrlRules): { origin: string; path: string } {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: URL parsing would drop them silently
   if (/[\x00-\x20\x7f\\]/.test(text)) throw urlFailure(`the URL "${shortened(text)}" contains a space, a backslash or a control character`);
@@ -26,10 +25,7 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
 /** Matches a URL without a host. The URL parser would use the first segment of the path as the host. */
 const hostless = /^[^:/?#]*:\/\/[/?#]/;
 
-/**
- * Parses and checks a URL. `shown` is the URL as it appears in messages. Throws a Failure (`plain-http`) if the URL begins with http://.
- * For any other mistake in the URL, throws an Error with the reason.
- */
+/** `shown` is the URL for messages. Throws a Failure (`plain-http`) for http://, and an Error with the reason for any other mistake. */
 export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
   if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"${shellVariableAdvice(shown)}`);
   const url = new URL(text);
@@ -53,10 +49,7 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
 }
 
-/**
- * Throws a Failure if the URL contains the path segments `.` or `..`. The URL parser resolves them, so a record could leave the path that
- * the flow specifies.
- */
+/** The URL parser resolves `.` and `..`, so a record could leave the path that the flow specifies. Throws a Failure. */
 export function refuseDotSegments(url: string): void {
   const path = url.replace(/[?#].*$/s, '');
   if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) throw urlFailure(`a path segment must not be "." or "..", found in ${shortened(path)}`);
@@ -66,7 +59,6 @@ function shortened(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200).toWellFormed()}...` : text;
 }
 
-/** Returns the failure of a record whose URL cannot be requested. */
 export function urlFailure(message: string): Failure {
   return new Failure('request', message, { sent: false });
 }

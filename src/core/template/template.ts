@@ -7,10 +7,7 @@ export type TemplatePart = string | { readonly field: string };
 
 const reference = /\{\{([\p{L}\p{M}\p{N}_]+)\}\}/gu;
 
-/**
- * Splits text at the references such as `{{field}}` that it contains. Names in references consist only of letters, digits and underscores.
- * Everything else is literal text.
- */
+/** Names in references such as `{{field}}` consist only of letters, digits and underscores. Everything else is literal text. */
 export function templateParts(text: string): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let end = 0;
@@ -63,10 +60,7 @@ export function nearReferences(text: string): string[] {
   return found.filter((braces) => referencedFields(braces).length === 0);
 }
 
-/**
- * Returns the references in a URL that have the syntax of other tools: `{id}`, `${id}`, `<id>`. Their characters are never valid in a URL,
- * so they are mistakes.
- */
+/** Other tools' syntax: `{id}`, `${id}`, `<id>`. These characters are never valid in a URL, so they are mistakes. */
 export function foreignReferences(url: string): string[] {
   return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
 }
@@ -91,20 +85,15 @@ export function fieldOf(fields: Fields, name: string): Value {
   return value;
 }
 
-/**
- * Returns the failure of a record that lacks a field. If the record continues in spite of an earlier failure, the message adds the reason
- * of that failure.
- */
+/** If the record continues in spite of an earlier failure, the message adds the reason of that failure. */
 export function missingField(name: string, fields: Fields): Failure {
   const error = fields.get('_error');
   const before = isObject(error) && typeof error.message === 'string' ? `; before, ${textOf(error.node ?? null)}: ${error.message}` : '';
   return new Failure('template', `the record has no field "${name}"${before}`, { sent: false });
 }
 
-/** Renders a record into text. */
 export type TextTemplate = (fields: Fields) => string;
 
-/** Compiles a template that renders text. */
 export function textTemplate(text: string): TextTemplate {
   const parts = templateParts(text);
   if (parts.every((part) => typeof part === 'string')) return () => text;
@@ -122,10 +111,7 @@ export function valueTemplate(text: string): (fields: Fields) => Value {
   return textTemplate(text);
 }
 
-/**
- * Compiles the value of a header. Control characters could start another header (RFC 9110, 5.5), so they cause a Failure. It is thrown
- * immediately if the flow itself contains them, otherwise for each record whose values contain them.
- */
+/** Control characters could start another header (RFC 9110, 5.5). They cause a Failure, immediately if the flow itself contains them. */
 export function headerTemplate(name: string, text: string): TextTemplate {
   refuseControls(name, text);
   const render = textTemplate(text);

@@ -5,14 +5,12 @@ import { isObject, type Value } from '../value/value.ts';
 /** The pattern of a private key with all of its lines (RFC 7468). It does not match if a reference such as `{{key}}` replaces the lines. */
 const privateKey = '-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?!(?:\\s|\\\\[nr])*\\{\\{)(?:[^]*?-----END [A-Z0-9 ]+-----|[^]*)';
 
-/** Matches all known kinds of secret tokens, and private keys. */
 const knownTokens = new RegExp(`\\b(?:${tokenPatterns().join('|')})[\\w.-]*|${privateKey}`, 'g');
 
 function tokenPatterns(): string[] {
   return secretShapes.flatMap((shape) => ('begins' in shape ? [shape.begins.replaceAll('.', '\\.') + (shape.rest ?? '[\\w.-]{8,}')] : []));
 }
 
-/** True if the text contains a known secret token or a private key. */
 export function holdsToken(text: string): boolean {
   return text.search(knownTokens) >= 0;
 }
@@ -27,7 +25,7 @@ export function withoutTokens(text: string, hide: (token: string) => string): st
   return text.replace(knownTokens, hide);
 }
 
-/** True if the text looks like a generated secret, because it is long and mixes several kinds of characters. */
+/** True if the text is long and mixes several kinds of characters. */
 export function isRandomText(text: string): boolean {
   if (/^[0-9a-f]{32,}$/i.test(text)) return true;
   return /^[\w.~+/=-]{24,}$/.test(text) && [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(text)) && digitChanges(text) > 3;
@@ -42,10 +40,7 @@ export function isGeneratedWord(text: string, shortest = 16): boolean {
   return ofDigits > 3 && ofDigits + turns(/[a-z](?=[A-Z])|[A-Z](?=[a-z])/g) >= 0.4 * (text.length - 1);
 }
 
-/**
- * True if a word of at least 16 characters might be generated: it often changes between letters and digits, or between upper and lower
- * case. UUIDs count, too.
- */
+/** True if a word of at least 16 characters often changes between letters and digits, or upper and lower case. UUIDs count, too. */
 export function looksRandom(word: string): boolean {
   if (word.length < 16 || !/^[\w~+/=-]+$/.test(word) || new Set(word.toLowerCase()).size < 8) return false;
   const digits = digitTurns(word);
@@ -61,18 +56,13 @@ function isEncodedText(text: string): boolean {
   return /^[\x20-\x7e\s]+$/.test(bytesOfBase64(text) ?? '');
 }
 
-/**
- * Returns the number of changes between digits and other characters. In ordinary names there are few changes, because the digits are
- * together.
- */
+/** Ordinary names have few changes, because their digits are together. */
 function digitChanges(text: string): number {
   return text.match(/\d(?=\D)|\D(?=\d)/g)?.length ?? 0;
 }
 
-/** Returns the secret of a credential. */
 export type SecretOf = (credential: string) => string;
 
-/** A credential whose secret is inserted into a body, and the path of the option that contains the credential's name. */
 export interface BodyCredential {
   readonly name: string;
   readonly at: readonly (string | number)[];
@@ -84,10 +74,7 @@ export function credentialIn(value: Value | undefined): string | undefined {
   return Object.keys(value).length === 1 ? value.credential : undefined;
 }
 
-/**
- * Returns the credentials among the values in a body. If the body itself is an object with the member `credential`, that is an ordinary
- * member.
- */
+/** If the body itself is an object with the member `credential`, that is an ordinary member. */
 export function credentialsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyCredential[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {

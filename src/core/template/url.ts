@@ -3,7 +3,6 @@ import { orUndefined, textOf, type Value } from '../value/value.ts';
 import { checkedUrl, refuseDotSegments, targetOf, type UrlRules, urlFailure } from './target.ts';
 import { fieldOf, shellVariableAdvice, type TemplatePart, templateParts } from './template.ts';
 
-/** The URL that a request is sent to, as origin and path. */
 interface Target {
   /** An origin such as `https://api.example.com`, with a port only if it is not the scheme's default. */
   readonly origin: string;
@@ -13,7 +12,6 @@ interface Target {
   readonly fromData: boolean;
 }
 
-/** A compiled URL into which the fields of records are inserted. */
 export interface UrlTemplate {
   /** The origin that is written literally in the flow; undefined if the record determines it. */
   readonly origin: string | undefined;
@@ -35,10 +33,7 @@ export function urlTemplate(text: string, rules: UrlRules): UrlTemplate {
   return literalOrigin(parts, rules);
 }
 
-/**
- * Compiles a URL that begins with a reference, if there is also a base URL. For each record, the result can be an absolute URL, or a path
- * under the base URL.
- */
+/** If the URL begins with a reference and there is a base URL, the result can be absolute, or a path under the base URL. */
 function eitherTemplate(text: string, rules: UrlRules): UrlTemplate {
   const relative = urlTemplate(`/${text}`, rules);
   const whole = urlTemplate(text, { allowHttp: rules.allowHttp });
@@ -77,17 +72,14 @@ function literalOrigin(parts: TemplatePart[], rules: UrlRules): UrlTemplate {
   };
 }
 
-/** Removes the fragment after `#`, because it is not sent. */
+/** The fragment is not sent. */
 function withoutFragment(parts: TemplatePart[]): TemplatePart[] {
   const last = parts.findIndex((part) => typeof part === 'string' && part.includes('#'));
   if (last < 0) return parts;
   return [...parts.slice(0, last), (parts[last] as string).replace(/#.*$/s, '')];
 }
 
-/**
- * Returns text that stands for each reference while the URL is parsed. It does not occur in the URL, and the URL parser leaves it
- * unchanged.
- */
+/** Stands for each reference while the URL is parsed. It is not in the URL, and the URL parser leaves it unchanged. */
 function markNotIn(parts: TemplatePart[]): string {
   let mark = 'reference';
   while (parts.some((part) => typeof part === 'string' && part.includes(mark))) mark += '0';
@@ -132,7 +124,7 @@ export function percentDecoded(text: string): string {
   return orUndefined(() => decodeURIComponent(text)) ?? text;
 }
 
-/** Removes a parameter from a query. Everything else stays unchanged, byte for byte. */
+/** Everything else stays unchanged, byte for byte. */
 export function withoutParameter(search: string, name: string): string {
   const pairs = search.replace(/^\?/, '').split('&');
   return pairs.filter((pair) => !new URLSearchParams(pair).has(name)).join('&');
@@ -145,7 +137,7 @@ export function withParameter(path: string, name: string, value: string): string
   return `${start}?${others === '' ? '' : `${others}&`}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 }
 
-/** Appends an encoded parameter to the query of a URL's path. */
+/** The parameter is already encoded. */
 export function withQuery(path: string, parameter: string | undefined): string {
   if (parameter === undefined) return path;
   return `${path}${path.includes('?') ? '&' : '?'}${parameter}`;

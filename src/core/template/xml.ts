@@ -2,14 +2,12 @@ import { Failure } from '../failure.ts';
 import { textOf, type Value } from '../value/value.ts';
 import { fieldOf, type TextTemplate, templateParts } from './template.ts';
 
-/** A mistake in the XML text of a template. */
 interface XmlProblem {
   readonly message: string;
   /** The 0-based position in the text. */
   readonly offset: number;
 }
 
-/** A compiled XML text. */
 interface XmlTemplate {
   readonly render: TextTemplate;
   /** The names in the references, such as `id` and `vars.company`. */
@@ -25,11 +23,9 @@ export function isXmlType(contentType: string): boolean {
   return /^\s*(?:(?:text|application)\/xml|[^\s;/]+\/[^\s;]+\+xml)\s*(?:;|$)/i.test(contentType);
 }
 
-/** An XML text as the flow contains it. */
 interface WrittenXml {
   /** The text with the names of its variables, such as `{{vars.company}}`. */
   readonly text: string;
-  /** The values of the variables as text, keyed by name. */
   readonly variables: ReadonlyMap<string, string>;
   /** The names of references to XML that needs no escaping, such as `fragment` and `vars.header`. */
   readonly raw: readonly string[];
@@ -83,13 +79,11 @@ function filledOffset(written: number, parts: readonly (string | Reference)[], v
   return written + shift;
 }
 
-/** A reference to a field or a variable. */
 interface Reference {
   /** The text between the braces, such as `id` or `vars.company`. */
   readonly name: string;
 }
 
-/** Splits a text at its references to fields and variables. */
 function xmlParts(text: string): (string | Reference)[] {
   return text
     .split(/(\{\{vars\.[A-Za-z_]\w*\}\})/)
@@ -100,19 +94,16 @@ function xmlParts(text: string): (string | Reference)[] {
     );
 }
 
-/** Returns letters in place of a reference, because letters are allowed in every place of XML. */
+/** Letters are allowed in every place of XML. */
 function standInFor({ name }: Reference): string {
   return 'r'.repeat(name.length + '{{}}'.length);
 }
 
-/** Matches the parts of an XML document (XML 1.0, 2.8 to 3.1). The subset of a DOCTYPE is in brackets. */
+/** XML 1.0, 2.8 to 3.1. The subset of a DOCTYPE is in brackets. */
 const markup =
   /<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<!DOCTYPE(?:[^<>"'[]|"[^"]*"|'[^']*'|\[(?:[^\]"']|"[^"]*"|'[^']*')*\])*>|<\/?[^\s<>"'/!?](?:[^<>"']|"[^"<]*"|'[^'<]*')*>|[^<]+/sy;
 
-/**
- * Returns a function that returns the place at a position. `broken` is the position from which the text is not well-formed, so that the
- * places after it are unknown; undefined if there is none.
- */
+/** `broken` is the position from which the text is not well-formed, so that the places after it are unknown. */
 function placesIn(text: string): { xmlPlaceAt(offset: number): XmlPlace | undefined; broken: number | undefined } {
   const ranges: { readonly end: number; readonly place: XmlPlace }[] = [];
   let depth = 0;
@@ -142,7 +133,7 @@ function placeOfMarkup(found: string, depth: number): XmlPlace {
   return depth > 0 ? 'text' : 'outside';
 }
 
-/** Returns the places up to the last attribute of a tag that begins at `start`. */
+/** The tag begins at `start`. */
 function attributeRanges(tag: string, start: number): { end: number; place: XmlPlace }[] {
   return [...tag.matchAll(/=\s*("[^"]*"|'[^']*')/g)].flatMap(({ 0: whole, 1: value = '', index }) => {
     const end = start + index + whole.length;
@@ -156,7 +147,6 @@ function attributeRanges(tag: string, start: number): { end: number; place: XmlP
 const brokenMessage =
   'expected XML, as the content type says, found "<" without a tag, a comment or a section that ends\nwrite &lt; for the character, or close what begins here';
 
-/** Returns why a field must not stand at a place; undefined if it may. */
 function placeProblem(field: string, place: XmlPlace, isRaw: boolean): string | undefined {
   const reference = `{{${field}}}`;
   if (place === 'text' || place === 'attribute' || place === 'CDATA section' || (isRaw && place === 'outside')) return undefined;
@@ -194,10 +184,7 @@ function escapeFor(place: XmlPlace | undefined, next: string): (text: string) =>
 
 const split = ']]><![CDATA[';
 
-/**
- * Returns a function that splits a CDATA section wherever a value, together with the text around it, would end the section. `next` is the
- * text after the reference.
- */
+/** Splits a CDATA section wherever a value and the text around it would end the section. `next` is the text after the reference. */
 function cdataEscape(next: string): (text: string) => string {
   const closesNext = /^\]?>/.test(next);
   return (text) => {

@@ -1,7 +1,4 @@
-/**
- * Formats a number with separators and up to 3 decimals, such as 9,812. Intl is not used, because loading its data takes 8 ms and a short
- * run prints only a few numbers.
- */
+/** Keeps up to 3 decimals, such as 9,812. Intl is not used: loading its data takes 8 ms, and a short run prints only a few numbers. */
 export function formatCount(number: number): string {
   return separated(number, 3);
 }
@@ -20,7 +17,6 @@ export function creditText(credits: number): string {
   return separated(credits, 4);
 }
 
-/** Returns a number of credits with the word `credit` or `credits`. */
 export function creditsText(credits: number): string {
   return `${creditText(credits)} credit${credits === 1 ? '' : 's'}`;
 }
@@ -33,7 +29,7 @@ function separated(number: number, decimals: number): string {
 
 const unitBytes = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 };
 
-/** Parses a size such as `10MB` or `1.5 kB`, or a positive number, into bytes; undefined for any other text. */
+/** Parses a size such as `10MB` or `1.5 kB`, or a positive number. */
 export function byteCount(written: string): number | undefined {
   const [, number = '0', unit = 'b'] = /^(\d+(?:\.\d+)?)\s*(b|kb|mb|gb)?$/i.exec(written) ?? [];
   const bytes = Math.floor(Number(number) * unitBytes[unit.toLowerCase() as keyof typeof unitBytes]);

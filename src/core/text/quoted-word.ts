@@ -6,7 +6,6 @@ export function escapedControls(json: string): string {
   return json.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Quotes a word for a shell, if it needs quotes. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,6 @@
-/** A part of a request whose values have names. A name can show that its value is a secret. */
+/** A name can show that its value is a secret. */
 export type NamedPlace = 'header' | 'query' | 'body';
 
-/** A kind of secret token that is recognized by its first characters. */
 interface TokenShape {
   readonly begins: string;
   /**

@@ -1,21 +1,16 @@
-/**
- * Maximum length of a name that is compared with other names, or shown in full. Names can come from any file or server, so they can be
- * long.
- */
+/** Names can come from any file or server, so they can be long. */
 const maxNameLength = 200;
 
-/** Maximum number of names that one name is compared with. */
 const maxChoices = 10_000;
 
-/** Returns a name for a message, and shortens it if it is long. */
 export function shortName(name: string): string {
   return name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength).toWellFormed()}...`;
 }
 
-/** Maximum number of names that a message lists. A file or server can have hundreds. */
+/** A file or server can have hundreds of names. */
 const maxListed = 20;
 
-/** Returns the first names of a list in the form `a, b and 3 more` for a message. `show` formats one name. */
+/** Has the form `a, b and 3 more`. */
 export function listedNames(names: readonly string[], show: (name: string) => string = (name) => name): string {
   const more = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
   return `${names
@@ -31,24 +26,18 @@ export function freeName(name: string, isTaken: (name: string) => boolean): stri
   return free;
 }
 
-/** Returns `; did you mean "x"?` with the choice that is most similar to the written text; empty if no choice is similar. */
+/** Returns `; did you mean "x"?`, or empty text if no choice is similar. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
   const best = nearest(written, choices);
   return best === undefined ? '' : `; did you mean "${withoutInvisible(best)}"?`;
 }
 
-/**
- * Returns the name with invisible characters, such as a zero-width space, as escapes. Ordinary spaces stay, because quotes make them
- * visible.
- */
+/** Escapes characters such as a zero-width space. Ordinary spaces stay, because quotes make them visible. */
 function withoutInvisible(name: string): string {
   return name.replace(/(?! )[\p{Cf}\p{Z}]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/**
- * Returns the choice that is most similar to the written text, ignoring spaces around the choice; undefined if no choice is similar. Long
- * names are not compared, nor are choices after the first 10,000.
- */
+/** The most similar choice, ignoring spaces around it. Long names are not compared, nor are choices after the first 10,000. */
 export function nearest(written: string, choices: Iterable<string>): string | undefined {
   if (written.length > maxNameLength) return undefined;
   let best: string | undefined;
@@ -67,10 +56,7 @@ export function nearest(written: string, choices: Iterable<string>): string | un
   return best;
 }
 
-/**
- * Returns the number of insertions, deletions, replacements and swaps of neighbouring letters that turn one word into the other (optimal
- * string alignment distance).
- */
+/** Counts insertions, deletions, replacements and swaps of neighbouring letters (optimal string alignment distance). */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

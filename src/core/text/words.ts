@@ -20,7 +20,6 @@ export function wordsOf(text: string): [string, ...string[]] {
 
 const word = /^(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
 
-/** Matches a quoted part of a word, or an escaped character. The name of the group that matched shows which kind it is. */
 const piece = /\$'(?<dollar>(?:[^'\\]|\\.)*)'|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>\r?\n|.)/gs;
 
 /** Removes leading blanks. A backslash at the end of a line counts as a blank, because it continues the command on the next line. */

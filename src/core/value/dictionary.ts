@@ -12,10 +12,7 @@ const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 /** The members of objects in the order in which they were written. Only objects that JavaScript would reorder are included. */
 const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
 
-/**
- * Returns an object with these members. `membersOf` returns them in this order, even if some names are numbers, which a JavaScript object
- * would put first.
- */
+/** `membersOf` returns the members in this order, even if some names are numbers, which a JavaScript object would put first. */
 export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
   const object = Object.fromEntries(members) as Record<string, Value>;
   if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
@@ -27,7 +24,7 @@ export function membersOf<Value>(object: Readonly<Record<string, Value>>): reado
   return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
 }
 
-/** Returns the schema of a mapping of names to values. It keeps a member named `__proto__`, which zod's own record schema drops. */
+/** Keeps a member named `__proto__`, which zod's own record schema drops. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
     if (!isMapping(input)) {
@@ -49,7 +46,7 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** Returns the schema that replaces this one when the JSON Schema is generated; undefined if nothing replaces it. */
+/** The schema that replaces this one when the JSON Schema is generated. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return representations.get(schema);
 }

@@ -6,18 +6,13 @@ const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0
 /** Maximum nesting depth. A deeper value could be read, but writing it would overflow the stack. */
 export const maxDepth = 1000;
 
-/** The reason in messages about a value that is nested too deep. */
 export const tooDeep = `nested more than ${maxDepth} deep`;
 
-/** The error for JSON that is nested more than 1000 levels deep. */
 export class TooDeep extends SyntaxError {
   override readonly name = 'TooDeep';
 }
 
-/**
- * Parses JSON text as JSON.parse does, but keeps the digits of every number that a double would change. Throws the SyntaxError of
- * JSON.parse if the text is not JSON, or TooDeep if it is nested too deep.
- */
+/** Keeps the digits of numbers that a double would change. Throws JSON.parse's SyntaxError, or TooDeep if nested too deep. */
 export function parseJson(text: string): Value {
   // The depth is checked before JSON.parse, which would use up all memory for millions of brackets.
   if (isTooDeep(text)) throw new TooDeep(tooDeep);
@@ -32,10 +27,7 @@ export function isNestedTooDeep(value: unknown, left = maxDepth): boolean {
   return left <= 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
 }
 
-/**
- * Returns the member names in the JSON text of an object, in the order in which they are written. A JavaScript object would put names such
- * as "2024" first.
- */
+/** Returns the names as they are ordered in the text. A JavaScript object would put names such as "2024" first. */
 export function writtenNames(text: string): string[] {
   const names = new Set<string>();
   let depth = 0;
@@ -130,9 +122,7 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-/**
- * True if the text contains more than `count` opening brackets. This is checked first, because counting is faster than computing the depth.
- */
+/** Counting the opening brackets is faster than computing the depth. */
 function holdsMore(text: string, count: number): boolean {
   let left = count;
   for (const bracket of ['[', '{']) {

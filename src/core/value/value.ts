@@ -5,7 +5,7 @@ export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
-/** The value of a field, which can be any JSON value. The digits of every number are unchanged. */
+/** Any JSON value. The digits of every number are unchanged. */
 export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
 
 /** A nested JSON object. Only its own properties are data, so `__proto__` is an ordinary name. */
@@ -13,7 +13,6 @@ export interface JsonObject {
   [name: string]: Value;
 }
 
-/** True for a nested JSON object. */
 export function isObject(value: Value | undefined): value is JsonObject {
   return isMapping(value) && !(value instanceof ExactNumber);
 }
@@ -30,7 +29,7 @@ export function textOf(value: Value): string {
   return jsonOf(value);
 }
 
-/** Returns the value as JSON text, with the digits of numbers unchanged. */
+/** The digits of numbers stay unchanged. */
 export function jsonOf(value: Value): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (value === null || typeof value !== 'object') return numberOrLiteral(value);
@@ -41,7 +40,7 @@ export function jsonOf(value: Value): string {
     .join(',')}}`;
 }
 
-/** Returns the value as JSON text. JSON cannot represent infinities and NaN, so they become `null`, as in JSON.stringify. */
+/** Infinities and NaN become `null`, as in JSON.stringify. */
 function numberOrLiteral(value: number | boolean | null): string {
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
 }

@@ -3,18 +3,14 @@ import { withoutTokens } from '../../core/template/token-text.ts';
 import { nearest } from '../../core/text/suggest.ts';
 import type { LiteralSecret } from './secrets.ts';
 
-/** Keeps a flow's secrets out of messages about problems in the flow. */
+/** Keeps a flow's secrets out of messages. */
 interface Mask {
-  /**
-   * Returns the flow's line with this 1-based number. Returns `undefined` if the line might contain a secret: the message then shows only
-   * its position.
-   */
+  /** `number` is 1-based. Undefined if the line might contain a secret: the message then shows only its position. */
   line(number: number): string | undefined;
-  /** Returns a message with every secret replaced by `***`. */
+  /** Replaces every secret by `***`. */
   message(text: string): string;
 }
 
-/** The parsed text of a flow. */
 interface ParsedText {
   readonly text: string;
   readonly document: Document;
@@ -23,10 +19,7 @@ interface ParsedText {
   readonly isBroken: boolean;
 }
 
-/**
- * Creates the mask for a flow. It hides lines with `auth`, `headers` or literal secrets, and lines that look like a secret. It also hides
- * lines with anchors, because an alias might repeat an anchor's value.
- */
+/** Hides lines with `auth`, `headers`, literal secrets or text that looks like a secret, and anchors, which an alias might repeat. */
 export function createMask(parsed: ParsedText, literals: readonly LiteralSecret[]): Mask {
   const lines = parsed.text.split(/\r?\n/);
   const hidden = hiddenLines(parsed, literals);
@@ -70,7 +63,7 @@ function hiddenLines({ document, counter }: ParsedText, literals: readonly Liter
   return hidden;
 }
 
-/** True for `auth`, `headers`, and all misspellings of these two that the check of options recognizes. */
+/** Includes all misspellings of `auth` and `headers` that the check of options recognizes. */
 function isSecretOption(name: string): boolean {
   return nearest(name, ['auth', 'headers']) !== undefined;
 }
@@ -79,15 +72,15 @@ const secretNames = 'authori[sz]ation|authentication|api[-_]?key|token|secret|pa
 
 const nameAndValue = new RegExp(`(?:${secretNames})["']?[\\s:=]+["']*(?!\\{\\{)[^\\s"']`, 'i');
 
-/** True if the text contains the name of a secret followed by a value, such as `token: x`. A name without a value does not match. */
+/** True for a secret's name followed by a value, such as `token: x`, but not for a name alone. */
 export function holdsSecret(text: string): boolean {
   return nameAndValue.test(text);
 }
 
-/** Matches text that a secret might follow: the name of a secret, a login in a URL, an anchor, an alias or a tag. */
+/** A secret might follow the name of a secret, a login in a URL, an anchor, an alias or a tag. */
 const mayBeginSecret = new RegExp(`${secretNames}|auth|headers|key|://[^\\s/]*@|(?<!\\S)[&*!]\\S`, 'i');
 
-/** Patterns for secrets in a message: after an authentication scheme, in JSON text, before the host in a URL, and in the query of a URL. */
+/** Secrets after an authentication scheme, in JSON text, before the host in a URL, and in a URL's query. */
 const secretParts = [
   /(\b(?:bearer|basic)[ \t]+)(?!\{\{|--)[^\s"',{}]{6,}/gi,
   /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)[^\s"',}]+/gi,

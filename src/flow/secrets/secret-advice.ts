@@ -5,15 +5,12 @@ import type { LiteralSecret, SecretCarrier } from './secrets.ts';
 /** The `auth` option that would send a secret in place of the literal text. */
 interface Replacement {
   readonly kind: CredentialKind;
-  /** A description of the part of the value that is the secret; undefined if the whole value is the secret. */
+  /** The part of the value that is the secret; undefined if the whole value is the secret. */
   readonly what?: string;
   readonly auth: Readonly<Record<string, string>>;
 }
 
-/**
- * Returns the advice for a literal secret: the command that stores it, and the YAML that refers to it. `masked` hides the parts that must
- * not be printed.
- */
+/** Advises the command that stores the secret and the YAML that refers to it. `masked` hides the parts that must not be printed. */
 export function secretAdvice(secret: LiteralSecret, names: CredentialNames, masked: (text: string) => string): string {
   const { carrier, owner } = secret;
   if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
@@ -42,7 +39,7 @@ function insteadOf({ in: place }: SecretCarrier): string {
   return place === 'query' || place === 'login' ? 'remove it from the URL, and write next to the URL' : 'and put in its place';
 }
 
-/** Returns the advice for a secret in a body. For JSON text, it includes the advice to write the body as a mapping. */
+/** For JSON text, also advises to write the body as a mapping. */
 function adviceInBody({ carrier, text, isBodyText }: LiteralSecret, credential: string): string {
   const what = isBodyText || text === carrier.value ? 'it' : 'the whole value';
   const place = isBodyText ? 'and write the body as a mapping, with this in its place:' : 'and put in its place:';
@@ -59,21 +56,18 @@ function adviceUnderAuth(name: string): string {
   return 'leave it out, and store the secret as the credential that auth refers to';
 }
 
-/** Returns the advice for a secret of a local MCP server, which gets its secrets through environment variables. */
+/** A local MCP server gets its secrets through environment variables. */
 function adviceForCommand(credential: string): string {
   return `store it: automate credentials set ${credential}\nand give it to the server as a variable: credentials: { API_KEY: ${credential} }`;
 }
 
-/** Returns the name of a place to which `auth` cannot add a secret; `undefined` for a place to which it can. */
+/** The name of a place to which `auth` cannot add a secret. */
 function withoutCredential(place: SecretCarrier['in']): string | undefined {
   if (place === 'path') return "a URL's path";
   return place === 'elsewhere' ? 'this place' : undefined;
 }
 
-/**
- * Returns the `auth` that can replace a secret in a header, a parameter, a URL or a body. `masked` hides the parts that must not be
- * printed.
- */
+/** The `auth` that can replace the secret. `masked` hides the parts that must not be printed. */
 export function replacementFor({ in: place, name, value }: SecretCarrier, masked: (text: string) => string): Replacement {
   switch (place) {
     case 'query':
@@ -87,18 +81,12 @@ export function replacementFor({ in: place, name, value }: SecretCarrier, masked
   }
 }
 
-/**
- * If a secret in a URL is percent-encoded, returns a hint to decode it before storing it, because `auth` encodes it. Otherwise returns an
- * empty string.
- */
+/** Advises to decode a percent-encoded secret before storing it, because `auth` encodes it. Otherwise empty. */
 function decodingHint(value: string): string {
   return /%[\da-f]{2}/i.test(value) ? ', percent-decoded' : '';
 }
 
-/**
- * Returns the `auth` for a header. If the value begins with a scheme such as `Bearer`, the scheme is part of the secret, unless `auth` adds
- * it.
- */
+/** A scheme such as `Bearer` is part of the secret, unless `auth` adds it. */
 function headerAuth(name: string, value: string, masked: (text: string) => string): Replacement {
   const scheme = /^authorization$/i.test(name) ? /^\s*(\S+)\s/.exec(value)?.[1]?.toLowerCase() : undefined;
   if (scheme === 'bearer') return { kind: 'token', auth: { type: 'bearer' } };
@@ -108,35 +96,30 @@ function headerAuth(name: string, value: string, masked: (text: string) => strin
 }
 
 /**
- * Returns the kind of a secret in a body, which it guesses from the member's name. For places that cannot contain a credential, also
- * returns `auth` with a bearer token.
+ * Guesses a body secret's kind from the member's name. For places that cannot contain a credential, also returns a bearer token's `auth`.
  */
 function inBodyOrElsewhere(name: string): Replacement {
   const kind = /secret/i.test(name) ? 'secret' : /pass|pwd/i.test(name) ? 'password' : 'token';
   return { kind, auth: { type: 'bearer' } };
 }
 
-/** Returns the name of a record field that can provide the secret. It is similar to the secret's current name. */
+/** A record field that can provide the secret, named similarly. */
 export function fieldFor({ name }: SecretCarrier, { isFree }: CredentialNames): string {
   const field = name.replace(/[^\p{L}\p{N}_]+/gu, '_');
   return /^(?:|body|url|base_url|value)$/.test(field) || !isFree(field) ? 'token' : field;
 }
 
-/** The kind of a secret. The invented name of its credential ends with this word. */
+/** The invented name of a credential ends with this word. */
 type CredentialKind = 'token' | 'login' | 'secret' | 'password';
 
-/** Invents names for credentials. The names can be printed, because they contain no part of a secret. */
+/** Invents names that can be printed, because they contain no part of a secret. */
 interface CredentialNames {
-  /**
-   * Returns a name for the credential that will contain a literal secret, such as `crm-token`. Different secrets always get different
-   * names.
-   */
+  /** For example `crm-token`. Different secrets always get different names. */
   of(secret: LiteralSecret, kind: CredentialKind): string;
-  /** True if a word contains no part of a secret, and can be a name. */
   isFree(word: string): boolean;
 }
 
-/** Invents credential names for a flow's literal secrets. `taken` lists the names that other credentials already have. */
+/** `taken` lists the names that other credentials already have. */
 export function credentialNames(secrets: readonly LiteralSecret[], taken: readonly string[] = []): CredentialNames {
   const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
   const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);

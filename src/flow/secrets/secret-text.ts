@@ -9,7 +9,7 @@ const connectionPassword = /(?:^|[;\s"'])(?:password|pwd|accountkey|sharedaccess
 const connectionPart =
   /(?:^|[;\s"'])(?:server|data source|host|address|user(?: ?id|name)?|uid|database|initial catalog|endpoint|accountname)\s*=\s*[^;\s]/i;
 
-/** True if a value is a secret according to its name and its form. */
+/** Judges by the name and the form of the value. */
 export function isNamedSecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   switch (surenessOf(name, place)) {
     case 'always':
@@ -27,13 +27,10 @@ export function isNamedSecret(name: string, place: NamedPlace, text: string, isL
   }
 }
 
-/** A rule that decides from the name of a value, and in some cases also from its form, whether the value is a secret. */
+/** Decides by a value's name, and in some cases also by its form, whether it is a secret. */
 export type NameRule = (name: string, place: NamedPlace, text: string, isLiteral: boolean) => boolean;
 
-/**
- * True if the name might belong to a secret, no matter what the value looks like. Used for requests that people have really sent, because
- * these contain real secrets.
- */
+/** Ignores what the value looks like. Used for requests that people have really sent, because these contain real secrets. */
 export function isPossiblySecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   if (!isLiteral || !hasLiteral(text)) return false;
   if (/[cx]srf/i.test(name) || (place === 'header' && /^cookie2?$/i.test(name))) return true;
@@ -41,7 +38,6 @@ export function isPossiblySecret(name: string, place: NamedPlace, text: string, 
   return places.some((one) => surenessOf(name, one) !== undefined);
 }
 
-/** True if a header contains a secret. */
 export function isSecretHeader(name: string, text: string, isNamed: NameRule = isNamedSecret): boolean {
   if (!hasLiteral(text)) return false;
   return (
@@ -53,42 +49,37 @@ export function isSecretHeader(name: string, text: string, isNamed: NameRule = i
   );
 }
 
-/**
- * True if a value looks like a secret: one word of at least eight characters, with at least two digits, that does not begin with a date.
- */
+/** One word of at least eight characters, with at least two digits, that does not begin with a date. */
 function isLikely(text: string): boolean {
   return /^(?!\d{4}-\d\d-\d\d)(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
 }
 
-/** True if a value looks like the value of an `Authorization` header (RFC 6750, RFC 7617). */
+/** Looks like the value of an `Authorization` header (RFC 6750, RFC 7617). */
 export function isSigned(text: string): boolean {
   if (!hasLiteral(text)) return false;
   const signed = [...literalOf(text).matchAll(signedValue)];
   return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
 }
 
-/** True if a string contains database or server credentials, as in `scheme://user:password@host` or `Server=...;Password=...`. */
+/** Finds credentials as in `scheme://user:password@host` or `Server=...;Password=...`. */
 export function holdsLogin(text: string): boolean {
   const passwords = [...text.matchAll(urlWithLogin), ...(connectionPart.test(text) ? text.matchAll(connectionPassword) : [])];
   return passwords.some(([, password = '']) => hasLiteral(password));
 }
 
-/** True if a value is `username:password` encoded in base64. */
+/** Matches `username:password` encoded in base64. */
 function isUserAndPassword(text: string): boolean {
   return /^[^:]+:/.test(bytesOfBase64(text) ?? '');
 }
 
-/**
- * True if a value has a literal part. Ignores a scheme such as `Bearer`. If the value has references, the text around them counts only if
- * it looks like a secret.
- */
+/** Ignores a scheme such as `Bearer`. Text around references counts only if it looks like a secret. */
 export function hasLiteral(text: string): boolean {
   const literal = literalOf(text).replace(/^\s*(?:bearer|basic|token|digest|apikey)\b/i, '');
   if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
   return /[A-Za-z0-9]/.test(literal);
 }
 
-/** Returns a value without its references, and without text in double braces that was meant as a reference. */
+/** Leaves out references, and text in double braces that was meant as a reference. */
 function literalOf(text: string): string {
   return text.replace(/\{\{[^{}]*\}\}/g, '');
 }
@@ -104,7 +95,7 @@ const whole = new Map(
 
 const partial = rows.filter(({ named }) => named.startsWith('*'));
 
-/** Returns how certain it is that the value with this name is a secret; `undefined` if the name does not suggest a secret. */
+/** Undefined if the name does not suggest a secret. */
 export function surenessOf(name: string, place: NamedPlace): Sureness | undefined {
   const named = whole.get(`${place} ${plainName(name)}`) ?? whole.get(`${place} ${plainName(name.replace(/^x[-_]/i, ''))}`);
   // `appid` can be a secret key, but `app_id` only identifies the client.
@@ -119,12 +110,12 @@ function isPartOf(name: string, pattern: string): boolean {
   return pattern.endsWith('*') ? dashed.includes(pattern.slice(1, -1)) : dashed.endsWith(pattern.slice(1));
 }
 
-/** True for a name that is about a secret, but whose value is not the secret, such as `X-Secret-Version`. */
+/** The name is about a secret, but its value is not the secret, such as `X-Secret-Version`. */
 function isAboutSecret(name: string): boolean {
   return /secretar|secret.*[-_](?:id|name|version|type|hash)$/i.test(name);
 }
 
-/** True for a header whose value can look random without being a secret. */
+/** The header's value can look random without being a secret. */
 export function isRandomHeader(name: string): boolean {
   return randomHeader.test(name);
 }
@@ -132,7 +123,7 @@ export function isRandomHeader(name: string): boolean {
 const randomHeader =
   /ids?$|uuid|guid|hash|sha-?\d|md5|checksum|digest|fingerprint|etag|trace|span|baggage|correlation|version|revision|commit|build|cursor|continuation|nonce|idempoten|agent|^(?:accept|content|if|sec)-|^(?:accept|range|referer|origin|prefer|signature)$/i;
 
-/** Returns a form of the name that is the same for different spellings. */
+/** Is the same for different spellings. */
 function plainName(name: string): string {
   return name.replace(/[-_]/g, '').toLowerCase();
 }

@@ -15,25 +15,24 @@ import {
   surenessOf,
 } from './secret-text.ts';
 
-/** A secret that is written literally in a flow. */
 export interface LiteralSecret extends Carried {
   readonly range: readonly [number, number];
-  /** The value in the flow that contains the secret. No message may contain this value. */
+  /** The value that contains the secret. No message may contain this value. */
   readonly text: string;
   /** True if the value is a whole body, as JSON text. */
   readonly isBodyText: boolean;
   readonly owner: SecretOwner;
 }
 
-/** The place where a secret was found: a description for messages, and the part of the request that would contain the secret. */
+/** Where a secret was found: a description for messages, and the part of the request that would contain it. */
 interface Carried {
   readonly found: string;
   readonly carrier: SecretCarrier;
 }
 
 /**
- * The part of a request that contains a secret. `login` is the user name and password in a URL, and `path` is any other part of a URL
- * except the query. `auth` is an option of `auth` other than the credential, and `variable` is a value under `vars`.
+ * `login` is the user name and password in a URL, and `path` is any other part of it except the query. `auth` is an option of `auth` other
+ * than the credential, and `variable` is a value under `vars`.
  */
 export interface SecretCarrier {
   readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'variable' | 'elsewhere';
@@ -47,10 +46,7 @@ const parameter = /[?&;#]([^?&;#=/\s]+)=(?=([^&;#\s]+))/g;
 const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
-/**
- * Finds the literal secrets in the headers, URLs, bodies and fields of a flow. People share flow files, so a flow must not contain secrets.
- * `isNamed` is the rule that decides from the name of a value whether it is a secret.
- */
+/** Searches headers, URLs, bodies and fields. People share flow files, so a flow must not contain secrets. */
 export function literalSecrets(document: Document, isNamed: NameRule = isNamedSecret): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
   visit(document, {
@@ -71,7 +67,7 @@ export function literalSecrets(document: Document, isNamed: NameRule = isNamedSe
 
 const dataNames = ['body', 'form', 'fields', 'arguments'];
 
-/** True if a path leads into an option that contains data, such as a body. Names inside data are not option names. */
+/** True inside an option that contains data, such as a body. Names in there are not option names. */
 export function isData(names: readonly unknown[]): boolean {
   return names.some(
     (name, index) =>
@@ -81,13 +77,13 @@ export function isData(names: readonly unknown[]): boolean {
   );
 }
 
-/** True for a path under the option `auth`. A member named `auth` in a body or other data does not count. */
+/** A member named `auth` in a body or other data does not count. */
 export function isUnderAuth(names: readonly string[]): boolean {
   const auth = names.indexOf('auth');
   return auth >= 0 && !isData(names.slice(0, auth));
 }
 
-/** Returns the literal secrets in an option under `auth`. The options that contain a credential's name are not checked here. */
+/** The options that contain a credential's name are not checked here. */
 function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.at(-2) === 'params') return isSecretParameter(name, value) ? [parameterUnderAuth(name, value)] : [];
@@ -97,7 +93,7 @@ function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   return found.map((text) => ({ found: text, carrier: { in: 'auth', name, value } }));
 }
 
-/** True for a parameter of a token request that is a secret according to its name or its form. */
+/** Judges a parameter of a token request by its name or its form. */
 function isSecretParameter(name: string, text: string): boolean {
   if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isNamedSecret(name, 'query', text, hasLiteral(text))) return true;
   return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
@@ -107,7 +103,7 @@ function parameterUnderAuth(name: string, value: string): Carried {
   return { found: `the parameter "${name}"`, carrier: { in: 'auth', name, value } };
 }
 
-/** Returns the literal secrets in a value of the flow. `names` is the path of the value. */
+/** `names` is the path of the value. */
 function foundIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
   const found = namedIn(names, text, isNamed);
   if (found.length > 0) return found;
@@ -125,14 +121,14 @@ function foundIn(names: readonly string[], text: string, isNamed: NameRule): Car
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
 }
 
-/** True for a variable whose value is a secret according to its name or its form. */
+/** Judges by the name or the form. */
 export function isSecretVariable(name: string, text: string): boolean {
   if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isSecretHeader(name, text)) return true;
   if (!isRandomHeader(name) && isGeneratedWord(text.trim())) return true;
   return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
 }
 
-/** Returns those secrets in a value that can be recognized by their names. */
+/** Finds the secrets that can be recognized by their names. */
 function namedIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
@@ -153,7 +149,7 @@ function namedIn(names: readonly string[], text: string, isNamed: NameRule): Car
   return isUrl(name) ? foundInUrl(text, isNamed) : [];
 }
 
-/** Returns the secrets in a URL: parameters with secret names, and the user name and password. */
+/** Finds parameters with secret names, and the user name and password. */
 function foundInUrl(text: string, isNamed: NameRule): Carried[] {
   const parameters = namedMembers(parametersOf(text), 'query', isNamed);
   const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
@@ -168,7 +164,7 @@ function isUrl(name: string): boolean {
 
 type NameAndValue = readonly [name: string, value: string];
 
-/** Returns the parameters in the query, path or fragment of a URL. Their names can be percent-encoded. */
+/** From the query, path or fragment. The names can be percent-encoded. */
 function parametersOf(text: string): NameAndValue[] {
   return [...text.matchAll(parameter)].map(([, name = '', value = '']) => {
     const plainName = percentDecoded(name);
@@ -180,7 +176,7 @@ function textMembers(text: string): NameAndValue[] {
   return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
 }
 
-/** Returns the members that are secrets according to their names, at most one for each name. */
+/** At most one member for each name. */
 function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNamed: NameRule): SecretCarrier[] {
   const found = new Map<string, SecretCarrier>();
   for (const [name, value] of members) {
@@ -189,7 +185,7 @@ function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNam
   return [...found.values()];
 }
 
-/** Returns the part of a request that would contain a value. The value has already been recognized as a secret, but not by its name. */
+/** For a value that has already been recognized as a secret, but not by its name. */
 function carrierOf(names: readonly string[], text: string): SecretCarrier {
   const name = names.at(-1) ?? '';
   const around = names.find((one) => /^(?:headers|body|form|fields|arguments)$/.test(one));
@@ -204,18 +200,13 @@ function carrierOf(names: readonly string[], text: string): SecretCarrier {
   return { in: holdsToken(user) ? 'login' : 'path', name: '', value };
 }
 
-/** The connection or node that contains a secret. */
 interface SecretOwner {
   /** Possible names for the secret's credential, with the best one first. */
   readonly names: readonly string[];
-  /** True if the connection or node already refers to a credential. */
   readonly hasCredential: boolean;
 }
 
-/**
- * Finds the connection or node that contains a value. `ancestors` are the YAML nodes that contain the value, beginning at the top of the
- * document.
- */
+/** `ancestors` are the YAML nodes that contain the value, beginning at the top of the document. */
 function ownerOf(ancestors: readonly unknown[]): SecretOwner {
   const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOfMember(ancestors[index - 2]) === 'nodes';
   const isConnection = (index: number) => index === 5 && keyOfMember(ancestors[2]) === 'connections';
@@ -234,10 +225,7 @@ function keyOfMember(node: unknown): string | undefined {
   return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
 }
 
-/**
- * Returns the label before the public suffix of a host, such as `example` in api.example.com. Returns undefined for an IP address, for this
- * machine, and for a host that comes from a record.
- */
+/** The label before the public suffix, such as `example` in api.example.com. Undefined for IP addresses, this machine and record data. */
 export function hostName(url: unknown): string | undefined {
   if (typeof url !== 'string') return undefined;
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';
@@ -246,5 +234,5 @@ export function hostName(url: unknown): string | undefined {
   return labels.at(-2) ?? labels[0];
 }
 
-/** Matches a public suffix that consists of two labels, such as `.co.uk`. */
+/** A public suffix of two labels, such as `.co.uk`. */
 const suffixOfTwo = /(?<=.)\.(?:co|com|org|net|gov|gob|gouv|ac|edu|ne|or|go)\.[a-z]{2}$/;

@@ -9,21 +9,16 @@ import { discover, type LoginServer } from './discovery.ts';
 import { type LoginTools, loginTextOf } from './login-tokens.ts';
 import { requestToken } from './token-request.ts';
 
-/** The settings of one login in a browser, and the functions that it needs. */
 export interface LoginRequest {
   readonly auth: Login;
   /** The origin (scheme, host and port) of the API that the login is for. */
   readonly origin: string;
   readonly allowHttp: boolean;
-  /**
-   * Resolves to the client secret if it may be sent to this origin. It is undefined for a public client, which has no secret. Throws a
-   * Failure if the origin may not receive the secret.
-   */
+  /** Undefined for a public client, which has no secret. Rejects with a Failure if the origin may not receive the secret. */
   clientSecret(origin: string): Promise<string | undefined>;
   readonly person: LoginPerson;
 }
 
-/** The result of a login. */
 export interface NewLogin {
   /** The tokens as a string, which is stored as the secret of the login's credential. */
   readonly text: string;
@@ -82,10 +77,7 @@ function serverMetadata({ issuer, authorizeUrl, tokenUrl }: LoginServer) {
   };
 }
 
-/**
- * Returns the authorization code from the redirect that ended a login. The caller has already checked the redirect's `state`. Throws a
- * Failure if the server refused the login or if the redirect came from a different server.
- */
+/** The caller has checked `state`. Throws a Failure if the server refused the login or the redirect came from a different server. */
 function codeOfAnswer(answer: URLSearchParams, { issuer, namesItself }: LoginServer): string {
   try {
     if (issuer !== undefined) {

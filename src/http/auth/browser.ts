@@ -39,14 +39,12 @@ interface PendingLogin {
   resolve(answer: URLSearchParams): void;
 }
 
-/** Opens login pages in the user's browser, and runs the local server that receives the redirects. */
 export class Browser implements LoginPerson {
   readonly redirectUrl: string;
   readonly #server: Server;
   readonly #environment: NodeJS.ProcessEnv | undefined;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
-  /** The `state` of each login page that was opened. */
   readonly #states = new Set<string | null>();
   /** The query parameters of redirects that no login has received yet. A redirect can arrive before its login starts to wait for it. */
   readonly #answers = new Set<URLSearchParams>();
@@ -108,7 +106,7 @@ function notLoggedIn(): Failure {
   return new Failure('timeout', `you did not log in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
 }
 
-/** Opens a URL in the user's browser. Errors are ignored, because the URL is also shown to the user. */
+/** Ignores errors, because the URL is also shown to the user. */
 export function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
   const env = withoutOwnVariables(environment);

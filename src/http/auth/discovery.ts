@@ -3,12 +3,8 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import { withReadableIssues } from '../error.ts';
 import type { Fetch } from '../fetch.ts';
 
-/** An authorization server's URLs and identifier. */
 export interface LoginServer {
-  /**
-   * The server's identifier, which it sends as `iss` in a login's redirect (RFC 9207). It is undefined if the URLs come from the flow and
-   * were not looked up at the API.
-   */
+  /** Sent as `iss` in a login's redirect (RFC 9207). Undefined if the URLs come from the flow and were not looked up at the API. */
   readonly issuer: string | undefined;
   readonly authorizeUrl: string;
   readonly tokenUrl: string;

@@ -8,10 +8,9 @@ import { envOf, homeFolder } from '../../files/home.ts';
 import { createStateFile } from '../../files/state-file.ts';
 import type { HeldLogin, LoginKeeper } from './login-tokens.ts';
 
-/** Stores a login's tokens as the secret of a credential. The secret may be sent only to `host`. */
+/** The secret may be sent only to `host`. */
 type StoreLogin = (credential: string, text: string, host: string) => Promise<void>;
 
-/** The loaded secrets, and the environment in which login tokens are stored. */
 interface LoginOwner {
   readonly credentials: FlowSecrets;
   readonly env: string | undefined;
@@ -19,10 +18,7 @@ interface LoginOwner {
 
 type StoreMessages = Pick<Messages, 'redactor' | 'findAsker' | 'warn'>;
 
-/**
- * Creates a function that stores the tokens of a login. If the function cannot store them, it warns. The tokens still work for the current
- * command.
- */
+/** If the tokens cannot be stored, the function warns. The tokens still work for the current command. */
 export function createLoginStore(owner: LoginOwner, messages: StoreMessages): StoreLogin {
   return async (credential, text, host) => {
     // Tokens in an environment variable are not stored. Whoever sets the variable also renews the login.
@@ -32,21 +28,14 @@ export function createLoginStore(owner: LoginOwner, messages: StoreMessages): St
 }
 
 /**
- * Renewed logins that could not be stored, keyed by environment and credential. `text` holds the valid tokens, and `over` the outdated ones
- * that are still in the store.
+ * Not yet stored, by environment and credential. `text` holds the valid tokens, and `over` the outdated ones that are still in the store.
  */
 const unstored = new Map<string, { readonly over: string | undefined; readonly text: string }>();
 
-/**
- * Maximum time in ms to wait while another process renews the login. This is enough for several timeouts of a token server that does not
- * respond.
- */
+/** Wait while another process renews the login. This is enough for several timeouts of a token server that does not respond. */
 const maxWaitMs = 120_000;
 
-/**
- * Creates a LoginKeeper, which renews logins. No two processes on this machine renew the same login at the same time, and new tokens are
- * stored at once.
- */
+/** No two processes on this machine renew the same login at the same time, and new tokens are stored at once. */
 export function createLoginKeeper(owner: LoginOwner, messages: StoreMessages): LoginKeeper {
   const env = envOf(owner.env);
   return {
@@ -72,7 +61,7 @@ async function heldLogin(credential: string, owner: LoginOwner, messages: StoreM
   };
 }
 
-/** Rejects any content of the file. The file is never written: its path is used only for a lock. */
+/** The file is never written: its path is used only for a lock. */
 function isLockOnly(_found: unknown): _found is never {
   return false;
 }
@@ -88,10 +77,7 @@ async function openStore({ credentials, env }: LoginOwner, { redactor, findAsker
   return openCredentials(env, { redactor, ...(findAsker && { findAsker }) });
 }
 
-/**
- * Returns the current secret of a credential as text; undefined if there is none. Throws an AutomateError (`credential`) if the secret
- * cannot be read.
- */
+/** Throws an AutomateError (`credential`) if the secret cannot be read. */
 async function currentText(credential: string, owner: LoginOwner, messages: StoreMessages): Promise<string | undefined> {
   const store = await openStore(owner, messages);
   const finding = (await store.find([credential])).get(credential);
@@ -99,7 +85,7 @@ async function currentText(credential: string, owner: LoginOwner, messages: Stor
   return finding && 'secret' in finding ? finding.secret.text : undefined;
 }
 
-/** Stores the tokens of a login. If they cannot be stored, warns and returns false. */
+/** If the tokens cannot be stored, warns and returns false. */
 async function storeTokens(
   credential: string,
   { text, hosts }: { readonly text: string; readonly hosts?: readonly string[] },

@@ -11,13 +11,11 @@ export interface HeldLogin {
   store(text: string): Promise<void>;
 }
 
-/** The store of logins, which lets only one process at a time renew a login. */
 export interface LoginKeeper {
   /** Locks the login, so that no other process can renew it, and runs `work`. */
   renewAlone<Result>(credential: string, work: (held: HeldLogin) => Promise<Result>): Promise<Result>;
 }
 
-/** The functions with which logins are used and renewed, and the store that contains them. */
 export interface LoginTools extends RequestTools {
   readonly keeper: LoginKeeper;
   wallNow(): number;
@@ -27,15 +25,11 @@ export interface LoginTools extends RequestTools {
   loginPlace(credential: string): LoginPlace;
 }
 
-/** A login that a run uses, with everything needed to get an access token. */
 interface LoginInUse {
   readonly auth: Login;
   /** The secret of the login's credential, as it was when the run began. */
   readonly text: string;
-  /**
-   * Resolves to the client secret if it may be sent to this origin. It is undefined for a public client, which has no secret. Throws a
-   * Failure if the origin may not receive the secret.
-   */
+  /** Undefined for a public client, which has no secret. Rejects with a Failure if the origin may not receive the secret. */
   clientSecret(origin: string): Promise<string | undefined>;
   /** The API's origin. The token server's URL is looked up there if neither the login nor the connection contains it. */
   readonly origin: string;
@@ -45,9 +39,8 @@ interface LoginInUse {
 const refusals: readonly (string | undefined)[] = ['invalid_grant', 'bad_refresh_token'];
 
 /**
- * Returns a source of access tokens for a login. The stored token is used until it expires, and is then renewed with the refresh token.
- * Only one process renews it at a time, because some servers accept a refresh token only once and treat a second use as theft. New tokens
- * are stored before they are used.
+ * Renews a login with the refresh token when the stored token expires. Only one process renews it at a time, because some servers accept a
+ * refresh token only once and treat a second use as theft. New tokens are stored before they are used.
  */
 export function loginTokens(use: LoginInUse, tools: LoginTools): TokenSource {
   const { auth, text } = use;
@@ -64,10 +57,7 @@ export function loginTokens(use: LoginInUse, tools: LoginTools): TokenSource {
   };
 }
 
-/**
- * Returns a valid access token for a login that this process has locked. If another process stored one while this process waited for the
- * lock, returns that token. Otherwise requests a new one and stores it.
- */
+/** Returns the token that another process stored while this one waited for the lock. Otherwise requests a new one and stores it. */
 async function renewed(held: HeldLogin, use: LoginInUse, tools: LoginTools & { readonly refused: string | undefined }): Promise<Token> {
   const { auth } = use;
   const { credential, clientId = '', params, clientAuth } = auth;
@@ -97,10 +87,7 @@ async function foundTokenUrl(origin: string, { fetch }: LoginTools): Promise<str
   return (await discover(origin, fetch)).tokenUrl;
 }
 
-/**
- * Returns a login with a new access token, as the string in which the login is stored. Keeps the old refresh token if the server sent no
- * new one. The string and its tokens are masked in all output from now on.
- */
+/** Keeps the old refresh token if the server sent no new one. Masks the tokens in all output from now on. */
 export function loginTextOf(
   before: Pick<StoredLogin, 'tokenUrl' | 'clientId' | 'refreshToken'>,
   { text: accessToken, lifetimeMs, refreshToken }: Token,
@@ -118,10 +105,7 @@ export function loginTextOf(
   return text;
 }
 
-/**
- * Returns the stored login, whose tokens are masked in all output from now on. Throws if the login belongs to a different token server or
- * to a different client.
- */
+/** Masks the tokens in all output. Throws if the login belongs to a different token server or client. */
 function ownLogin(login: StoredLogin, { auth }: LoginInUse, tools: LoginTools): StoredLogin {
   maskTokens(login, tools);
   const { tokenUrl, clientId } = login;
@@ -134,7 +118,7 @@ function maskTokens({ accessToken, refreshToken }: StoredLogin, { secret }: Pick
   for (const token of [accessToken, refreshToken]) if (token !== undefined) secret(token);
 }
 
-/** Returns the login's access token. It is undefined if there is no token, or if the token has expired or was refused. */
+/** Undefined if there is no token, or if the token has expired or was refused. */
 function usableToken(
   { accessToken: text, renewMs = 0 }: StoredLogin,
   refused: string | undefined,
@@ -152,22 +136,16 @@ function loginNeeded(credential: string, reason: string, { loginPlace }: LoginTo
   });
 }
 
-/** The tokens from a login to an HTTP API, as stored in the login's credential. */
 interface StoredLogin {
-  /**
-   * URL of the token server that issued the tokens. The refresh token is sent only there. Undefined if the user set the refresh token by
-   * hand.
-   */
+  /** The refresh token is sent only to this URL. Undefined if the user set the refresh token by hand. */
   readonly tokenUrl?: string | undefined;
   readonly clientId?: string | undefined;
   readonly accessToken?: string | undefined;
   /** The time when the access token must be renewed, in ms since 1970. */
   readonly renewMs?: number | undefined;
-  /** The token for requesting further access tokens; undefined if the server issued none. */
   readonly refreshToken?: string | undefined;
 }
 
-/** Returns a login as the JSON text in which it is stored. */
 function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: StoredLogin): string {
   return JSON.stringify({
     token_url: tokenUrl,
@@ -178,10 +156,7 @@ function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: S
   });
 }
 
-/**
- * Reads a stored login. If the text is not JSON, it is a refresh token that the user set by hand. Returns undefined if it is JSON without
- * any token.
- */
+/** Text that is not JSON is a refresh token that the user set by hand. Undefined for JSON without any token. */
 function readLogin(text: string): StoredLogin | undefined {
   const found = mappingIn(text);
   if (found === undefined) return { refreshToken: text.trim() };

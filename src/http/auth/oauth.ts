@@ -2,20 +2,17 @@ import type { Auth } from '../../core/auth/auth.ts';
 import { type RenewalSource, Renewals, type Renewed } from '../../credentials/renewals.ts';
 import { type RequestTools, requestToken } from './token-request.ts';
 
-/**
- * The settings for a client credentials grant (RFC 6749, 4.4). With this grant, a program gets access tokens without a person logging in.
- */
+/** Settings for a client credentials grant (RFC 6749, 4.4), which needs no person to log in. */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
 /** The functions that are used to obtain access tokens. */
 export interface TokenTools extends RequestTools {
-  /** Returns the time of the monotonic clock in ms. */
+  /** Monotonic time in ms. */
   now(): number;
   /** Called after a client secret has worked, so that its last use can be stored. */
   used(credential: string): void;
 }
 
-/** A source of access tokens. */
 export interface TokenSource extends RenewalSource {
   /** Name of the stored credential that the access tokens are requested with. */
   readonly credential: string;
@@ -24,12 +21,11 @@ export interface TokenSource extends RenewalSource {
 /** An access token is renewed this many ms before it expires. A token with a short lifetime is renewed after 90 % of its lifetime. */
 const marginMs = 30_000;
 
-/** Returns for how many ms an access token is used. This is its lifetime minus a safety margin. */
+/** The lifetime minus a safety margin. */
 export function usableMs(lifetimeMs: number): number {
   return lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
 }
 
-/** Returns the access token with its lifetime shortened by a safety margin. */
 export function usable({ text, lifetimeMs }: Renewed): Renewed {
   return { text, lifetimeMs: usableMs(lifetimeMs) };
 }
@@ -37,10 +33,7 @@ export function usable({ text, lifetimeMs }: Renewed): Renewed {
 /** Obtains the client secret, if necessary, and calls `use` with it. */
 export type WithSecret = <Result>(use: (clientSecret: string) => Promise<Result>) => Promise<Result>;
 
-/**
- * Sends requests with access tokens, which are renewed shortly before they expire. Records that need the same new token at the same time
- * share one token request.
- */
+/** Renews access tokens shortly before they expire. Records that need the same new token at the same time share one token request. */
 export class AccessTokens {
   readonly #tools: TokenTools;
   readonly #renewals: Renewals;
@@ -73,13 +66,11 @@ export class AccessTokens {
     return this.#renewals.sendWith<Answer>([{ ...source, came }], ([token = ''], refused) => send(token, refused));
   }
 
-  /** Resolves when all open token requests have ended. */
   close(): Promise<void> {
     return this.#renewals.close();
   }
 }
 
-/** Returns a source of access tokens from a client credentials grant. */
 function clientTokens(auth: OAuth, withSecret: WithSecret, tools: RequestTools): TokenSource {
   const { tokenUrl: url, clientId, credential, scopes, params, clientAuth } = auth;
   const grant = { grant_type: 'client_credentials', ...(scopes.length > 0 && { scope: scopes.join(' ') }) };

@@ -4,7 +4,6 @@ import { detailsOf } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Fetch } from '../fetch.ts';
 
-/** The settings of a request to a token server for an access token. */
 interface TokenQuestion extends TokenSettings {
   readonly url: string;
   readonly clientId: string;
@@ -14,36 +13,25 @@ interface TokenQuestion extends TokenSettings {
   readonly grant: Readonly<Record<string, string>>;
 }
 
-/** An access token from a token server, perhaps with a refresh token. */
 export interface Token {
   readonly text: string;
   readonly lifetimeMs: number;
-  /** The token for requesting further access tokens; undefined if the server sent none. */
   readonly refreshToken?: string | undefined;
 }
 
-/** The functions that a token request uses. */
 export interface RequestTools {
   readonly fetch: Fetch;
   /** Masks a token in all output from now on. It replaces the token that was masked earlier for the same `slot`. */
   secret(token: string, slot?: string): void;
 }
 
-/**
- * Minimum assumed lifetime of an access token in ms. Even a token that expires immediately can then be used for the request that needed it.
- */
+/** Even a token that expires immediately can then be used for the request that needed it. */
 const minLifetimeMs = 1000;
 
-/**
- * Lifetime of an access token in ms if the server sends no `expires_in`, which is only recommended (RFC 6749, 5.1). If the token expires
- * earlier, a 401 causes a renewal.
- */
+/** Used without `expires_in`, which is only recommended (RFC 6749, 5.1). If the token expires earlier, a 401 causes a renewal. */
 const defaultLifetimeMs = 3_600_000;
 
-/**
- * Requests an access token. Throws a Failure if the request fails. If the token server refused it, the Failure contains the server's error
- * code.
- */
+/** Throws a Failure, with the server's error code if the token server refused the request. */
 export async function requestToken(question: TokenQuestion, tools: RequestTools): Promise<Token> {
   const { url, grant, params = {}, clientId, clientSecret, clientAuth } = question;
   const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
@@ -74,10 +62,7 @@ export async function requestToken(question: TokenQuestion, tools: RequestTools)
   }
 }
 
-/**
- * Returns the error code (RFC 6749, 5.2) with which a token server refused a token request. It is undefined if `error` is not such a
- * refusal.
- */
+/** The error code (RFC 6749, 5.2); undefined if `error` is not a token server's refusal. */
 export function refusalIn(error: unknown): string | undefined {
   return detailsOf(error, 'no-access-token')?.error;
 }
@@ -91,10 +76,7 @@ function refusalText(body: Uint8Array): string | undefined {
   }
 }
 
-/**
- * Returns the failure of an API request that was not sent because no access token could be obtained. Adds the token server's origin to the
- * message, which a network failure already contains.
- */
+/** The failure of an unsent API request. Adds the token server's origin to the message, which a network failure already contains. */
 function withoutToken(failure: Failure, url: string, error?: string): Failure {
   const { kind, message, status, retryable, retryAfterMs } = failure;
   const { origin } = new URL(url);
@@ -121,10 +103,7 @@ function toToken(answer: unknown, status: number): Token {
   };
 }
 
-/**
- * Describes a token server's response by the names of its fields and its error (RFC 6749, 5.2). The other values are left out, because one
- * of them could be the token.
- */
+/** Names the fields and the error (RFC 6749, 5.2). Leaves out other values, because one of them could be the token. */
 function membersIn(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null) return `a ${typeof answer}`;
   const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);

@@ -16,7 +16,7 @@ interface CacheSize {
   readonly bytes: number;
 }
 
-/** The SQL that creates the tables of the cache file. The newest response has the highest `number`. */
+/** The newest response has the highest `number`. */
 const schema = `
 create table answers (
   number integer primary key, key blob not null unique, kept_at integer not null, ends_at integer not null,
@@ -26,13 +26,10 @@ create index answers_end on answers (ends_at);
 create table amount (answers integer not null, bytes integer not null);
 insert into amount values (0, 0);`;
 
-/** The version of the cache file's tables. It changes when the tables change. */
+/** Changes when the tables change. */
 const version = 1;
 
-/**
- * Limits for one transaction, so that other processes need not wait long. A transaction has at most ten rounds. Each round deletes up to
- * 500 expired responses and up to 500 of the oldest responses.
- */
+/** Limits for one transaction, so that other processes need not wait long. A round deletes 500 expired and 500 of the oldest responses. */
 const maxDeleted = { atOnce: 500, rounds: 10 };
 
 interface NumberedAnswer {
@@ -40,10 +37,7 @@ interface NumberedAnswer {
   readonly bytes: number;
 }
 
-/**
- * Casts every column to its type. In a damaged file, a column may contain any type, and libsql aborts the process on text that is not valid
- * UTF-8.
- */
+/** Casts every column, because a damaged file may contain any type, and libsql aborts the process on text that is not valid UTF-8. */
 const selectNumbered = 'select number, cast(bytes as integer) as bytes from answers';
 
 const queries = {
@@ -57,10 +51,7 @@ const queries = {
   size: 'select cast(answers as integer) as answers, cast(bytes as integer) as bytes from amount',
 } as const;
 
-/**
- * The SQLite file that contains the cached responses. A response's key is the SHA-256 hash of its request, in hex. All methods may throw
- * errors of libsql, the SQLite library.
- */
+/** The SQLite file of cached responses, keyed by the SHA-256 hash of the request in hex. All methods may throw errors of libsql. */
 export class AnswersFile {
   readonly #database: Database.Database;
   readonly #statements: Record<keyof typeof queries, Database.Statement>;
@@ -87,10 +78,7 @@ export class AnswersFile {
     return row && unpackAnswer(bytes, row);
   }
 
-  /**
-   * Writes new responses. Then deletes expired responses, and the oldest responses while the cache is larger than `maxBytes`. Returns true
-   * if more responses have to be deleted later.
-   */
+  /** Also deletes expired responses, and the oldest ones above `maxBytes`. Returns true if more responses have to be deleted later. */
   write(answers: ReadonlyMap<string, NewAnswer>, nowMs: number, maxBytes: number): boolean {
     if (answers.size === 0 && !this.#hasSurplus(nowMs, maxBytes)) return false;
     this.#endReading();
@@ -119,7 +107,7 @@ export class AnswersFile {
     return oldest && newest && { oldestMs: oldest.ms, newestMs: newest.ms };
   }
 
-  /** Deletes all responses and frees their disk space. Returns the previous size of the cache. */
+  /** Also frees the disk space. Returns the previous size. */
   clear(): CacheSize {
     const before = inTransaction(this.#database, () => {
       const size = this.size();
@@ -147,10 +135,7 @@ export class AnswersFile {
     this.#database.close();
   }
 
-  /**
-   * Starts a transaction that all reads in this turn of the event loop share. Starting and ending a transaction takes longer than a small
-   * read.
-   */
+  /** All reads in a turn of the event loop share a transaction, because starting and ending it takes longer than a small read. */
   #beginReading(): void {
     if (this.#readEnd !== undefined) return;
     this.#database.exec('BEGIN');

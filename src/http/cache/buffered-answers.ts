@@ -3,13 +3,12 @@ import { systemReason } from '../../files/naming-errors.ts';
 import { AnswersFile } from './answers-file.ts';
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 
-/** The path and maximum size of the cache file, and the functions that the cache uses. */
 export interface BufferedAnswersOptions {
   readonly path: string;
   /** Maximum total size in bytes of all cached headers and bodies. */
   readonly maxBytes: number;
   wallNow(): number;
-  /** Reports a problem with the cache to the user. It is called at most once. */
+  /** Called at most once. */
   warn(message: string): void;
 }
 
@@ -19,16 +18,10 @@ const flushAt = { ms: 50, answers: 100, bytes: 1 << 20 };
 /** Maximum size of the buffer of unwritten responses while another process has locked the file. */
 const maxBuffered = { answers: 10_000, bytes: 32 << 20 };
 
-/**
- * Longest waits in ms for a lock that another process has on the cache file. During a run, waits are short with pauses in between, because
- * they block this process.
- */
+/** Longest waits for another process's lock. During a run, waits are short with pauses in between, because they block this process. */
 const timeouts = { openMs: 2000, runningMs: 50, pauseMs: 250, closeMs: 2000 };
 
-/**
- * The cache file, with a buffer for responses that are not written yet. No errors are thrown, because a response that cannot be read is
- * simply requested again.
- */
+/** Throws no errors, because a response that cannot be read is simply requested again. */
 export class BufferedAnswers {
   readonly #options: BufferedAnswersOptions;
   readonly #buffer = new Map<string, NewAnswer>();
@@ -78,10 +71,7 @@ export class BufferedAnswers {
     this.#timer ??= setTimeout(() => this.#flush(), ms).unref();
   }
 
-  /**
-   * Writes the buffered responses to the file, and deletes some responses that have expired or exceed the cache's maximum size. Returns
-   * `more` if there are still responses to delete.
-   */
+  /** Also deletes responses that have expired or exceed the maximum size. Returns `more` if there are still responses to delete. */
   #flush(): 'done' | 'more' | 'failed' {
     const { wallNow, maxBytes } = this.#options;
     clearTimeout(this.#timer);
@@ -110,7 +100,7 @@ export class BufferedAnswers {
     this.#bufferedBytes = 0;
   }
 
-  /** Calls `act` with the cache file. Returns undefined if the file cannot be opened or `act` throws. */
+  /** Undefined if the file cannot be opened or `act` throws. */
   #attempt<Result>(act: (file: AnswersFile) => Result): Result | undefined {
     if (!this.#file && !this.#canOpen) return undefined;
     try {
@@ -132,7 +122,7 @@ export class BufferedAnswers {
     return file;
   }
 
-  /** Deletes a damaged cache file. A new file is created the next time the cache is used. */
+  /** A new file is created the next time the cache is used. */
   #replaceFile(damage: Error): void {
     const { path } = this.#options;
     this.#isReplaced = true;

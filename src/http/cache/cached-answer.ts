@@ -5,17 +5,15 @@ import { byteSize } from '../../core/options/amounts.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { homeFolder } from '../../files/home.ts';
 
-/** A server's response in the cache. */
 export interface CachedAnswer {
   readonly cachedAtMs: number;
   readonly status: number;
   readonly headers: HttpResponse['headers'];
   readonly body: Uint8Array;
-  /** The URL after all redirects; undefined if there was no redirect. Relative links in the response are resolved against it. */
+  /** The URL after all redirects. Relative links in the response are resolved against it. */
   readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 
-/** A response that is to be cached, and the time when it expires. */
 export interface NewAnswer extends CachedAnswer {
   readonly expiresAtMs: number;
 }
@@ -27,7 +25,7 @@ type StoredHead = readonly [number, number, CachedAnswer['headers'], CachedAnswe
 
 const lengthBytes = 4;
 
-/** Converts a response to binary form, which is the length of its head, the head as JSON, and the body. */
+/** The length of the head, the head as JSON, and the body. */
 export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo }: CachedAnswer): Buffer {
   const head = Buffer.from(JSON.stringify([cachedAtMs, status, headers, ...(redirectedTo ? [redirectedTo] : [])]));
   const length = Buffer.alloc(lengthBytes);
@@ -35,7 +33,7 @@ export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo }: 
   return Buffer.concat([length, head, body]);
 }
 
-/** Restores a response from its binary form. Throws a damage error if the response was stored for a different key or has been changed. */
+/** Throws a damage error if the response was stored for a different key or has been changed. */
 export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): CachedAnswer {
   if (answerChecksum(key, packed) !== checksum) throw damageError();
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
@@ -44,29 +42,22 @@ export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): Ca
   return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), ...(redirectedTo && { redirectedTo }) };
 }
 
-/**
- * Returns a checksum over a response and its key. The key is included to detect a damaged index that returns a different key's response.
- */
+/** Includes the key, to detect a damaged index that returns a different key's response. */
 export function answerChecksum(key: Uint8Array, packed: Uint8Array): number {
   return crc32(packed, crc32(key));
 }
 
-/** Creates the error for a damaged cache file, whose content has changed since it was written. */
 export function damageError(): Error {
   return Object.assign(new Error('its content is not what was written'), { code: 'SQLITE_CORRUPT' });
 }
 
-/** Returns the path of the file in which answers are cached. */
 export function cachePath(environment: NodeJS.ProcessEnv): string {
   return join(homeFolder(environment), 'cache.db');
 }
 
 const defaultMaxBytes = 500e6;
 
-/**
- * Returns the maximum size of the answer cache in bytes: the value of AUTOMATE_CACHE_MAX, or 500 MB. Throws an AutomateError (`usage`) if
- * the variable is not a size.
- */
+/** The value of AUTOMATE_CACHE_MAX, or 500 MB. Throws an AutomateError (`usage`) if the variable is not a size. */
 export function maxCacheBytes({ AUTOMATE_CACHE_MAX: written }: NodeJS.ProcessEnv): number {
   if (written === undefined || written === '') return defaultMaxBytes;
   const size = byteSize.safeParse(written);

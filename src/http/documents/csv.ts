@@ -32,8 +32,7 @@ interface Row {
 type TakeRows = (rows: readonly Row[]) => Promise<void> | void;
 
 /**
- * Parses CSV text. Returns a list with one object per row, whose keys are the column names and whose values are strings. Rejects with a
- * DocumentError if the text is not valid CSV, or has too many cells.
+ * One object per row; keys are column names, values strings. Rejects with a DocumentError if the CSV is not valid or has too many cells.
  */
 export async function parseCsv(text: string, turn: Clock['yieldIfLong']): Promise<Value> {
   const rows: Value[] = [];
@@ -55,10 +54,7 @@ export async function parseCsv(text: string, turn: Clock['yieldIfLong']): Promis
   return rows;
 }
 
-/**
- * Parses CSV text without a header. Returns a list of rows, which are lists of cells. A row that is cut off in quotes is left out. Rejects
- * with a DocumentError if the text has too many cells.
- */
+/** A list of rows. A row that is cut off in quotes is left out. Rejects with a DocumentError if the text has too many cells. */
 export async function parseRows(text: string, turn: Clock['yieldIfLong']): Promise<Value> {
   const rows: string[][] = [];
   const takeRows: TakeRows = (taken) => {
@@ -120,7 +116,7 @@ function parsed(act: (callback: (error?: Error | null) => void) => void): Promis
 /** The header line must end within this many bytes. */
 const headBytes = 65_536;
 
-/** Returns the delimiter that splits the header line into the most columns. */
+/** Splits the header line into the most columns. */
 function bestDelimiter(bytes: Buffer): string {
   const head = bytes.subarray(0, headBytes);
   const possible = delimiters.filter((delimiter) => head.includes(delimiter));

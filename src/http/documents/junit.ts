@@ -1,4 +1,3 @@
-/** A test file with the results of its tests. */
 export interface ReportedFile {
   readonly file: string;
   readonly tests: readonly ReportedTest[];
@@ -6,7 +5,7 @@ export interface ReportedFile {
   readonly problems?: readonly string[];
 }
 
-/** A test with its problems. The test has passed if there are none. */
+/** The test has passed if it has no problems. */
 export interface ReportedTest {
   readonly name: string;
   readonly problems: readonly string[];
@@ -15,8 +14,7 @@ export interface ReportedTest {
 }
 
 /**
- * Returns test results as JUnit XML (https://github.com/testmoapp/junitxml), which CI systems can read. An invalid file is reported as one
- * test with an error.
+ * The format is https://github.com/testmoapp/junitxml, which CI systems can read. An invalid file is reported as one test with an error.
  */
 export function junitXml(files: readonly ReportedFile[]): string {
   const cases = files.map(({ file, tests, problems }) => ({ file, tests: problems ? [{ name: file, problems, isValid: false }] : tests }));
@@ -43,7 +41,6 @@ function countAttributes(tests: readonly ReportedTest[]): Readonly<Record<string
   return { tests: String(tests.length), failures: String(failures), ...(errors > 0 && { errors: String(errors) }) };
 }
 
-/** Returns an element on lines of its own. `content` are the elements inside it. */
 function xmlElement(name: string, attributes: Readonly<Record<string, string>>, content: readonly string[]): string {
   const start = [name, ...Object.entries(attributes).map(([key, value]) => `${key}="${escapedXml(value)}"`)].join(' ');
   return content.length === 0 ? `<${start}/>\n` : `<${start}>\n${content.join('')}</${name}>\n`;
@@ -51,7 +48,7 @@ function xmlElement(name: string, attributes: Readonly<Record<string, string>>, 
 
 const references: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Escapes text for XML, and removes the characters that XML 1.0 forbids. */
+/** Also removes the characters that XML 1.0 forbids. */
 function escapedXml(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
   const allowed = text.toWellFormed().replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '');

@@ -4,7 +4,6 @@ import type { Clock } from '../../core/ports.ts';
 import { formatCount } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 
-/** Maximum nesting depth of XML elements. */
 const maxDepth = 100;
 
 /** Maximum number of different attributes and child elements of an element. They become the keys of an object all at once. */
@@ -28,9 +27,7 @@ export async function parseXml(text: string, turn: Clock['yieldIfLong']): Promis
   return parser.result();
 }
 
-/** An element whose end has not been read yet. */
 interface OpenElement {
-  /** The attributes and the child elements. */
   readonly members: Map<string, Value>;
   text: string;
 }
@@ -44,12 +41,11 @@ const refused = new Set(['<', '\0']);
 /** XML 1.1 is read by the rules of 1.0, because 1.1 would turn U+0085 and U+2028 into line breaks. */
 const options = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
 
-/** Builds the value of a document from the events of the parser. */
 class DocumentParser extends SaxesParser<typeof options> {
   /** Position of the first character that is not a space. */
   readonly start: number;
   readonly #text: string;
-  /** The open elements. The first one contains the root element. */
+  /** The first one contains the root element. */
   readonly #open: OpenElement[] = [{ members: new Map(), text: '' }];
   /** Number of elements, attributes, comments, sections and instructions so far. */
   #parts = 0;
@@ -81,7 +77,6 @@ class DocumentParser extends SaxesParser<typeof options> {
     this.on('doctype', () => this.fail('inappropriately located doctype declaration.'));
   }
 
-  /** Parses the next part of the document. */
   read(chunk: string): void {
     this.write(chunk);
     // The parser collects text as a tree of short strings, which can take 40 times as much memory. `slice` makes one string of it. The last
@@ -92,7 +87,6 @@ class DocumentParser extends SaxesParser<typeof options> {
     collected.text = collected.text.slice(-1);
   }
 
-  /** Ends the document, and returns its value. */
   result(): Value {
     this.#isEnding = true;
     this.close();
@@ -222,7 +216,7 @@ class DocumentParser extends SaxesParser<typeof options> {
   }
 }
 
-/** Returns an element's attributes and content as an object, or as a string if the element contains only text. */
+/** An object, or a string if the element contains only text. */
 function elementValue({ members, text }: OpenElement): Value {
   const shown = text.trim();
   if (members.size === 0) return shown;

@@ -4,17 +4,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { orUndefined } from '../../core/value/value.ts';
 import { isInside, type ReservedPath, ReservedPaths } from './reserved-paths.ts';
 
-/**
- * The error for a file path that records may not use. The message leaves out the location of the folder for files, because clients of a
- * server may read the message.
- */
+/** The message leaves out the location of the folder, because clients of a server may read it. */
 export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
 /**
- * The folder in which records may read and write files. Paths and symbolic links to other folders are rejected, and so are the reserved
- * files and folders inside it.
+ * Records may read and write files here. Refuses paths and symbolic links to other folders, and the reserved files and folders inside it.
  */
 export class FilesFolder {
   readonly #folder: string;
@@ -25,10 +21,7 @@ export class FilesFolder {
     this.#reserved = new ReservedPaths(reserved);
   }
 
-  /**
-   * Returns the real path of an existing file in the folder. Throws a PathRefused if the path leads out of the folder. Throws the system's
-   * error if the file does not exist.
-   */
+  /** The real path. Throws a PathRefused if the path leads out of the folder, or the system's error if the file does not exist. */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#within(path));
     if (!isInside(real, await realpath(this.#folder))) throw leaves(path);
@@ -46,8 +39,7 @@ export class FilesFolder {
   }
 
   /**
-   * Returns the real path of a file in the folder. The file need not exist yet. If `makes` is true, creates missing folders. Throws a
-   * PathRefused if the path leads out of the folder, is reserved, or does not contain a file name.
+   * The file need not exist. `makes` creates missing folders. Throws a PathRefused if the path leads out, is reserved, or names no file.
    */
   async place(path: string, makes: boolean): Promise<string> {
     const full = this.#within(path);
@@ -66,7 +58,7 @@ export class FilesFolder {
     return file;
   }
 
-  /** Resolves a path in the folder. Throws a PathRefused if the path is invalid or leads out of the folder. */
+  /** Throws a PathRefused if the path is invalid or leads out of the folder. */
   #within(path: string): string {
     if (path === '') throw new PathRefused('expected the name of a file, found an empty string');
     if (path.includes('\0')) throw new PathRefused('the path contains a NUL character');

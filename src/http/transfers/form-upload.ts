@@ -8,30 +8,22 @@ import type { FilePart, FormPart } from '../../core/transfer.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { type FilesFolder, openPath, PathRefused } from './files-folder.ts';
 
-/** A form that is ready to be sent, whose files have been opened. */
 export interface OpenUpload {
   readonly contentType: string;
-  /** The size of the request body in bytes. */
+  /** In bytes. */
   readonly length: number;
   /** The request body. Reading it throws a Failure if a file has changed since it was opened. */
   readonly body: Readable;
-  /** Closes the files of the form. */
   close(): Promise<void>;
 }
 
-/**
- * A form that is sent as multipart/form-data (RFC 7578), possibly with files. Each attempt to send the request opens the files again. All
- * attempts send the same bytes, unless a file has changed.
- */
+/** multipart/form-data (RFC 7578). Each attempt opens the files again and sends the same bytes, unless a file has changed. */
 export class FormUpload {
   readonly #parts: readonly FormPart[];
   readonly #boundary: string;
   readonly #folder: FilesFolder;
 
-  /**
-   * `key` identifies the request's form. Forms with the same key have the same boundary between their parts, so all attempts send the same
-   * bytes.
-   */
+  /** Forms with the same key have the same boundary, so all attempts send the same bytes. */
   constructor(parts: readonly FormPart[], key: object, folder: FilesFolder) {
     this.#parts = parts;
     this.#boundary = boundaryOf(key);
@@ -84,7 +76,7 @@ interface FormSection {
 }
 
 interface OpenFile {
-  /** The path of the file as it is written in the flow or record. */
+  /** As written in the flow or record. */
   readonly path: string;
   readonly handle: FileHandle;
   readonly size: number;
@@ -114,10 +106,7 @@ async function* fileBytes({ path, handle, size, changedMs }: OpenFile): AsyncGen
   if (now.size !== size || now.mtimeMs !== changedMs) throw changed(path);
 }
 
-/**
- * Returns the failure for a file that changed while it was being sent. The request can be retried, because the next attempt reads the new
- * content.
- */
+/** The request can be retried, because the next attempt reads the new content. */
 function changed(path: string): Failure {
   return new Failure('network', `the file "${path}" was changed while it was being sent`, { retryable: true });
 }
@@ -144,7 +133,7 @@ async function openFile({ file: path, name }: FilePart, folder: FilesFolder, han
 
 const boundaries = new WeakMap<object, string>();
 
-/** Returns the boundary between the parts of a form. It is random, so a file that contains it cannot be prepared. */
+/** Random, so a file that contains it cannot be prepared. */
 function boundaryOf(key: object): string {
   const boundary = boundaries.get(key) ?? `automate-${randomBytes(16).toString('hex')}`;
   boundaries.set(key, boundary);

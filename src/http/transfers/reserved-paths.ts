@@ -13,10 +13,7 @@ export interface ReservedPath {
   readonly what: string;
 }
 
-/**
- * Finds out whether a path leads to a reserved file or folder. Existing files and folders are compared by device and inode, because one
- * file can have several paths: hard links, bind mounts, and other spellings on a file system that ignores case.
- */
+/** Compares existing files by device and inode, because one file can have several paths: hard links, bind mounts, other spellings. */
 export class ReservedPaths {
   readonly #files: readonly ReservedPath[];
   readonly #folders: readonly ReservedPath[];
@@ -31,10 +28,7 @@ export class ReservedPaths {
     this.#filesInFolders = new FilesByIdentity(() => this.#folders.flatMap((folder) => filesIn(folder)));
   }
 
-  /**
-   * Returns what is reserved at a path; undefined if the path is free. `path` is a real path, whose last folders may be missing. `found` is
-   * the file at the path; undefined if there is none.
-   */
+  /** `path` is a real path, whose last folders may be missing. `found` is the file there. Undefined if the path is free. */
   at(path: string, found: Stats | undefined): string | undefined {
     const same = found && this.#sameFiles.of(found);
     const reserved = this.#named(path) ?? same ?? this.#around(path) ?? (found && this.#linked(found));
@@ -71,7 +65,6 @@ export class ReservedPaths {
 /** Coarsest resolution of the time of change in common file systems, in ms (FAT). */
 const clockStepMs = 2000;
 
-/** Reserved files, keyed by device and inode. */
 class FilesByIdentity {
   readonly #read: () => readonly (readonly [string, ReservedPath])[];
   #files = new Map<string, ReservedPath>();
@@ -81,10 +74,7 @@ class FilesByIdentity {
     this.#read = read;
   }
 
-  /**
-   * Returns the reserved file that is the same as a found file. A file that was created, linked or renamed since the reserved files were
-   * last read has a newer time of change. Only then are they read again.
-   */
+  /** Reads the reserved files again only if the found file has a newer time of change, as after creating, linking or renaming. */
   of(found: Stats): ReservedPath | undefined {
     if (found.ctimeMs + clockStepMs > this.#readAtMs) {
       this.#readAtMs = Date.now();

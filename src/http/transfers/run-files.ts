@@ -10,7 +10,7 @@ import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from '
 
 /** Settings that specify which files the records of a run may send and save. */
 export interface RunFilesOptions {
-  /** The folder for the files that records send and save; undefined if the run has none. */
+  /** Undefined if the run sends and saves no files. */
   readonly folder: string | undefined;
   /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
   readonly list?: SavedNamesFile | undefined;
@@ -20,13 +20,12 @@ export interface RunFilesOptions {
   readonly names?: SaveNames | undefined;
   /** The files and folders that records can neither send nor save to, such as the flow and the output. */
   readonly reserved?: readonly ReservedPath[] | undefined;
-  /** True for a trial run, which saves no files. */
+  /** A trial run saves no files. */
   readonly isTrial?: boolean | undefined;
 }
 
 /** A path that is reserved for saving the response to a request. */
 export interface ClaimedSave {
-  /** Starts writing the response's body. */
   begin(facts: BodyFacts): SavedBody;
   /** Ends the reservation of the path, unless the file has already been saved. Resolves once writing has stopped. */
   release(): Promise<void>;
@@ -35,7 +34,6 @@ export interface ClaimedSave {
 /** The files that the records of a run send and save. */
 export class RunFiles {
   readonly #folder: FilesFolder | undefined;
-  /** Keeps track of the files that the records save. */
   readonly names: SaveNames;
   readonly #list: SavedNames;
   readonly #isTrial: boolean;
@@ -47,7 +45,7 @@ export class RunFiles {
     this.#isTrial = isTrial;
   }
 
-  /** Returns a form with files to send. `key` identifies the request's form, see FormUpload. */
+  /** `key` identifies the request's form, see FormUpload. */
   upload(parts: readonly FormPart[], key: object): FormUpload {
     return new FormUpload(parts, key, this.#within());
   }
@@ -100,7 +98,6 @@ export class RunFiles {
     }
   }
 
-  /** Closes the on-disk list of the files that the run has saved. */
   close(): Promise<void> {
     return this.#list.close();
   }
@@ -111,10 +108,7 @@ export class RunFiles {
   }
 }
 
-/**
- * Throws a Failure (`output`) if a file exists at the path and may not be replaced. Symbolic links, folders and devices may never be
- * replaced.
- */
+/** Throws a Failure (`output`). Symbolic links, folders and devices may never be replaced. */
 async function refuseExisting(path: string, shown: string, replaces: boolean): Promise<void> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

@@ -9,35 +9,29 @@ import type { SavedFile } from '../../core/transfer.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { openPath, PathRefused } from './files-folder.ts';
 
-/** The path at which a response's body is saved. */
 export interface SavePlace {
   /** The path as it is written in the flow or record, for messages. */
   readonly shown: string;
   /** The real path of the file to save. */
   readonly path: string;
-  /** True if an existing file may be replaced. */
   readonly replaces: boolean;
-  /** True for a trial run, which saves no files. */
+  /** A trial run saves no files. */
   readonly isTrial: boolean;
   /** Throws a PathRefused if records may not save where the open temporary file is. `at` is its real path. */
   refuseOpen(handle: FileHandle, at: string): Promise<void>;
-  /** Called just before the complete file is moved to its path, with the size of the file. */
+  /** Called just before the complete file is moved to its path. */
   note(bytes: number): Promise<void>;
   /** Undoes `note`, because the file could not be moved to its path. */
   takeBack(): Promise<void>;
 }
 
-/** The status of a response and the encodings of its body. */
 export interface BodyFacts {
   readonly status: number;
-  /** The content encodings of the body; undefined if it is not compressed. */
+  /** Undefined if the body is not compressed. */
   readonly encodings: string | undefined;
 }
 
-/**
- * Saves the body of a response. The body is written to a temporary file, which is moved to the final path once it is complete. If the
- * process crashes, the temporary file stays until the next attempt to save at this path replaces it.
- */
+/** Writes to a temporary file, which is moved when complete. After a crash, it stays until the next attempt at this path replaces it. */
 export class SavedBody {
   readonly #place: SavePlace;
   readonly #facts: BodyFacts;
@@ -53,23 +47,19 @@ export class SavedBody {
     this.#written.catch(() => undefined);
   }
 
-  /** Writes a chunk of the body. If it returns false, the caller should wait until `drained` is called before it writes the next chunk. */
+  /** If it returns false, the caller should wait for `drained` before it writes the next chunk. */
   write(chunk: Buffer, drained: () => void): boolean {
     if (this.#input.destroyed || this.#input.write(chunk)) return true;
     this.#input.once('drain', drained);
     return false;
   }
 
-  /**
-   * Ends the body. Resolves once the complete file is at its path. Rejects with a Failure if the file cannot be saved, or with an
-   * AutomateError (`output`) if the disk is full.
-   */
+  /** Resolves once the file is at its path. Rejects with a Failure, or with an AutomateError (`output`) if the disk is full. */
   end(): Promise<SavedFile> {
     this.#input.end();
     return this.#written;
   }
 
-  /** Calls `failed` with the error if the file cannot be saved. */
   onFailure(failed: (error: unknown) => void): void {
     this.#written.catch(failed);
   }
@@ -161,7 +151,7 @@ async function openPart(place: string): Promise<PartFile> {
   };
 }
 
-/** Returns a stream that writes to a file. Node's own stream for a FileHandle is not used, because the handle could then not be closed. */
+/** Node's own stream for a FileHandle is not used, because the handle could then not be closed. */
 function streamInto(handle: FileHandle): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -177,10 +167,7 @@ function isSameFile(one: Stats, other: Stats): boolean {
 /** Error codes of file systems that do not support hard links, or not for this file. */
 const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV'];
 
-/**
- * Moves a temporary file to its final path by creating a hard link. Unlike a rename, a link fails if a file exists at the final path. The
- * caller removes the temporary path.
- */
+/** Creates a hard link. Unlike a rename, it fails if a file exists at the final path. The caller removes the temporary path. */
 async function linkTo(part: string, place: string): Promise<void> {
   try {
     await link(part, place);
@@ -201,7 +188,6 @@ function decodersOf(encodings = '', status: number): Transform[] {
   });
 }
 
-/** Returns the failure for a file that exists and may not be replaced. */
 export function existing(shown: string): Failure {
   return new Failure('output', `the file "${shown}" exists, and replace: true is not set`, { sent: false });
 }
@@ -209,10 +195,7 @@ export function existing(shown: string): Failure {
 /** Error codes that every other file would cause, too, for example because the disk is full. */
 const fullDisk = ['ENOSPC', 'EDQUOT', 'EIO'];
 
-/**
- * Returns the error for a file that cannot be saved. If the disk is full, this is an AutomateError, which ends the run. Otherwise, it is a
- * Failure, which fails the record.
- */
+/** If the disk is full, this is an AutomateError, which ends the run. Otherwise, it is a Failure, which fails the record. */
 export function saveError(shown: string, error: unknown): Error {
   if (error instanceof Failure || error instanceof AutomateError) return error;
   if (error instanceof PathRefused) return new Failure('output', error.message, { sent: false });

@@ -11,26 +11,20 @@ import type { AnswerRules } from '../answer-rules.ts';
 import { matches } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
-/** An accepted response to an HTTP request. */
 export interface HttpAnswer extends Answer {
   readonly response: HttpResponse;
 }
 
-/** The parts of a node that determine how a response is read. */
 interface ReadParts {
   readonly mapping: Mapping | undefined;
   /** True if an option other than the map reads values inside the body. */
   readonly needsJson: boolean;
-  /**
-   * The positions in the body that the node's paths treat as lists. An XML list with one element looks like a single element, so it has to
-   * be turned into a list there.
-   */
+  /** The positions of lists in the body. An XML list with one element looks like a single element, so it is turned into a list there. */
   readonly lists: ReturnType<typeof listsOn>;
   readonly cost: Path | undefined;
   readonly rules: AnswerRules | undefined;
 }
 
-/** Returns the `accept` function for a node that sends HTTP requests. */
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
@@ -68,10 +62,7 @@ function asksForJson({ headers }: HttpRequest): boolean {
   return /^\s*application\/(?:[\w.-]+\+)?json\b/i.test(accept);
 }
 
-/**
- * Returns the answer to which the rules are applied if the node itself cannot read the body. Its body is read as far as possible, and can
- * be undefined.
- */
+/** For rules on a body that the node cannot read. It is read as far as possible, and can be undefined. */
 function partOf(rules: AnswerRules, options: HttpOptions, response: HttpResponse): HttpAnswer {
   return httpAnswer(response, rules.names('body') ? readIfPossible(response, answerModeOf(options)) : undefined);
 }
@@ -82,10 +73,7 @@ interface RuledReading {
   readonly record: Fields | undefined;
 }
 
-/**
- * Reads a response and applies the rules to it. Even a response that cannot be read, such as the text "pending" instead of JSON, can be a
- * reason to retry. Throws a Failure if the response cannot be read, or if a rule says so.
- */
+/** Even an unreadable response, such as "pending" instead of JSON, can be a reason to retry. Otherwise, it causes a Failure. */
 function ruledAnswer(rules: AnswerRules, { read, readPartly, record }: RuledReading): HttpAnswer {
   let answer: HttpAnswer;
   try {
@@ -113,9 +101,8 @@ function notSuccess(
 }
 
 /**
- * Reads the body if the node uses it. This is part of the attempt, so that a body that was cut off is requested again. If no option uses
- * the body, as with the response of a webhook, an invalid body does not fail the record. If there is a map, a body that is announced as
- * JSON must be JSON.
+ * This is part of the attempt, so that a cut-off body is requested again. An invalid body that no option uses does not fail the record. If
+ * there is a map, a body that is announced as JSON must be JSON.
  */
 function neededBody(options: HttpOptions, parts: ReadParts, response: HttpResponse): Value | undefined {
   const { mapping, needsJson, cost, rules } = parts;
@@ -129,10 +116,7 @@ function neededBody(options: HttpOptions, parts: ReadParts, response: HttpRespon
   return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, answerModeOf(options)) : undefined;
 }
 
-/**
- * Reads a body that is used only for the cost or the error message. Returns undefined if it cannot be read, so that the record does not
- * fail.
- */
+/** For the cost or the error message; undefined if the body cannot be read, so that the record does not fail. */
 export function readIfPossible(response: HttpResponse, mode: ResponseMode): Value | undefined {
   try {
     return readBody(response, mode, false);

@@ -6,19 +6,13 @@ import { textOf, type Value } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { BatchOptions } from './http-options.ts';
 
-/**
- * Finds the elements of a batch's response that belong to each entry. It returns a Failure for an entry without elements, or `undefined`
- * for all entries if every record gets the whole response. Throws a Failure if the response does not fit the entries.
- */
+/** Finds each entry's elements, or a Failure if it has none. Throws a Failure if the response does not fit the entries. */
 export type Join = (answer: HttpAnswer, entries: readonly { readonly key: string | undefined }[]) => readonly (Elements | Failure)[];
 
 /** The elements of the response for one record; undefined if every record gets the whole response. */
 export type Elements = readonly Value[] | undefined;
 
-/**
- * Compiles the rule by which the records of a batch find their elements in the response. Throws an Error with the reason if the options are
- * invalid.
- */
+/** Throws an Error with the reason if the options are invalid. */
 export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefined): Join {
   const path = match && compilePath(match.path);
   if (path && path.legs.length !== 2) {
@@ -46,10 +40,7 @@ export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping |
   };
 }
 
-/**
- * Throws an Error if a path leads to a single element of the list that `match` searches. All records of a batch would get that same
- * element.
- */
+/** Throws an Error for a path to a single element of the list that `match` searches: all records would get that element. */
 function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
   for (const text of paths) {
     const { root, legs } = compilePath(text);

@@ -11,10 +11,8 @@ import type { HttpAnswer } from './answer-reader.ts';
 import { compileJoin, type Elements, type Join } from './batch-join.ts';
 import type { BatchOptions } from './http-options.ts';
 
-/** The name in a body template that stands for the list of the batch's records. */
 export const listField = 'items';
 
-/** Returns the fields that the option `batch` reads. */
 export function batchReads({ items, match }: BatchOptions): FieldUse[] {
   return [...itemReads(items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])];
 }
@@ -26,7 +24,6 @@ function itemReads(items: BatchOptions['items']): FieldUse[] {
   );
 }
 
-/** The parts of a node that its batches use. */
 export interface BatchParts {
   readonly policy: CallPolicy;
   readonly mapping: Mapping | undefined;
@@ -36,7 +33,6 @@ export interface BatchParts {
   readonly isConstant: boolean;
 }
 
-/** A compiled option `batch`. */
 export class Batching {
   readonly #options: BatchOptions;
   readonly #parts: BatchParts;
@@ -55,7 +51,6 @@ export class Batching {
     this.#hasOwnList = !match || options.items === `{{${match.field}}}`;
   }
 
-  /** Maximum number of records in one request. */
   get size(): number {
     return this.#options.size;
   }
@@ -71,10 +66,7 @@ export class Batching {
     return entry instanceof Unasked ? entry : entry.batch.request([entry.item]);
   }
 
-  /**
-   * Returns the record's entry in a batch. Throws a Failure if no element of a response could match the record, or if the record is too
-   * large.
-   */
+  /** Throws a Failure if no element of a response could match the record, or if the record is too large. */
   entryOf(fields: Fields): HttpEntry | Unasked {
     const { match, missing } = this.#options;
     const value = match && fieldOf(fields, match.field);
@@ -91,10 +83,7 @@ export class Batching {
     return { batch, fields, item, key, bytes, question };
   }
 
-  /**
-   * Returns the rows of a record from the response to a request for this record only. Throws a Failure if the response has nothing for the
-   * record.
-   */
+  /** Reads the response to a request for this record only. Throws a Failure if it has nothing for the record. */
   read(fields: Fields, answer: HttpAnswer): RowsRead {
     const { match } = this.#options;
     const key = match && textOf(fieldOf(fields, match.field));
@@ -124,7 +113,6 @@ interface HttpEntry extends BatchEntry<RowsRead> {
 
 const utf8 = new TextEncoder();
 
-/** Creates the requests for records whose requests differ only in the list. */
 class HttpBatch implements Batch<RowsRead> {
   readonly key: string;
   readonly size: number;
@@ -193,7 +181,7 @@ function batchTooLarge(bytes: number): Failure {
   return new Failure('request', `a body with only this record is ${bytes} bytes larger than batch.max_bytes`, { sent: false });
 }
 
-/** Returns the list to send for some entries. Entries with the same key share one item. */
+/** Entries with the same key share one item. */
 function itemsOf(entries: readonly HttpEntry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
@@ -204,15 +192,12 @@ function itemsOf(entries: readonly HttpEntry[]): Value[] {
   });
 }
 
-/** Returns the text by which the items of two entries are compared. Items with the same text count as equal. */
+/** Items with the same text count as equal. */
 function comparedText(item: Value): string {
   return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
 }
 
-/**
- * Returns the record's part of the response. A record without elements is kept, because `when_empty` applies only to empty lists within an
- * element.
- */
+/** A record without elements is kept, because `when_empty` applies only to empty lists within an element. */
 function mappedPart(elements: Elements): MappedPart {
   if (!elements) return {};
   return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };

@@ -8,10 +8,7 @@ import type { HttpAnswer } from './answer-reader.ts';
 import { onPage, type Page, type Paging } from './paging.ts';
 import { withPageKey } from './request-template.ts';
 
-/**
- * Returns the `run` function of a node that makes one call for each page of results. The records of a page are emitted as soon as it
- * arrives. If no page has any records, the input record continues as after a single empty response.
- */
+/** Emits the records of each page as it arrives. If no page has records, the input continues as after one empty response. */
 export function callPages(action: Action, mapping: Mapping | undefined, paging: Paging): Node['run'] {
   const paths = [...action.paths, ...(paging.sought ? [paging.sought.name] : [])];
   return async (fields, context) => {
@@ -57,10 +54,7 @@ function soughtOn({ sought }: Paging, answer: HttpAnswer): boolean[] {
   return sought ? [sought.isOn(answer)] : [];
 }
 
-/**
- * Throws a Failure if `paginate.items` seems to be wrong, because the page lacks the list but the map finds records on it. A missing list
- * ends the paging, so later pages would be lost.
- */
+/** Throws a Failure if the page lacks `paginate.items` but the map finds records: a missing list ends the paging and loses later pages. */
 function refuseMissingItems(mapping: Mapping, { sought }: Paging, fields: Fields, answer: HttpAnswer): void {
   if (!mapping.array || !sought || sought.isOn(answer)) return;
   const { length } = readMapped(mapping, fields, answer, { whenEmpty: 'drop' }).rows;

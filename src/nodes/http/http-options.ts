@@ -31,7 +31,6 @@ const linked = { ...common, items: items.optional() };
 
 const kind = <Name extends string>(name: Name) => z.literal(name).describe('how an answer leads to the next page');
 
-/** The options of `paginate`. */
 const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({ type: kind('next_url'), path: nextPath, ...linked }),
   z.strictObject({
@@ -62,14 +61,12 @@ const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({ type: kind('link_header'), ...linked }),
 ]);
 
-/** The checked options of `paginate`. */
 export type PaginateOptions = z.output<typeof paginateOptions>;
 
 const template = z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null()], {
   error: 'expected text with {{field}}, or a value',
 });
 
-/** The options of `batch`. */
 const batchOptions = z.strictObject({
   size: z.int().min(1).max(10_000).default(100).describe('maximum number of records in one request'),
   max_bytes: byteSize.optional().describe('maximum size of the body; a batch that would be larger has fewer records (default: no limit)'),
@@ -89,7 +86,6 @@ const batchOptions = z.strictObject({
     .describe('if the answer has nothing for a record: error fails it, keep leaves its fields empty'),
 });
 
-/** The checked options of `batch`. */
 export type BatchOptions = z.output<typeof batchOptions>;
 
 const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', '4xx', '5xx'])], {
@@ -128,16 +124,12 @@ function keyProblem(written: string): string {
   return `${expectedKey}, found ${JSON.stringify(written)}${names}`;
 }
 
-/**
- * The option `idempotency_key`. A string without a field is rejected, because a server would treat all records as one if they had the same
- * key.
- */
+/** A string without a field is rejected, because a server would treat all records with the same key as one. */
 const idempotencyKey = z.union(
   [z.boolean(), z.string().refine((text) => referencedFields(text).length > 0, { error: ({ input }) => keyProblem(String(input)) })],
   { error: expectedKey },
 );
 
-/** The options of an HTTP Request node. */
 export const httpOptions = z.strictObject({
   connection: name
     .optional()
@@ -212,10 +204,8 @@ export const httpOptions = z.strictObject({
   cache: cacheOption,
 });
 
-/** The checked options of an HTTP Request node. */
 export type HttpOptions = z.output<typeof httpOptions>;
 
-/** Returns the format in which a node reads bodies. */
 export function answerModeOf({ answer, response }: Pick<HttpOptions, 'answer' | 'response'>): ResponseMode {
   return response ?? answer;
 }

@@ -31,7 +31,6 @@ import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 import { checkFileOptions, Saving, savedFields, usesFiles } from './saving.ts';
 
-/** The HTTP Request node, which sends one request per record. */
 export const http = defineNode({
   name: 'http',
   summary: 'HTTP Request: sends one request per record and maps the answer into fields',
@@ -47,7 +46,6 @@ export const http = defineNode({
 
 type HttpNodeConnection = HttpConnection | undefined | null;
 
-/** An action without the parts that depend on how calls are made: for each record, page or batch. */
 type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
 
 type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
@@ -184,10 +182,8 @@ function listsIn({ paginate, batch, error_message: message }: HttpOptions, mappi
 }
 
 /**
- * Returns the cache key of a request. Requests with the same key have the same response.
- *
- * The key contains the name of the credential, but no secret. It does not contain the idempotency key, which differs for every record. It
- * contains the rules for success, because a response that is successful for one node can be a failure for a different node.
+ * Names the credential, but contains no secret. Omits the idempotency key, which differs for every record. Includes the rules for success,
+ * because a response that is successful for one node can be a failure for another.
  */
 function httpCacheKey(
   { method, origin, path, headers, body, secretBody, auth, followAny, clientCert }: HttpRequest,

@@ -6,7 +6,6 @@ import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
 
-/** Reports options that contradict each other, and warns of options that are probably a mistake. */
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
   checkRules(options, context);
@@ -43,7 +42,6 @@ function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: Htt
   }
 }
 
-/** Reports a problem if requests have two bodies, or a body although their method does not allow one. */
 function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
@@ -77,7 +75,6 @@ function namesBody({ until }: PaginateOptions): boolean {
   return until?.named.includes('body') ?? false;
 }
 
-/** Returns the names of the options that read values inside the body. */
 function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
   const isPaged = !!paginate && (paginate.items !== undefined || ('path' in paginate && !paginate.path.startsWith('$')));
   return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];

@@ -11,35 +11,27 @@ import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './http-options.ts';
 
-/** The steps that lead to the list of items on a page. */
 export type ListPath = readonly (string | number)[];
 
-/** The rules for links that lead to other origins. */
 export interface PageLinkRules {
   readonly allowHttp: boolean;
   readonly allowHosts: readonly string[];
 }
 
-/** A page that was received, and the request for it. */
 interface Turned {
   readonly request: HttpRequest;
   readonly answer: HttpAnswer;
   readonly number: number;
-  /** The request for the first page. */
   readonly first: HttpRequest;
 }
 
-/** Creates the requests for the pages, by one type of paging. */
 interface PageTurning {
   first(request: HttpRequest): HttpRequest;
   /** Returns the request for the next page; undefined after the last page. Throws a Failure if that page cannot be requested. */
   turn(page: Turned): HttpRequest | undefined;
 }
 
-/**
- * Compiles the rule that leads to the next page. `list` is undefined if the path of the list of items is unknown. Throws an Error with the
- * reason if the options are invalid.
- */
+/** `list` is undefined if the path of the items is unknown. Throws an Error with the reason if the options are invalid. */
 export function turningOf(options: PaginateOptions, list: ListPath | undefined, rules: PageLinkRules): PageTurning {
   const first = (request: HttpRequest) => request;
   switch (options.type) {
@@ -74,10 +66,7 @@ function cursorTurn(options: CursorOptions, list: ListPath | undefined): PageTur
   };
 }
 
-/**
- * Returns a function that reads the next cursor from the last item of a page. The function returns undefined if the page has no items, and
- * fails the record if the last item has no cursor.
- */
+/** Undefined for a page without items. Fails the record if the last item has no cursor. */
 function lastItemCursor(path: Path, list: ListPath | undefined): (answer: HttpAnswer) => Value | undefined {
   if (path.root !== 'body') throw new Error(`expected a path within an item, such as id, found "${path.text}"`);
   if (!list) throw new Error('from: last_item needs items, the path of the list on a page: data.items, or $body if the answer is the list');
@@ -103,10 +92,7 @@ function withParam(request: HttpRequest, name: string, value: string): HttpReque
   return { ...request, path: withParameter(request.path, name, value) };
 }
 
-/**
- * Returns the request for the page to which a link leads. A link to another origin is followed only if the flow allows it, and then without
- * the credential and headers. It must not need the body, as after a redirect.
- */
+/** A link to another origin is followed only if the flow allows it, without credential and headers, and not if it needs the body. */
 function linked({ request, answer, first }: Turned, link: string | undefined, rules: PageLinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
@@ -139,7 +125,7 @@ function textAt(path: Path, answer: HttpAnswer): string | undefined {
   return value === undefined ? undefined : queryText(path, value, answer.status);
 }
 
-/** Returns the value that leads to the next page; undefined after the last page. */
+/** Undefined after the last page. */
 export function cursorAt(path: Path, answer: HttpAnswer): Value | undefined {
   const value = rootValue(path, answer, answer.body);
   return isNothing(value) ? undefined : value;
@@ -149,9 +135,7 @@ function isNothing(value: Value | undefined): value is undefined | null | '' | f
   return value === undefined || value === null || value === '' || value === false;
 }
 
-/**
- * Returns a value as text for a URL. Throws a Failure if the value is a list, an object, or text with a lone surrogate (half a character).
- */
+/** Throws a Failure for a list, an object, or text with a lone surrogate (half a character). */
 function queryText(path: Path, value: Value, status?: number): string {
   if (typeof value === 'object' && kindOf(value) !== 'a number') {
     throw new Failure('mapping', `expected a string or a number at "${path.text}", found ${kindOf(value)}`, { status });
@@ -163,10 +147,7 @@ function queryText(path: Path, value: Value, status?: number): string {
 
 type PageStep = string | number;
 
-/**
- * Returns a function that sets a parameter in a JSON body, such as `variables.after`. Throws an Error with the reason if the path of the
- * parameter is invalid.
- */
+/** Sets a parameter such as `variables.after`. Throws an Error with the reason if its path is invalid. */
 function bodyParameter(text: string): (request: HttpRequest, value: Value) => HttpRequest {
   const { root, legs } = compilePath(text);
   const [steps = []] = legs;

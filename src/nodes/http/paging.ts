@@ -14,15 +14,10 @@ import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './http-options.ts';
 import { cursorAt, type ListPath, type PageLinkRules, turningOf } from './page-turning.ts';
 
-/** A compiled option `paginate`. */
 export interface Paging {
   readonly max: number;
-  /**
-   * The path that should exist on every page. It leads to the list of items, or to the value that leads to the next page. It is undefined
-   * if the options contain no such path.
-   */
+  /** A path that should exist on every page, to the items or to the next page; undefined if the options contain none. */
   readonly sought: SoughtPath | undefined;
-  /** Returns the request for the first page. */
   first(request: HttpRequest): HttpRequest;
   /** Requests one page after another. Throws a Failure if a page repeats an earlier page, or if there are more pages than the maximum. */
   pages(first: HttpRequest, record: Fields, ask: AskPage): AsyncGenerator<Page>;
@@ -31,7 +26,6 @@ export interface Paging {
 /** Requests one page. `number` is the 1-based number of the page. */
 type AskPage = (request: HttpRequest, number: number) => Promise<HttpAnswer>;
 
-/** A page that was received. */
 export interface Page {
   /** The 1-based number of the page. */
   readonly number: number;
@@ -49,10 +43,7 @@ interface SoughtPath {
   isOn(answer: HttpAnswer): boolean;
 }
 
-/**
- * Compiles the option `paginate`. `mapped` is the path to the list that the node's `map` expands, or undefined if it expands no list.
- * Throws an Error with the reason if the options are invalid.
- */
+/** `mapped` is the list that `map` expands, if any. Throws an Error with the reason if the options are invalid. */
 export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: PageLinkRules): Paging {
   const items = options.items === undefined ? undefined : arrayPath(options.items);
   const { first, turn } = turningOf(options, items ?? mapped, rules);
@@ -84,17 +75,13 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
   };
 }
 
-/**
- * Checks the number of items on a page, and that the page does not repeat an earlier one. Returns an earlier page that was too short;
- * undefined if there is none to report.
- */
+/** Returns an earlier page that was too short; undefined if there is none to report. */
 async function checkedPage(lengths: LengthCheck, repeats: RepeatCheck, answer: HttpAnswer, number: number) {
   const short = await lengths.check(answer, number);
   repeats.checkBody(answer, number);
   return short;
 }
 
-/** Returns the function that evaluates the condition `until` for a page. */
 function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record: Fields) => boolean {
   if (!until) return () => false;
   return (answer, record) => {
@@ -107,7 +94,6 @@ function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record:
   };
 }
 
-/** Returns the fields of the record that the condition `until` requires. */
 export function untilReads({ until }: PaginateOptions): FieldUse[] {
   return until ? recordUses(until, ['paginate', 'until']) : [];
 }
@@ -117,11 +103,7 @@ function isCounted({ type }: PaginateOptions): boolean {
   return type === 'page' || type === 'offset';
 }
 
-/**
- * Throws a Failure if the first page lacks the path to the next page, because a misspelt path would silently end the paging. A missing
- * header is allowed, because the last page may lack it. A page without items may lack the path, too. `isBare` is true if the list of the
- * page exists and is empty.
- */
+/** A misspelt path would silently end the paging, so this throws. The last page may lack a header, and an empty page the path. */
 function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare: boolean): void {
   if (!('path' in options) || isBare || (options.type === 'cursor' && options.from === 'last_item')) return;
   const { root, legs } = compilePath(options.path);
@@ -133,10 +115,7 @@ function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare:
   });
 }
 
-/**
- * Returns the failure of a record whose first page leads to another page but has no list of items. Otherwise, a misspelt path to the list
- * would silently end the paging.
- */
+/** Without this failure, a misspelt path to the list would silently end the paging. */
 function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failure {
   return new Failure('mapping', `the first page has no "${items}" (paginate.items), but leads to another page`, { status });
 }
@@ -153,10 +132,7 @@ function isThere({ body }: HttpAnswer, steps: ListPath): boolean {
   return valueAt(body, steps) !== undefined || steps.some((_, index) => valueAt(body, steps.slice(0, index)) === null);
 }
 
-/**
- * Runs `act` for a page. If it throws a Failure for any page after the first, adds the page's number and the number of pages that had been
- * read.
- */
+/** Adds to a Failure on a later page the page's number and the number of pages that had been read. */
 export async function onPage<Result>(page: number, act: () => Promise<Result> | Result): Promise<Result> {
   try {
     return await act();
@@ -171,7 +147,6 @@ function afterPages(count: number, message: string): string {
   return [`${line} (${count === 1 ? '1 page' : `${count} pages`} had been read)`, ...more].join('\n');
 }
 
-/** A page that leads to another page, and the requests for both pages. */
 interface PagePair {
   readonly request: HttpRequest;
   readonly next: HttpRequest;
@@ -202,10 +177,7 @@ class RepeatCheck {
       throw new Failure('mapping', afterPages(page, `page ${page} is the same as page ${earlier}${this.#parameterHint()}`));
   }
 
-  /**
-   * True if a page without items leads back to an earlier page. The paging then ends without a failure, because many servers keep returning
-   * the last cursor. Throws a Failure if the page that leads back has items.
-   */
+  /** Many servers keep returning the last cursor, so an empty page that leads back ends the paging. Throws a Failure if it has items. */
   isEnd({ request, next, answer, number }: PagePair): boolean {
     if (isCounted(this.#options)) return false;
     const value = this.#list && valueAt(answer.body, this.#list);
@@ -229,10 +201,7 @@ class RepeatCheck {
     return 'param' in this.#options ? `: does the server know the parameter "${this.#options.param}"?` : '';
   }
 
-  /**
-   * Returns a hint about the page that had the same cursor, and about the likely mistake. `requested` is the page that was requested with
-   * the cursor.
-   */
+  /** `requested` is the page that was requested with the cursor. */
   #cursorHint(page: number, requested: number): string {
     if (this.#options.type !== 'cursor') return '';
     const had = requested === 1 ? 'the cursor that the request for page 1 had' : `the cursor of page ${requested - 1}`;
@@ -240,10 +209,7 @@ class RepeatCheck {
     return `\npage ${page} has ${had}; if that was the last page, set paginate.items to the path of the list`;
   }
 
-  /**
-   * Remembers a page by its mark: the URL of its request, or a fingerprint of its body. Returns the last page with the same mark; undefined
-   * if there is none.
-   */
+  /** A mark is the URL of a request or a fingerprint of a body. Returns the last page with the same mark. */
   #note(mark: string, page: number): number | undefined {
     const earlier = this.#pages.get(mark);
     this.#pages.set(mark, page);
@@ -263,10 +229,7 @@ class LengthCheck {
     this.#items = items;
   }
 
-  /**
-   * Checks a page with items. Returns the first short page before it, but only once, because it is then reported. Throws a Failure if the
-   * page has too many items.
-   */
+  /** Returns the first short page before this one, but only once. Throws a Failure if the page has too many items. */
   check(answer: HttpAnswer, page: number): ShortPage | undefined {
     if (this.#options.type !== 'offset' || !this.#items) return undefined;
     const short = this.#isReported ? undefined : this.#firstShort;
@@ -292,7 +255,6 @@ function soughtOf(options: PaginateOptions, items: ListPath | undefined): Sought
   return { name: `${options.path} (paginate.path)`, isOn: (answer) => cursorAt(path, answer) !== undefined };
 }
 
-/** True if the page has a value at the path of the list. */
 function hasList({ body }: HttpAnswer, path: ListPath | undefined): boolean {
   return path !== undefined && valueAt(body, path) !== undefined;
 }
@@ -306,10 +268,7 @@ function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): b
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status });
 }
 
-/**
- * Returns the page if it has fewer items than the offset step; undefined if it has as many. Throws a Failure if it has more, because the
- * next page would repeat some of them.
- */
+/** Undefined if the page is complete. Throws a Failure if it has too many items, because the next page would repeat some. */
 function shortOf({ status, body }: HttpAnswer, path: ListPath, size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;

@@ -19,33 +19,28 @@ import { isObject, orUndefined, textOf, type Value } from '../../core/value/valu
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
-/** The option that contains the body of a request. */
 interface BodyOption {
   readonly name: 'body' | 'form' | 'text';
   readonly value: Value;
 }
 
-/** Returns the option of a node that contains the body: `body`, `form` or `text`; undefined if there is none. */
 export function payloadOf({ body, form, text }: HttpOptions): BodyOption | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
   return text === undefined ? undefined : { name: 'text', value: text };
 }
 
-/** Returns the credentials whose secrets are inserted into the body of a node, each with the path of the option that names it. */
 export function bodyCredentials(options: HttpOptions): BodyCredential[] {
   const payload = payloadOf(options);
   return credentialsWithin(payload?.value, [payload?.name ?? '']);
 }
 
-/** A header as written in the flow, and its path. */
 export interface Header {
   readonly name: string;
   readonly text: string;
   readonly at: readonly string[];
 }
 
-/** A compiled request body. */
 interface RequestBody {
   /** Renders the body; undefined if requests have no body. */
   readonly render: BodyTemplate | undefined;
@@ -57,17 +52,11 @@ interface RequestBody {
   readonly reads: readonly FieldUse[];
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
-  /**
-   * Returns the body with its secrets; undefined if the body contains none. `isNamed` is true if the origin is written literally in the
-   * flow. Throws a Failure if it is not, because secrets must not be sent to such an origin.
-   */
+  /** Throws a Failure unless the origin is written literally in the flow (`isNamed`). Undefined if the body has no secrets. */
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
-/**
- * Compiles the body of a node's requests. Reports problems with the body. `contentType` is the Content-Type header; undefined if it depends
- * on the record.
- */
+/** Reports problems. `contentType` is undefined if it depends on the record. */
 export function compileBody(options: HttpOptions, contentType: Header | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
@@ -169,7 +158,6 @@ function naming(at: readonly (string | number)[], evaluate: () => Value): Value 
   }
 }
 
-/** Returns the credentials whose secrets are inserted into a body. Reports invalid names of credentials. */
 function checkedNames(options: HttpOptions, context: BuildContext): readonly string[] {
   const found = bodyCredentials(options);
   for (const { name, at } of found) {
@@ -204,10 +192,7 @@ function expressionsWithin(body: Value | undefined, at: readonly (string | numbe
   });
 }
 
-/**
- * Compiles a form into `application/x-www-form-urlencoded` text. For a list, the form field is repeated for each element. `special` returns
- * a function for a value that is not plain data.
- */
+/** A list repeats its form field for each element. `special` returns a function for a value that is not plain data. */
 function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
   const members = Object.entries(form).map(([name, written]) => ({
     name: textTemplate(name),

@@ -13,7 +13,6 @@ import { matches, tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 import { compileBody, type Header, payloadOf } from './request-body.ts';
 
-/** A compiled request. */
 export interface RequestTemplate {
   /** The origin of the request; undefined if the record determines it. */
   readonly origin: string | undefined;
@@ -21,17 +20,11 @@ export interface RequestTemplate {
   readonly reads: readonly FieldUse[];
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
-  /**
-   * Renders the request for a record. `inBody` are the fields for the body, if they differ from those for the rest of the request. Throws a
-   * Failure if the request cannot be rendered.
-   */
+  /** `inBody` are the fields for the body, if they differ. Throws a Failure if the request cannot be rendered. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
-/**
- * Compiles the request of a node. If a problem is reported, the template must not be rendered. `connection` is `null` if the flow has no
- * such connection, so that relative URLs cannot be checked.
- */
+/** A template with a reported problem must not be rendered. If the flow lacks the connection (null), relative URLs cannot be checked. */
 export function compileRequest(
   options: HttpOptions,
   connection: HttpConnection | undefined | null,
@@ -92,10 +85,7 @@ export function compileRequest(
   }
 }
 
-/**
- * Returns the ways to sign requests that the node itself sets; undefined if it has no `auth`. Reports mistakes that the schema of the
- * options cannot detect.
- */
+/** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
   const own = placedAuths(written);
   for (const { auth, at } of own) {
@@ -107,10 +97,7 @@ function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: 
 
 const keyHeader = 'Idempotency-Key';
 
-/**
- * Returns the request for a later page of a record. Its idempotency key includes the page number, because it must differ from the key of
- * the first request.
- */
+/** The idempotency key includes the page number, because it must differ from the key of the first request. */
 export function withPageKey(request: HttpRequest, page: number): HttpRequest {
   const key = request.headers[keyHeader];
   return key === undefined ? request : { ...request, headers: { ...request.headers, [keyHeader]: `${key}-page-${page}` } };
@@ -126,10 +113,7 @@ const accepted: { readonly [mode in ResponseMode]?: string } = {
   csv: 'text/csv',
 };
 
-/**
- * Merges the default headers, the connection's headers and the node's headers, ignoring case. The later ones take precedence. By default,
- * Content-Type fits the body, and a node with a map sends Accept.
- */
+/** The node's headers win over the connection's, ignoring case. By default, Content-Type fits the body, and a map adds Accept. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
@@ -149,7 +133,6 @@ function literalType(headers: readonly Header[]): Header | undefined {
   return type === undefined || referencedFields(type.text).length > 0 ? undefined : type;
 }
 
-/** Returns the fields that a request refers to. */
 export function fieldsIn(options: HttpOptions, connection: HttpConnection | undefined | null): FieldUse[] {
   const payload = payloadOf(options);
   return [

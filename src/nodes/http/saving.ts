@@ -13,10 +13,8 @@ import { matches } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
-/** The fields that the option `save` adds. */
 export const savedFields = ['saved.path', 'saved.bytes'] as const;
 
-/** A compiled option `save`. */
 export class Saving {
   readonly #to: TextTemplate;
   readonly #replace: boolean;
@@ -30,7 +28,6 @@ export class Saving {
     this.#rules = rules;
   }
 
-  /** Compiles the option `save` of a node; undefined if it has none. */
   static of({ save, success }: HttpOptions, rules: AnswerRules | undefined): Saving | undefined {
     return save && new Saving(textTemplate(save.to), save.replace, success, rules);
   }
@@ -41,7 +38,6 @@ export class Saving {
     return { ...request, save: { to: this.#to(fields), replace: this.#replace, takes } };
   }
 
-  /** Returns the record with the fields of the saved file added. */
   fieldsWith(fields: Fields, { response: { saved } }: HttpAnswer): Fields {
     const [path, bytes] = savedFields;
     return withFields(fields, [
@@ -69,12 +65,10 @@ export class Saving {
   }
 }
 
-/** True if a node sends or saves files. */
 export function usesFiles({ save, form }: HttpOptions): boolean {
   return save !== undefined || sendsFiles(form as Record<string, Value> | undefined);
 }
 
-/** The parts of a node that can contradict its file options. */
 interface FileParts {
   readonly mapping: Mapping | undefined;
   readonly rules: AnswerRules | undefined;

@@ -9,12 +9,12 @@ const finishes: Readonly<Record<string, Finish>> = {
 };
 
 /**
- * Matches the messages about an account that has no money left, or has reached the limit that its owner set. These errors have the status
- * and type of an invalid request, and no code: https://github.com/anthropics/claude-code/issues/88711 and /38035.
+ * Messages about an account without money or at its limit. They have the status and type of an invalid request, and no code:
+ * https://github.com/anthropics/claude-code/issues/88711 and /38035.
  */
 const noMoney = /^your credit balance is too low\b|^you have reached your specified api usage limits\b/i;
 
-/** The provider for Anthropic's Messages API. https://docs.claude.com/en/api/messages */
+/** https://docs.claude.com/en/api/messages */
 export const anthropic: Provider = {
   baseUrl: 'https://api.anthropic.com/v1',
   credential: 'anthropic-api-key',

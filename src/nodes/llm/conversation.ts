@@ -10,10 +10,7 @@ import type { TokenUsage, Turn } from './provider.ts';
 
 /** The failure for an answer with status 200 that cannot be used. The tokens of such an answer still count towards the cost. */
 export class UnusableAnswer extends Failure {
-  /**
-   * `text` is the answer to show to the model when it is asked again. `usage` is undefined if no model has answered. `reason` says what
-   * does not fit the schema; undefined if asking again would not help.
-   */
+  /** `text` is shown when asking again. `usage` is undefined if no model has answered, and `reason` if asking again would not help. */
   constructor(
     message: string,
     readonly text: string,
@@ -24,7 +21,6 @@ export class UnusableAnswer extends Failure {
   }
 }
 
-/** An accepted answer of a model. */
 export interface ModelAccepted extends Accepted {
   readonly usage: TokenUsage;
 }
@@ -38,7 +34,6 @@ export interface TokenPrice {
 
 /** The rules for a conversation with a model, which are the same for all records. */
 interface ConversationRules {
-  /** The id of the node, for messages. */
   readonly node: string;
   /** The prices of tokens; undefined if the flow states none. */
   readonly price: TokenPrice | undefined;
@@ -54,7 +49,6 @@ interface ConversationRules {
 export interface Dialog {
   readonly turns: readonly Turn[];
   request(turns: readonly Turn[]): HttpRequest;
-  /** Returns the size in bytes of all text in the question. */
   bytes(turns: readonly Turn[]): number;
 }
 
@@ -127,19 +121,16 @@ export class Conversation extends RequestCall {
   }
 }
 
-/** Returns the maximum cost of a question. */
 function mostOf(price: TokenPrice, input: number, output: number): number {
   return costOf({ ...price, input: Math.max(price.input, price.cached) }, { input, output, cached: 0 }) as number;
 }
 
-/** Returns the reason for ending a run because of `max_cost`. */
 function refusalText(refusal: SpendingRefusal, { node, maxCost, maxTokens }: ConversationRules, spent: number, most: number): string {
   if (refusal === 'unstated')
     return `max_cost of ${node} cannot be enforced: the answers do not state their tokens; leave max_cost out to run without a maximum`;
   return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call could cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
 }
 
-/** Returns the sentence that asks the model to correct its answer. */
 function correction(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Answer again with JSON that fits it, and nothing else.`;
 }
@@ -151,7 +142,6 @@ export function withUsage(answer: ModelAccepted, usage: TokenUsage, price: Token
   return { ...answer, usage, body: { ...(answer.body as JsonObject), usage: counts, cost: costOf(price, usage) ?? null } };
 }
 
-/** Returns the cost of tokens; undefined if there is no price. */
 export function costOf(price: TokenPrice | undefined, { input, output, cached }: TokenUsage): number | undefined {
   return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
 }

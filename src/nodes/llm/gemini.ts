@@ -4,13 +4,10 @@ import { countAt, type Finish, type HopelessRefusal, joinedText, listAt, type Pr
 
 const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
 
-/**
- * Matches the messages of a 429 that say that the account has no money left. Such errors have no details:
- * https://ai.google.dev/gemini-api/docs/billing.
- */
+/** Messages of a 429 about an account without money. They have no details: https://ai.google.dev/gemini-api/docs/billing. */
 const noMoney = /^your prepayment credits are depleted\b|\bexceeded its monthly spending cap\b/i;
 
-/** Returns the reason why Google would also refuse every other question; undefined if other questions might be answered. */
+/** Undefined if other questions might be answered. */
 export function googleHopelessness(status: number, body: Value): HopelessRefusal | undefined {
   const details = listAt(body, 'error', 'details');
   // Google refuses an unknown or expired key with status 400.

@@ -19,7 +19,6 @@ const price = z.strictObject({
 
 const ofProvider = "(default: the provider's)";
 
-/** The options of an LLM node. */
 export const llmOptions = z.strictObject({
   provider: z
     .enum(providerNames, { error: `expected provider, one of ${providerNames.join(', ')}` })
@@ -78,15 +77,12 @@ export const llmOptions = z.strictObject({
   cache: cacheOption,
 });
 
-/** The checked options of an LLM node. */
 export type LlmOptions = z.output<typeof llmOptions>;
 
 /** Members that a flow must not set in `extra`. The node cannot read streams, and has a separate option for the length of answers. */
 const ownMembers = new Set(['stream', 'max_tokens', 'max_completion_tokens']);
 
-/**
- * Adds the members from the flow's option `extra` to a request body. If both contain an object of the same name, the objects are merged.
- */
+/** If both contain an object of the same name, the objects are merged. */
 export function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
   const added = membersOf(extra).map(([name, value]) => {
     const own = body[name];
@@ -95,7 +91,6 @@ export function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
   return Object.fromEntries([...Object.entries(body), ...added]);
 }
 
-/** Returns the paths of the members in `extra` that the node itself sets. */
 export function clashesOf(body: JsonObject, extra: JsonObject, at: readonly string[] = []): (readonly string[])[] {
   return membersOf(extra).flatMap(([name, value]) => {
     const place = [...at, name];

@@ -35,7 +35,6 @@ export const llm = defineNode({
   build: buildLlm,
 });
 
-/** Default maximum number of questions in flight. */
 const defaultConcurrency = 8;
 
 function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
@@ -98,7 +97,6 @@ function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputChe
   return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName, retryOn: options.retry.on };
 }
 
-/** Returns a function that renders the question for a record. */
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => ModelQuestion {
   const system = options.system === undefined ? undefined : textTemplate(options.system);
   const prompt = textTemplate(options.prompt);
@@ -106,7 +104,6 @@ function questionOf(options: LlmOptions, schema: JsonObject | undefined): (field
   return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
 }
 
-/** Returns the parts of a question that are the same for all records. */
 function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<ModelQuestion, 'system' | 'turns'> {
   const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
   const { temperature, top_p, seed, effort, prompt_cache: cachesPrompt, strict: isStrict = true } = options;
@@ -119,7 +116,6 @@ function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): M
   return { ...fixedQuestion(options, schema), ...tuning, system: '', turns: [{ role: 'user', text: '' }] };
 }
 
-/** Reports members of the option `extra` that the node itself sets. */
 function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildContext): void {
   for (const place of clashesOf(body, extra)) {
     problem(['extra', ...place], `the node sets ${place.join('.')} itself; leave it out here, and use the option for it`);
@@ -147,7 +143,6 @@ function tokensOf(
   };
 }
 
-/** Approximate number of characters in a token. */
 const charactersPerToken = 4;
 
 function estimatedTokens(question: ModelQuestion): number {
@@ -156,7 +151,6 @@ function estimatedTokens(question: ModelQuestion): number {
 
 const utf8 = new TextEncoder();
 
-/** Returns all text in a question that the model reads. */
 function textsOf({ system = '', turns, schema }: ModelQuestion): string {
   return [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''].join('');
 }
@@ -213,10 +207,7 @@ function priceOf({ price }: LlmOptions): TokenPrice | undefined {
   return price && { input: price.input, output: price.output, cached: price.cached_input ?? price.input };
 }
 
-/**
- * Returns the map to use if the node has no option `map`. It reads the properties of the answer, or the answer's text if the answer has no
- * properties.
- */
+/** For a node without `map`. Reads the properties of the answer, or its text if it has none. */
 function defaultMap(schema: JsonObject | undefined): WrittenMap {
   const names = schema ? propertiesOf(schema) : [];
   if (names.length === 0) return { answer: 'text' };

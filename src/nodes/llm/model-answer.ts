@@ -8,7 +8,6 @@ import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from '
 import type { OutputCheck } from './output.ts';
 import { type HopelessRefusal, type ModelQuestion, type Provider, type TokenUsage, textAt } from './provider.ts';
 
-/** The parts of a node that determine how an answer is read. */
 export interface AnswerParts {
   readonly provider: Provider;
   /** The key that the node uses, in words for messages. */
@@ -31,10 +30,7 @@ const moneyCodes: ReadonlySet<string> = new Set([
   'enforced_spend_limit_reached',
 ]);
 
-/**
- * Reads a response as the answer of a model. Throws LimitReached if every other question would be refused, too. Throws a Failure if only
- * this answer cannot be used.
- */
+/** Throws LimitReached if every other question would be refused, too, and a Failure if only this answer cannot be used. */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
   if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
@@ -67,7 +63,6 @@ function checkedOutput(check: OutputCheck, text: string, usage: TokenUsage): Val
   }
 }
 
-/** Advice about an answer that was cut off. */
 const allowMore = 'raise max_tokens, which includes the tokens for thinking. With effort: low, the model thinks less';
 
 /** Returns the beginning of an answer after a colon; empty if there is no answer. */
@@ -101,10 +96,7 @@ function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   });
 }
 
-/**
- * Returns the wait that a refusal asks for. It is the wait in a Retry-After header, otherwise the longest of the waits in the body and in
- * other headers.
- */
+/** The Retry-After header, or else the longest wait in the body and in other headers. */
 function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, body: Value): number | undefined {
   const isStated = ['retry-after', 'retry-after-ms'].some((name) => header(name) !== undefined);
   const inBody = waitMs?.(body);
@@ -112,10 +104,7 @@ function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, bo
   return Math.max(inBody, retryAfterMs ?? 0);
 }
 
-/**
- * Returns the reason why every other question would be refused, too; undefined if other questions might be answered. The error code decides
- * rather than the status, because providers and gateways use different statuses.
- */
+/** Undefined if other questions might be answered. The error code decides, because providers and gateways use different statuses. */
 function hopelessnessOf(provider: Provider, status: number, body: Value): HopelessRefusal | undefined {
   const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
   if (status === 402 || (status < 500 && codes.some((code) => moneyCodes.has(code)))) return 'no-money';

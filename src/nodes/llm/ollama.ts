@@ -1,6 +1,6 @@
 import { countAt, messagesOf, type Provider, present, textAt } from './provider.ts';
 
-/** The provider for Ollama's chat API. https://docs.ollama.com/api/chat */
+/** https://docs.ollama.com/api/chat */
 export const ollama: Provider = {
   baseUrl: 'http://127.0.0.1:11434',
   credential: undefined,

@@ -4,17 +4,11 @@ import { countAt, type Finish, maxTokensNames, messagesOf, type Provider, presen
 
 const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
 
-/**
- * Messages that servers return about an unknown member of the request. Mistral and vLLM use `extra_forbidden`; OpenAI and Azure have other
- * messages.
- */
+/** Messages about an unknown member of the request. Mistral and vLLM use `extra_forbidden`; OpenAI and Azure have others. */
 const notKnown =
   /extra_forbidden|extra (?:inputs|fields)|unsupported|unrecogni[sz]ed|unknown|unexpected|not (?:permitted|supported|allowed|a valid field)/i;
 
-/**
- * The provider for OpenAI's Chat Completions API, which most compatible servers support.
- * https://platform.openai.com/docs/api-reference/chat
- */
+/** Most compatible servers support this protocol. https://platform.openai.com/docs/api-reference/chat */
 export const openai: Provider = {
   baseUrl: 'https://api.openai.com/v1',
   credential: 'openai-api-key',

@@ -21,12 +21,11 @@ const member = shape.refine(({ type, enum: values }) => type === undefined || va
   path: ['type'],
 });
 
-/** The option `output`, which lists the properties of the answer. It is a short form of a JSON Schema. */
+/** It is a short form of a JSON Schema. */
 export const output = dictionary(fieldName, z.union([z.enum(types), member], { error: expectedMember }));
 
 type OutputMember = z.output<typeof member>;
 
-/** Converts the option `output` to the JSON Schema for which it stands. */
 export function schemaOf(written: z.output<typeof output>): JsonObject {
   const properties = membersOf(written).map(([name, one]) => [name, propertyOf(typeof one === 'string' ? { type: one } : one)] as const);
   return {
@@ -47,12 +46,11 @@ function propertyOf({ type = 'string', enum: values, optional = false, descripti
   };
 }
 
-/** Returns the names of the properties in the schema of an object; empty for any other schema. */
+/** Empty for a schema that is not of an object. */
 export function propertiesOf(schema: JsonObject): string[] {
   return isObject(schema.properties) ? membersOf(schema.properties).map(([name]) => name) : [];
 }
 
-/** Checks answers against a JSON Schema. */
 export class OutputCheck {
   readonly #schema: z.ZodType;
 
@@ -61,10 +59,7 @@ export class OutputCheck {
     this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
-  /**
-   * Parses a model's text, with the digits of numbers unchanged, and checks the value. If the value does not fit the schema, throws an
-   * Error that says why.
-   */
+  /** Keeps the digits of numbers. If the value does not fit the schema, throws an Error that says why. */
   read(text: string): Value {
     const json = unfenced(text);
     const found = parsedOutput(json);

@@ -2,7 +2,6 @@ import { valueAt } from '../../core/answer/path.ts';
 import type { Auth } from '../../core/auth/auth.ts';
 import type { JsonObject, Value } from '../../core/value/value.ts';
 
-/** One message of a conversation, by the user or the model. */
 export interface Turn {
   readonly role: 'user' | 'assistant';
   readonly text: string;
@@ -19,7 +18,6 @@ interface Tuning {
 /** The names that Chat Completions servers use for the maximum length of an answer. */
 export const maxTokensNames = ['max_completion_tokens', 'max_tokens'] as const;
 
-/** A question to a language model. */
 export interface ModelQuestion extends Tuning {
   readonly model: string;
   readonly system: string | undefined;
@@ -30,26 +28,22 @@ export interface ModelQuestion extends Tuning {
   readonly schema: JsonObject | undefined;
   /** True if the server should force the model to follow the schema. */
   readonly isStrict: boolean;
-  /** True if the provider should cache the system prompt. */
   readonly cachesPrompt: boolean;
 }
 
-/** The way in which a model ended its answer. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'other';
 
-/** The number of tokens in a question and its answer. `input` includes cached tokens. */
+/** `input` includes cached tokens. */
 export interface TokenUsage {
   readonly input: number;
   readonly output: number;
   readonly cached: number;
 }
 
-/** An answer in a form that does not depend on the provider's protocol. */
 interface ModelAnswer {
   /** The text of the answer; undefined if the body contains no text from a model. */
   readonly text: string | undefined;
   readonly finish: Finish;
-  /** The name of the model that the answer states; undefined if it states none. */
   readonly model: string | undefined;
   readonly usage: TokenUsage;
 }
@@ -57,14 +51,11 @@ interface ModelAnswer {
 /** The reason why every other question would be refused, too: no money, a refused key, or a daily quota that is used up. */
 export type HopelessRefusal = 'no-money' | 'refused-key' | 'day-quota';
 
-/** The protocol of a provider of language models. */
 export interface Provider {
   readonly baseUrl: string;
   /** The default name of the credential; undefined if none is needed. */
   readonly credential: string | undefined;
-  /** The headers that every request has. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The options that the protocol does not support. */
   readonly lacks: readonly (keyof Tuning | 'prompt_cache' | 'max_tokens_name' | 'strict')[];
   auth(credential: string): Auth;
   /** Returns the path to append to the base URL. */
@@ -73,37 +64,34 @@ export interface Provider {
   answer(body: Value): ModelAnswer;
   /** Returns advice about a refusal; undefined if the server's message is sufficient. */
   advice?(status: number, body: Value, question: Pick<ModelQuestion, 'maxTokensName'>): string | undefined;
-  /** Returns the reason why the provider would also refuse every other question; undefined if other questions might be answered. */
+  /** Undefined if other questions might be answered. */
   hopelessness?(status: number, body: Value): HopelessRefusal | undefined;
   /** Returns the wait in ms that the body of a refusal asks for; undefined if it asks for none. */
   waitMs?(body: Value): number | undefined;
 }
 
-/** Returns the string at the end of the steps in a response; undefined if there is none. */
 export function textAt(body: Value | undefined, ...steps: (string | number)[]): string | undefined {
   const value = valueAt(body, steps);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns the number at the end of the steps in a response; 0 if there is none. */
+/** 0 if there is none. */
 export function countAt(body: Value | undefined, ...steps: (string | number)[]): number {
   const value = valueAt(body, steps);
   return typeof value === 'number' ? value : 0;
 }
 
-/** Returns the elements of the list at the end of the steps in a response; empty if there is no list. */
+/** Empty if there is none. */
 export function listAt(body: Value | undefined, ...steps: (string | number)[]): readonly Value[] {
   const value = valueAt(body, steps);
   return Array.isArray(value) ? value : [];
 }
 
-/** Joins the texts of the parts of an answer; undefined if no part contains text. */
 export function joinedText(parts: readonly Value[], member = 'text'): string | undefined {
   const texts = parts.flatMap((part) => textAt(part, member) ?? []);
   return texts.length > 0 ? texts.join('') : undefined;
 }
 
-/** Returns an object without the members that are undefined. */
 export function present(members: Readonly<Record<string, Value | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JsonObject;
 }

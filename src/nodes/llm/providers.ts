@@ -5,13 +5,10 @@ import { openai } from './openai.ts';
 import { openaiResponses } from './openai-responses.ts';
 import type { Provider } from './provider.ts';
 
-/** All providers, keyed by name. */
 export const providers = { openai, 'openai-responses': openaiResponses, anthropic, gemini, ollama } as const satisfies Readonly<
   Record<string, Provider>
 >;
 
-/** The name of a provider. */
 type ProviderName = keyof typeof providers;
 
-/** The names of all providers. */
 export const providerNames = Object.keys(providers) as ProviderName[];

@@ -4,10 +4,7 @@ import { isObject, type JsonObject, type Value } from '../../core/value/value.ts
 type SchemaPlace = readonly (string | number)[];
 type SchemaReport = (at: SchemaPlace, message: string) => void;
 
-/**
- * Keywords that OpenAI rejects in a strict schema. They come from OpenAI's guide, or from its server's messages that a keyword is "not
- * permitted".
- */
+/** Keywords that OpenAI rejects in a strict schema, according to its guide or to its messages ("not permitted"). */
 const refusedKeywords = [
   ...['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'default'],
   ...['propertyNames', 'minProperties', 'maxProperties', 'unevaluatedProperties'],
@@ -82,7 +79,6 @@ function checkObject(part: JsonObject, { at, depth, count, report }: SchemaWalk)
   if (unknown.length > 0) report(place, `required lists ${unknown.join(', ')}, which properties does not have`);
 }
 
-/** Checks the schemas that are nested in a part of a schema. */
 function checkInner(part: JsonObject, walk: SchemaWalk): void {
   const depth = walk.depth + (typesOf(part).includes('object') ? 1 : 0);
   const within = (steps: SchemaPlace, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });

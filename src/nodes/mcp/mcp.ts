@@ -22,7 +22,6 @@ const toolRetryOn = z.union([z.literal('tool'), retryOn], {
   error: 'expected timeout, network, tool, a status such as 429 or a class such as 5xx',
 });
 
-/** The options of an MCP tool node. */
 const mcpOptions = z.strictObject({
   connection: name.describe('a connection of the type mcp, from the flow or saved'),
   tool: z.string().min(1, 'expected the name of a tool').describe('the name of the tool; automate connections tools NAME lists them'),
@@ -49,7 +48,6 @@ const mcpOptions = z.strictObject({
   cost: path.optional().describe('the path of the real cost in the answer'),
 });
 
-/** The checked options of an MCP tool node. */
 type McpOptions = z.output<typeof mcpOptions>;
 
 /** The MCP tool node, which calls a tool once per record. */
@@ -98,7 +96,7 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
   return (fields): ToolCall => ({ kind: 'tool', connection, origin, ...auth, tool, arguments: template.render(fields), timeoutMs });
 }
 
-/** Accepts a tool's response if it is not an error. Such a response has no status and no headers. */
+/** Such a response has no status and no headers. */
 function acceptToolAnswer(
   { tool, retry }: McpOptions,
   { isError, text, body }: ToolAnswer,

@@ -9,17 +9,13 @@ import type { Tool, ToolSchema } from '../../core/tools.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { ExactNumber, isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 
-/** The parts of a call that can be checked against the server's schema. */
 interface CheckedCall {
   readonly tool: string;
   readonly connection: string;
   readonly arguments: ArgumentsTemplate;
 }
 
-/**
- * Finds mistakes in a call that affect every record: an unknown tool, and unknown, missing or unsuitable arguments. `isTable` is true if
- * the records are known to be rows of a table.
- */
+/** Finds mistakes that affect every record. `isTable` is true if the records are known to be rows of a table. */
 export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
   const tool = tools.find(({ name }) => name === call.tool);
   return tool ? argumentProblems(call, tool.inputSchema, isTable) : [{ at: ['tool'], message: noTool(call, tools) }];
@@ -55,7 +51,6 @@ function argumentProblems({ tool, connection, arguments: written }: CheckedCall,
 
 const textHint = '\nwrite the arguments as JSON text, with {{field}} outside quotes, or convert it in a set node';
 
-/** Finds argument values that are invalid for every record. */
 function valueProblems(
   tool: string,
   { literals, texts, cells }: ArgumentsTemplate,
@@ -119,7 +114,6 @@ function takesOthers({ additionalProperties, patternProperties }: ToolSchema, kn
   return additionalProperties !== undefined || patternProperties !== undefined || known.length === 0;
 }
 
-/** The compiled arguments for a tool. */
 export interface ArgumentsTemplate {
   /** The names of the arguments that are the same for every record. */
   readonly names: readonly string[];
@@ -152,7 +146,6 @@ export function argumentsTemplate(written: Value, isCell: (field: string) => boo
   };
 }
 
-/** True if a value contains both references and literal text. */
 function isMixedText(value: Value): boolean {
   return typeof value === 'string' && hasReference(value) && templateParts(value).length > 1;
 }

@@ -3,24 +3,19 @@ import { namingErrors } from '../../files/naming-errors.ts';
 import type { Written } from '../sink.ts';
 import { lineOf, parseLine, refuseNoFile } from './lines.ts';
 
-/**
- * A note that a run started with `resume` is complete. If the same command is used again, the note shows that there is nothing left to do.
- */
+/** Shows that a run started with `resume` is complete, so that there is nothing left to do if the same command is used again. */
 export interface CompleteRun {
-  /** The UUID of the run. After a retry of failed records that changed the run's files, it is the retry's UUID. */
+  /** The run's UUID; after a retry that changed the run's files, the retry's. */
   readonly run: string;
-  /** Everything that the run's output depends on, such as the flow, the options and the input. */
   readonly identity: Identity;
   readonly counts: CompleteCounts;
-  /** Descriptions of the run's files. `errors` is undefined if no record failed or if there is no errors file. */
+  /** `errors` is undefined if no record failed or if there is no errors file. */
   readonly files: { readonly out: Written; readonly errors?: FileContent };
 }
 
-/** The number of records in a complete run for each result. */
 export interface CompleteCounts {
   readonly written: number;
   readonly failed: number;
-  /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
 }
 
@@ -29,15 +24,12 @@ interface FileContent extends Written {
   readonly path: string;
 }
 
-/** Returns the path of the note about a complete run, which is next to the output file. */
+/** Next to the output file. */
 export function completeRunPath(out: string): string {
   return `${out}.automate-complete`;
 }
 
-/**
- * Writes the note about a complete run. The note is written to a draft and then renamed, so it is never incomplete. Throws an AutomateError
- * (`output`) if the note cannot be written.
- */
+/** Writes a draft and renames it, so the note is never incomplete. Throws an AutomateError (`output`) if it cannot be written. */
 export function writeCompleteRun(path: string, complete: CompleteRun): Promise<void> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
@@ -48,7 +40,7 @@ export function writeCompleteRun(path: string, complete: CompleteRun): Promise<v
   });
 }
 
-/** Reads the note about a complete run. Returns undefined if the note does not exist or is damaged. */
+/** Undefined if the note does not exist or is damaged. */
 export async function readCompleteRun(path: string): Promise<CompleteRun | undefined> {
   refuseNoFile(path, 'the file that marks a run as complete');
   const text = await namingErrors(path, 'read', () =>
@@ -60,10 +52,7 @@ export async function readCompleteRun(path: string): Promise<CompleteRun | undef
   return parseLine(text.trimEnd()) as CompleteRun | undefined;
 }
 
-/**
- * Everything that a run's output depends on. The keys are descriptions, such as `the errors file`. A run can be resumed only if all values
- * are still the same.
- */
+/** Everything that a run's output depends on, by description, such as `the errors file`. To resume a run, all must be the same. */
 export type Identity = Readonly<Record<string, string>>;
 
 /** The key for the absolute path of the errors file. */

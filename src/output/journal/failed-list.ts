@@ -6,52 +6,45 @@ import type { Written } from '../sink.ts';
 import type { Identity } from './complete-run.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 
-/** A range of consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */
+/** Consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */
 export type Mark = readonly [first: number, count: number, offset: number];
 
-/**
- * The first line of the file that lists a run's failed records. It contains everything about the run that is needed to retry these records.
- */
+/** The first line of the file that lists a run's failed records: everything that is needed to retry them. */
 export interface FailedList {
   /** The run's UUID. */
   readonly run: string;
   readonly identity: Identity;
-  /** The absolute path of the flow file. */
+  /** An absolute path. */
   readonly flow: string;
-  /** The run's option values that a retry also needs, keyed by option name. */
+  /** The options that a retry also needs, by name. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly formats: { readonly output: Format; readonly errors: Format };
-  /** A description of the output file, with the byte offsets at which its first row begins and its last row ends. */
+  /** Byte offsets: where the output's first row begins and its last row ends. */
   readonly output: Written & { readonly firstRow: number; readonly rowsEnd: number };
   readonly counts: {
     readonly written: number;
     readonly failed: number;
     readonly rows: number;
-    /** Number of records that a filter node dropped; undefined if there are none. */
     readonly filtered?: number;
-    /** Number of failed records that the user deleted from the errors file before a retry; undefined if there are none. */
+    /** Failed records that the user deleted from the errors file before a retry. */
     readonly givenUp?: number;
   };
 }
 
-/** The fields of the first line that the run provides. The other fields are taken from the run's journal. */
+/** What the run provides. The other fields are taken from the run's journal. */
 export type ListOfRun = Omit<FailedList, 'run' | 'identity'>;
 
-/** The content of the file that lists a run's failed records. */
 export interface FoundFailures extends FailedList {
   readonly failed: FailedRecords;
 }
 
-/** Returns the path of the file that lists a run's failed records, which is next to the output file. */
+/** Next to the output file. */
 export function failedListPath(out: string): string {
   return `${out}.automate-failed`;
 }
 
-/**
- * Writes the list of failed records to a new file, in place of any earlier list. Throws an AutomateError (`output`) if the file cannot be
- * written.
- */
+/** Replaces any earlier list. Throws an AutomateError (`output`) if the file cannot be written. */
 export function writeFailedList(path: string, list: FailedList, marks: AsyncIterable<readonly Mark[]>): Promise<void> {
   return namingErrors(path, 'written', async () => {
     await rm(path, { force: true });
@@ -68,10 +61,7 @@ export function writeFailedList(path: string, list: FailedList, marks: AsyncIter
   });
 }
 
-/**
- * Reads the list of failed records. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the file is
- * damaged.
- */
+/** Undefined if the file does not exist. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readFailedList(path: string): Promise<FoundFailures | undefined> {
   refuseNoFile(path, 'the list of failed records');
   let list: FailedList | undefined;
@@ -93,18 +83,15 @@ export async function readFailedList(path: string): Promise<FoundFailures | unde
   throw new AutomateError('output-exists', `${path} is damaged: the positions of the failed records are not known`);
 }
 
-/** A range of failed records is stored as this many numbers: the first record, the number of records, and the byte offset of their rows. */
+/** A range is stored as three numbers: the first record, the number of records, and the byte offset of their rows. */
 const groupSize = 3;
 
-/**
- * The failed records of a run, and the byte offsets at which a retry inserts their rows. A range of consecutive failed records takes only
- * 24 bytes.
- */
+/** A range of consecutive failed records takes only 24 bytes. */
 class FailedRecords {
   #groups: number[] = [];
   #isSorted = true;
 
-  /** Adds ranges of failed records. With --unordered, they may be added in any order. */
+  /** With --unordered, ranges may be added in any order. */
   add(marks: readonly Mark[]): void {
     for (const mark of marks) {
       if (mark[0] < (this.#groups.at(-groupSize) ?? 0)) this.#isSorted = false;
@@ -112,7 +99,7 @@ class FailedRecords {
     }
   }
 
-  /** Returns the byte offset at which a retry inserts a failed record's rows; undefined if the record has not failed. */
+  /** The byte offset at which a retry inserts the record's rows; undefined if the record has not failed. */
   placeOf(record: number): number | undefined {
     if (!this.#isSorted) this.#sort();
     let [low, high] = [0, this.#groups.length / groupSize];

@@ -8,104 +8,83 @@ import type { FailedList, Mark } from './failed-list.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
-/**
- * The progress of a run, as saved in its journal. A resumed run first deletes everything that was written to the output files after the
- * checkpoint, and then continues from there.
- */
+/** The progress of a run. A resumed run first deletes everything that was written to the output files after the checkpoint. */
 export interface Checkpoint {
   /** Number of records before the first unfinished one. */
   readonly records: number;
-  /** Ranges of finished records after the first unfinished one. With --unordered, records are written in the order in which they finish. */
+  /** Finished records after the first unfinished one. With --unordered, records are written in the order in which they finish. */
   readonly beyond: readonly (readonly [number, number])[];
-  /**
-   * The position in the input from which a resumed run continues to read. `offset` is the number of bytes before it, and `line` is the
-   * number of lines.
-   */
+  /** Where a resumed run continues to read: `offset` is the number of bytes before it, and `line` the number of lines. */
   readonly offset: number;
   readonly line: number;
-  /** The index of the input file that contains this position, counted from 0; undefined if there is only one input file. */
+  /** The 0-based index of the input file with this position; undefined if there is only one. */
   readonly file?: number;
   readonly out: Written;
-  /** A description of the errors file; undefined if no record has failed so far. */
+  /** Undefined if no record has failed so far. */
   readonly errors?: Written;
   readonly written: number;
   readonly failed: number;
-  /** Number of records that a filter node dropped; undefined if there are none. */
+  /** Records that a filter node dropped. */
   readonly filtered?: number;
-  /** Number of written records that have not changed since an earlier run; undefined if there are none. */
+  /** Written records that have not changed since an earlier run. */
   readonly unchanged?: number;
   readonly rows: number;
   readonly credits: number;
-  /** The money spent so far, keyed by node; undefined if no node has a price in money. */
+  /** Money spent so far, by node; undefined if no node has a price in money. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** The language model tokens used so far, keyed by node; undefined if no node has called a model. */
+  /** Language model tokens used so far, by node. */
   readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
-  /** Counts that a server keeps for its runs; undefined if the run was started on the command line. */
+  /** Counts that a server keeps for its runs; undefined on the command line. */
   readonly notes?: object;
-  /**
-   * Number of uncompressed bytes of the earlier output that a retry has already copied to the new output; undefined if the run is not a
-   * retry.
-   */
+  /** Uncompressed bytes of the earlier output that a retry has already copied; undefined if the run is not a retry. */
   readonly copied?: number;
-  /** Number of records in the memory file, with which a later run reuses rows of unchanged records; undefined if there is no such file. */
+  /** Records in the memory file, with which a later run reuses rows of unchanged records. */
   readonly remembered?: number;
 }
 
-/** The files that a complete run leaves next to its output file. */
 export interface JournalEnd {
-  /** The first line of the list of failed records. It is undefined if no record failed or if there is no errors file. */
+  /** Undefined if no record failed or if there is no errors file. */
   readonly list?: FailedList | undefined;
-  /**
-   * A note about the complete run. If the same command is used again, the note shows that there is nothing left to do. Undefined if the run
-   * leaves no note.
-   */
+  /** Shows that there is nothing left to do if the same command is used again. */
   readonly note?: CompleteRun | undefined;
-  /** True if the run leaves a memory file, with which a later run reuses rows of unchanged records; otherwise undefined. */
+  /** The run leaves a memory file, with which a later run reuses rows of unchanged records. */
   readonly remembers?: boolean | undefined;
 }
 
-/** The content of the journal of an earlier run. */
 export interface FoundJournal {
-  /** The UUID of the run. The idempotency keys of its requests are derived from the UUID. */
+  /** A UUID, from which the idempotency keys of the run's requests are derived. */
   readonly run: string;
   readonly identity: Identity;
-  /** The last checkpoint that was completely written; undefined if the run wrote none. */
+  /** The last checkpoint that was completely written. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
   /** True if all records are finished. The run's files then only have to be moved to their final paths. */
   readonly isComplete: boolean;
-  /** The files that the run leaves next to its output file; empty if the run is not complete. */
+  /** Empty if the run is not complete. */
   readonly end: JournalEnd;
-  /** Length of the journal file in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
+  /** Length in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
   readonly validBytes: number;
 }
 
-/** A file with the checkpoints of a run, from which the run can be resumed. It is deleted when the run is complete. */
+/** The checkpoints from which a run can be resumed. Deleted when the run is complete. */
 export interface Journal {
-  /**
-   * Adds a checkpoint, and the ranges of records that have failed since the last checkpoint. Waits until they are on disk. Throws an
-   * AutomateError (`output`) if they cannot be written.
-   */
+  /** `marks` failed since the last checkpoint. Waits until all is on disk. Throws an AutomateError (`output`) if it cannot be written. */
   add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
   /**
-   * Adds parked records, which are finished but have to wait for an earlier record. Waits until they are on disk. Throws an AutomateError
-   * (`output`) if they cannot be written.
+   * Waits until finished records that wait for an earlier one are on disk. Throws an AutomateError (`output`) if they cannot be written.
    */
   park(records: ParkedRecords): Promise<void>;
-  /** Marks the run as complete and closes the journal. Throws an AutomateError (`output`) if the journal cannot be written. */
+  /** Also closes the journal. Throws an AutomateError (`output`) if it cannot be written. */
   complete(end: JournalEnd): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns the path of a run's journal, which is next to the output file. */
+/** Next to the output file. */
 export function journalPath(out: string): string {
   return `${out}.automate-run`;
 }
 
-/**
- * Creates the journal of a run. Its first line contains everything that the run's output depends on. The file appears at `path` only after
- * this line is on disk.
- */
+/** The file appears at `path` only after its first line, with everything that the run's output depends on, is on disk. */
 export async function createJournal(path: string, run: string, identity: Identity, space?: OutputSpace): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
@@ -125,7 +104,7 @@ export async function createJournal(path: string, run: string, identity: Identit
   });
 }
 
-/** Opens an existing journal in order to add lines. First removes an incomplete line that a crash has left at the end. */
+/** First removes an incomplete line that a crash has left at the end. */
 export async function continueJournal(path: string, found: FoundJournal, space?: OutputSpace): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const handle = await open(path, 'r+');
@@ -135,9 +114,7 @@ export async function continueJournal(path: string, found: FoundJournal, space?:
   });
 }
 
-/**
- * Reads a journal. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the first line is damaged.
- */
+/** Undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the first line is damaged. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
   refuseNoFile(path, 'a journal');
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
@@ -174,10 +151,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   };
 }
 
-/**
- * Returns everything that a run's output depends on. This is read from the first line of the run's journal or list of failed records.
- * Returns undefined if that line cannot be read.
- */
+/** Read from the first line of a journal or a list of failed records. Undefined if that line cannot be read. */
 export async function readIdentity(path: string): Promise<Identity | undefined> {
   try {
     for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
@@ -191,15 +165,11 @@ type EndLine = JournalEnd & { readonly complete: true };
 
 type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
 
-/**
- * Removes the failed records from a journal line and returns the rest, which is the checkpoint. A resumed run does not need the failed
- * records.
- */
+/** A resumed run does not need the failed records. */
 function withoutMarks({ marks: _, ...checkpoint }: CheckpointLine): Checkpoint {
   return checkpoint;
 }
 
-/** Yields the ranges of failed records in the lines of a journal. */
 export async function* marksOf(path: string): AsyncGenerator<readonly Mark[]> {
   for await (const bytes of linesOf(path)) {
     const line = parseLine(bytes.toString()) as Partial<CheckpointLine> | undefined;
@@ -211,10 +181,7 @@ function isParkedLine(line: unknown): line is ParkedLine {
   return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
 }
 
-/**
- * Returns the piece of a parked record's text in a journal line. Throws an AutomateError if the line has changed since the journal was
- * read.
- */
+/** Throws an AutomateError if the line has changed since the journal was read. */
 function parkedText(written: string): string {
   const line = parseLine(written) as { text: [number, number, string] } | undefined;
   if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');

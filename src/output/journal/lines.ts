@@ -3,22 +3,19 @@ import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { isLink, isNoFile } from '../../files/stat.ts';
 
-/**
- * Returns a line that contains a checksum, followed by a value as JSON. The checksum reveals whether a crash or the disk has damaged the
- * line.
- */
+/** Begins with a checksum, which reveals whether a crash or the disk has damaged the line. */
 export function lineOf(value: unknown): string {
   const text = JSON.stringify(value);
   return `${checksum(text)} ${text}\n`;
 }
 
-/** Returns the value in a line that begins with a checksum. Returns undefined if the line is damaged. */
+/** Undefined if the line is damaged. */
 export function parseLine(line: string): unknown {
   const text = line.slice(9);
   return line.slice(0, 9) === `${checksum(text)} ` ? JSON.parse(text) : undefined;
 }
 
-/** Yields the lines of a file. If the last line has no line break, it is incomplete and is left out. */
+/** Leaves out a last line without line break, because it is incomplete. */
 export async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let begun: Buffer[] = [];
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
@@ -37,8 +34,8 @@ function checksum(text: string): string {
 }
 
 /**
- * Throws an AutomateError (`output-exists`) if one of the run's own files is a symbolic link or not a regular file. Another user may have
- * created a link to make the run read or overwrite a different file. Reading from a pipe might never end.
+ * Throws an AutomateError (`output-exists`) for a link or anything else that is not a regular file. Another user's link could make the run
+ * read or overwrite a different file, and reading a pipe might never end.
  */
 export function refuseNoFile(path: string, what: string): void {
   const found = isLink(path) ? 'a symbolic link' : isNoFile(path) ? 'not a file' : undefined;

@@ -3,30 +3,27 @@ import type { SpilledRows } from '../../core/item.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { readSlice, type Slice } from '../spill.ts';
 
-/** The rows of a parked record, which is finished but has to wait for an earlier record. Their text is appended to the output unchanged. */
+/** A finished record that waits for an earlier one. Its text is appended to the output unchanged. */
 export interface ParkedRows {
   readonly rows: number;
   texts(): AsyncIterable<string>;
 }
 
-/** Rows as text, exactly as they are written to the output. The text may be stored in a file on disk. */
+/** Text exactly as it is written to the output. It may be stored on disk. */
 export interface RenderedRows extends ParkedRows, SpilledRows {}
 
-/** Parked records, keyed by their number in the input. They are finished but have to wait for an earlier record. */
+/** Keyed by the records' number in the input. */
 export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<number, Rows>;
 
-/**
- * A journal line for a parked record. A `text` line contains a piece of the record's rows. After the last piece, a `kept` line contains the
- * number of rows.
- */
+/** A `text` line contains a piece of a parked record's rows. After the last piece, a `kept` line contains the number of rows. */
 export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
   | { readonly kept: readonly [number: number, rows: number] };
 
-/** Maximum number of characters of a record's text in one journal line. The whole text may exceed the maximum length of a string. */
+/** Characters of a record's text in one journal line. The whole text may exceed the maximum length of a string. */
 const maxPiece = 1024 * 1024;
 
-/** Yields the journal lines for parked records. A record whose `kept` line is missing is ignored when the journal is read. */
+/** A record whose `kept` line is missing is ignored when the journal is read. */
 export async function* parkedLines(records: ParkedRecords): AsyncGenerator<ParkedLine> {
   for (const [number, parked] of records) {
     let index = 0;
@@ -37,7 +34,7 @@ export async function* parkedLines(records: ParkedRecords): AsyncGenerator<Parke
   }
 }
 
-/** Splits text into pieces for separate lines. Surrogate pairs are never split, because each piece is encoded separately. */
+/** Never splits surrogate pairs, because each piece is encoded separately. */
 function* piecesOf(text: string): Generator<string> {
   for (let start = 0, end: number; start < text.length; start = end) {
     end = start + maxPiece;
@@ -46,14 +43,14 @@ function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** Collects the parked records while a journal is being read. The text of their rows is read from the file only when it is needed. */
+/** Collects parked records while a journal is read. The text of their rows is read only when it is needed. */
 export class ParkedReader {
   readonly records = new Map<number, RenderedRows>();
   readonly #path: string;
   readonly #textOf: (line: string) => string;
   readonly #lines = new Map<number, Slice[]>();
 
-  /** `path` is the journal's path, and `textOf` returns the piece of text in one of its lines. */
+  /** `textOf` returns the piece of text in a journal line. */
   constructor(path: string, textOf: (line: string) => string) {
     this.#path = path;
     this.#textOf = textOf;

@@ -1,7 +1,6 @@
 import { type Item, placeOf, type TextPosition } from '../../core/item.ts';
 import type { Checkpoint } from './journal.ts';
 
-/** A range of consecutive finished records. */
 interface RecordRange {
   first: number;
   last: number;
@@ -9,21 +8,20 @@ interface RecordRange {
   end: Item['end'];
 }
 
-/** Tracks which records of the input are finished. Records may finish in any order. */
+/** Records may finish in any order. */
 export class InputProgress {
   #records: number;
   #end: Item['end'];
-  /** Ranges of finished records after the first unfinished one, keyed by the number of their first record. */
+  /** Finished records after the first unfinished one, by the number of their first record. */
   readonly #byFirst = new Map<number, RecordRange>();
   readonly #byLast = new Map<number, RecordRange>();
 
-  /** Starts at the beginning of the input, or after the records that an earlier run's checkpoint lists as finished. */
+  /** Starts after the records that an earlier run's checkpoint lists as finished. */
   constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof TextPosition>) {
     this.#records = records;
     this.#end = { offset, line, ...(file !== undefined && { file }) };
   }
 
-  /** Marks a record as finished. */
   add(item: Item): void {
     const range = this.#joinNeighbours(item);
     if (range.first === this.#records + 1) {
@@ -35,10 +33,7 @@ export class InputProgress {
     }
   }
 
-  /**
-   * Returns the number of records before the first unfinished one, and the input position after these records. Also returns the ranges of
-   * finished records after the first unfinished one.
-   */
+  /** Counts up to the first unfinished record and gives the input position there, and the ranges of finished records after it. */
   reached(): Pick<Checkpoint, 'records' | 'beyond' | keyof TextPosition> {
     const ranges = [...this.#byFirst.values()].sort((a, b) => a.first - b.first);
     return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };

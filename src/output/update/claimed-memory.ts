@@ -15,17 +15,17 @@ import type { RetryClaim } from '../unfinished-run.ts';
 import { entriesOf, MemoryLog, memoryPath, type RememberedRows, readMemory } from './memory-file.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 
-/** The memory file (the records that `update` remembers) of an output that a run has claimed. */
+/** The records that `update` remembers, for an output that a run has claimed. */
 export interface ClaimedMemory {
-  /** The earlier output whose rows may be reused; undefined if every record has to run. */
+  /** The earlier output to reuse; undefined if every record has to run. */
   readonly old: OldFiles | undefined;
-  /** Creates the memory file, or continues the file of a resumed run. */
+  /** Creates the memory file, or continues a resumed run's. */
   open(): Promise<MemoryLog>;
-  /** Completes and closes the memory file. Returns true, because the file now exists. */
+  /** Returns true, because the file now exists. */
   finish(log: MemoryLog, ended: EndedOutput): Promise<true>;
 }
 
-/** Opens the rows of an earlier output that a run with `update` would reuse. Returns undefined if every record would run. */
+/** The rows that a run with `update` would reuse; undefined if every record would run. */
 export async function lookForOld(run: Omit<OfRun, 'key' | 'old' | 'log'>): Promise<RecordMemory | undefined> {
   const old = run.options.runsAll ? undefined : await findOldFiles(run.plan, run.options, run.files);
   return old && openRecordMemory({ ...run, key: old.memory.key, old });
@@ -39,10 +39,6 @@ interface ClaimingRun {
   readonly retry: RetryClaim | undefined;
 }
 
-/**
- * Returns the memory file that a run writes, together with the earlier output whose rows the run can reuse. Returns undefined for a run
- * without a memory file.
- */
 export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<ClaimedMemory | undefined> {
   const { options, plan, retry } = run;
   if (retry) return claimRetried(flow, run, retry);
@@ -58,10 +54,7 @@ export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<Claimed
   };
 }
 
-/**
- * Returns the memory file of the output into which a retry inserts rows. Undefined if the output has no memory file, or if nodes or options
- * that determine the rows have changed.
- */
+/** Undefined if the output has no memory file, or if nodes or options that determine the rows have changed. */
 async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim): Promise<ClaimedMemory | undefined> {
   const { plan, options } = run;
   const memory = await readMemory(memoryPath(realFile(plan.out))).catch(() => undefined);
@@ -100,17 +93,14 @@ function openMemoryLog(path: string, { found }: ClaimingRun, key: Buffer | undef
   return count === undefined ? MemoryLog.create(path, key) : MemoryLog.continue(path, count);
 }
 
-/** The text of an output into which a retry inserts rows. `firstRow` is the position of its first row. */
+/** An output into which a retry inserts rows. `firstRow` is the position of its first row. */
 interface MergedText {
   readonly firstRow: number;
   /** Size in bytes of the separator that precedes every row except the first. */
   readonly between: number;
 }
 
-/**
- * Yields the memory file's entries for an output into which a retry has inserted rows, in the order of the output. `old` are the earlier
- * output's entries with their old positions. `inserted` are the entries of the inserted rows with their new positions.
- */
+/** Yields the output's entries in order. `old` have the positions in the earlier output, and `inserted` have their new positions. */
 async function* mergedRecords(
   old: AsyncIterable<RememberedRows>,
   inserted: AsyncIterable<RememberedRows>,
@@ -119,9 +109,7 @@ async function* mergedRecords(
   const more = inserted[Symbol.asyncIterator]();
   const next = async () => (await more.next()).value as RememberedRows | undefined;
   let shift = 0;
-  /**
-   * True if a row was inserted before the first old row. A separator is then needed before that old row, which shifts all rows after it.
-   */
+  /** A row was inserted before the first old row, which now needs a separator. This shifts all rows after it. */
   let separates = false;
   let insert = await next();
   for await (const entry of old) {
@@ -144,7 +132,7 @@ async function* mergedRecords(
   for (; insert; insert = await next()) yield insert;
 }
 
-/** Returns hashes of everything besides its fields that determines a record's rows, such as nodes and options. Messages show the keys. */
+/** Hashes of what determines a record's rows besides its fields, such as nodes and options. Messages show the keys. */
 function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): Readonly<Record<string, string>> {
   const dataFiles = dataFilesOf(plan).map((file) => [`the data file ${file}`, `${statOf(file)?.size} ${statOf(file)?.mtimeMs}`]);
   return Object.fromEntries([
@@ -162,8 +150,8 @@ function makerHash(text: string): string {
 }
 
 /**
- * Finds the earlier output whose rows a run with `update` reuses. Returns undefined if there is none yet. Throws an AutomateError
- * (`output-exists`) if the output has no memory file, was changed, or was made with a different flow or different options.
+ * The output whose rows `update` reuses, if it exists. Throws an AutomateError (`output-exists`) if it has no memory file, was changed, or
+ * was made with a different flow or different options.
  */
 async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: OutputPlan): Promise<OldFiles | undefined> {
   if (!isRegularFile(out)) return undefined;

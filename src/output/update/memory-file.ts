@@ -8,37 +8,32 @@ import type { Format } from '../../records/format.ts';
 import { refuseNoFile } from '../journal/lines.ts';
 import { type Written, writeAt } from '../sink.ts';
 
-/** An entry of a memory file. It describes the rows of one record in an output, but does not contain their values. */
+/** Describes the rows of one record in an output, but does not contain their values. */
 export interface RememberedRows {
-  /** Hash of the fields of the record that the flow reads, as 16 characters from 0 to 255. It is computed with a secret key. */
+  /** Hash of the fields that the flow reads, with a secret key, as 16 characters from 0 to 255. */
   readonly hash: string;
-  /** Hash of all fields of the record, as 8 characters. */
+  /** Hash of all fields, as 8 characters. */
   readonly whole: string;
   /** Time at which the record's requests were sent, in ms since 1970. */
   readonly atMs: number;
-  /** Position of the record's first row in the output's text, in bytes. `end` is the position after the record's last row. */
+  /** Position of the first row, in bytes of text. `end` is the position after the last row. */
   start: number;
   end: number;
   readonly rows: number;
-  /**
-   * If the rows were copied from an earlier output, 1-based index of the entry in that output's memory file. It is 0 if this run created
-   * the rows.
-   */
+  /** For rows copied from an earlier output, the 1-based index of their entry there. 0 if this run created the rows. */
   readonly taken: number;
 }
 
-/** Facts about an output as a whole, which are stored in its memory file. */
 interface MemoryFacts {
   /** Time at which the output was completed. */
   readonly at: string;
   readonly format: Format;
-  /** Hashes of everything except the input that the rows depend on, such as nodes and connections. The keys are names for messages. */
+  /** Hashes of what the rows depend on besides the input, such as nodes and connections. The keys are names for messages. */
   readonly makers: Readonly<Record<string, string>>;
   readonly out: Written;
   readonly firstRow: number;
 }
 
-/** The facts that were read from the memory file of a complete output. */
 export interface FoundMemory extends MemoryFacts {
   readonly path: string;
   readonly key: Buffer;
@@ -46,19 +41,17 @@ export interface FoundMemory extends MemoryFacts {
 }
 
 const keyBytes = 32;
-/** Sizes of the hashes of a record, in bytes. */
 export const [hashBytes, wholeBytes] = [16, 8];
-/** Size of an entry in a memory file, in bytes. */
 export const entryBytes = 52;
 const mark = Buffer.from('AUTOROWS');
 const tailBytes = mark.length + 4;
 
-/** Returns the offset of an entry in a memory file. `index` is the 0-based index of the entry. */
+/** `index` is 0-based. */
 export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
 
-/** Returns the path of an output's memory file, which is next to the output file. */
+/** Next to the output file. */
 export function memoryPath(out: string): string {
   return `${out}.automate-rows`;
 }
@@ -73,7 +66,7 @@ function writeEntry({ hash, whole, atMs, start, end, rows, taken }: RememberedRo
   bytes.writeUIntBE(taken, at + 46, 6);
 }
 
-/** Parses the entry of a memory file that begins at the offset `at` of `bytes`. `taken` replaces the entry's own value. */
+/** The entry begins at the offset `at`. `taken` replaces its own value. */
 export function entryIn(bytes: Buffer, at: number, taken = bytes.readUIntBE(at + 46, 6)): RememberedRows {
   return {
     hash: bytes.toString('latin1', at, at + hashBytes),
@@ -103,10 +96,7 @@ export class MemoryLog {
     this.#crc = crc;
   }
 
-  /**
-   * Creates a memory file. `key` is the secret key for the hashes. An update uses the key of the earlier memory file, so its hashes can be
-   * compared with the earlier ones.
-   */
+  /** `key` is secret, for the hashes. An update uses the earlier file's key, so that the hashes can be compared. */
   static create(path: string, key: Buffer = randomBytes(keyBytes)): Promise<MemoryLog> {
     return namingErrors(path, 'written', async () => {
       await rm(path, { force: true });
@@ -116,9 +106,7 @@ export class MemoryLog {
     });
   }
 
-  /**
-   * Opens the memory file of a run that is resumed. `count` is the number of entries at the last checkpoint. All later entries are removed.
-   */
+  /** `count` is the number of entries at the last checkpoint. All later entries are removed. */
   static async continue(path: string, count: number): Promise<MemoryLog> {
     const handle = await namingErrors(path, 'written', () => open(path, 'r+'));
     const key = Buffer.alloc(keyBytes);
@@ -132,7 +120,6 @@ export class MemoryLog {
     return new MemoryLog(path, handle, key, { count, crc: await crcOfEntries(path, entryPlace(count)) });
   }
 
-  /** Appends entries to the memory file. */
   async add(entries: readonly RememberedRows[]): Promise<void> {
     if (entries.length === 0) return;
     const bytes = Buffer.alloc(entries.length * entryBytes);
@@ -146,12 +133,11 @@ export class MemoryLog {
     return namingErrors(this.#path, 'written', () => this.#handle.datasync());
   }
 
-  /** Yields the entries that have been written so far. */
   entries(): AsyncGenerator<RememberedRows> {
     return entriesIn(this.#handle, this.count);
   }
 
-  /** Writes the facts about the whole output at the end of the memory file, and closes the file. */
+  /** Writes the facts at the end of the file, and closes it. */
   async finish(facts: MemoryFacts): Promise<void> {
     const end = entryPlace(this.count);
     const all = { ...facts, count: this.count };
@@ -171,10 +157,7 @@ export class MemoryLog {
   }
 }
 
-/**
- * Reads the facts in a memory file. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the file is
- * damaged.
- */
+/** Undefined if the file does not exist. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readMemory(path: string): Promise<FoundMemory | undefined> {
   refuseNoFile(path, 'the memory file of the output');
   const handle = await namingErrors(path, 'read', () =>
@@ -205,7 +188,7 @@ export async function readMemory(path: string): Promise<FoundMemory | undefined>
   }
 }
 
-/** Yields the entries of a memory file in the order in which they were written. */
+/** In the order in which the entries were written. */
 export async function* entriesOf({ path, count }: Pick<FoundMemory, 'path' | 'count'>): AsyncGenerator<RememberedRows> {
   const handle = await namingErrors(path, 'read', () => open(path));
   try {
@@ -224,7 +207,6 @@ async function* entriesIn(handle: FileHandle, count: number): AsyncGenerator<Rem
   }
 }
 
-/** Returns the error for a memory file that is damaged. */
 function memoryDamaged(path: string): AutomateError {
   return new AutomateError('output-exists', `${path} is damaged: the positions of the old rows are not known`, {
     code: 'update-refused',

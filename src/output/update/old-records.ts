@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { entryBytes, entryIn, entryPlace, type FoundMemory, hashBytes, type RememberedRows } from './memory-file.ts';
 
-/** Minimum number of bytes that are read from a file at once if its parts are requested in their order. */
+/** Minimum bytes per read if parts are requested in their order. */
 const windowBytes = 128 * 1024;
 
-/** Minimum number of bytes that are read at once if they do not follow the part that was read before. */
+/** Minimum bytes per read if they do not follow the part that was read before. */
 const jumpBytes = 4 * 1024;
 
-/** Reads parts of a file. This is fast if most parts are requested in the order in which they are in the file. */
+/** Fast if most parts are requested in the order in which they are in the file. */
 export class WindowReader {
-  /** The part of the file that was read last. */
   window = Buffer.alloc(windowBytes);
   readonly #file: number;
   #at = 0;
@@ -34,7 +33,7 @@ export class WindowReader {
     return bytes > this.#length - (at - this.#at) ? undefined : at - this.#at;
   }
 
-  /** Returns `bytes` bytes of the file from the offset `at` as UTF-8 text; undefined if the file ends earlier. */
+  /** Reads UTF-8 from the offset `at`; undefined if the file ends earlier. */
   text(at: number, bytes: number): string | undefined {
     const offset = this.load(at, bytes);
     return offset === undefined ? undefined : this.window.toString('utf8', offset, offset + bytes);
@@ -47,12 +46,12 @@ function readFully(file: number, into: Uint8Array | Uint32Array, bytes: number, 
   return done;
 }
 
-/** Maximum size in bytes of a table that is kept in memory. Larger tables are in an unlinked file. */
+/** In bytes. Larger tables are in an unlinked file. */
 const maxHeld = 6 * 1024 * 1024;
 
-/** A table of 32-bit numbers in memory or in a temporary file. All numbers are zero at first. */
+/** 32-bit numbers in memory or in a temporary file. All are zero at first. */
 class Table {
-  /** The numbers of all entries, or only of the entry that was loaded last. */
+  /** All entries, or only the entry that was loaded last. */
   readonly numbers: Uint32Array;
   readonly #width: number;
   readonly #file: number | undefined;
@@ -68,7 +67,7 @@ class Table {
     rmSync(path);
   }
 
-  /** Returns the index in `numbers` at which an entry begins. It is valid until the next call. */
+  /** The index in `numbers` at which the entry begins, valid until the next call. */
   load(entry: number): number {
     if (this.#file === undefined) return entry * this.#width;
     this.numbers.fill(0);
@@ -76,7 +75,7 @@ class Table {
     return 0;
   }
 
-  /** Saves the entry that was loaded last, after its numbers were changed. */
+  /** `entry` must be the one that was loaded last. */
   save(entry: number): void {
     if (this.#file !== undefined) writeSync(this.#file, this.numbers, 0, this.numbers.byteLength, entry * this.numbers.byteLength);
   }
@@ -90,13 +89,13 @@ class Table {
 const nothingLeft = 0xffff_ffff;
 
 /**
- * The records of an earlier output by their hash: a hash table with open addressing. A large table is stored in a file, so memory use hardly
- * grows with the number of records. Records with equal hashes form a list in the order of the output.
+ * An earlier output's records by hash, with open addressing. A large table is in a file, so memory use hardly grows with the records.
+ * Records with equal hashes form a list in the order of the output.
  */
 class HashTable {
-  /** For each slot, two numbers of the hash, and the head of the list: the 1-based index of a record, or 0 for an empty slot. */
+  /** Two numbers of the hash, and the head of the list: the 1-based index of a record, or 0 for an empty slot. */
   readonly #slots: Table;
-  /** For each record, the 1-based index of the next one in its list; 0 for the last. */
+  /** The 1-based index of the next record in the list; 0 for the last. */
   readonly #next: Table;
   readonly #mask: number;
   readonly #key = Buffer.alloc(hashBytes);
@@ -115,7 +114,7 @@ class HashTable {
     }
   }
 
-  /** Removes the records of a hash from their list, one after the other, until `take` returns true for the index of one of them. */
+  /** Removes the records of a hash from their list, one after the other, until `take` accepts an index. */
   takeFrom(hash: string, take: (index: number) => boolean): void {
     this.#key.write(hash, 'latin1');
     const slot = this.#slotOf(this.#key, 0);
@@ -147,7 +146,7 @@ class HashTable {
     this.#slots.save(slot);
   }
 
-  /** Returns the slot for the hash at an offset of `bytes`. If no record with this hash was added, the slot is empty. */
+  /** `at` is the hash's offset. The slot is empty if no record with this hash was added. */
   #slotOf(bytes: Buffer, at: number): number {
     const [first, second] = [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
     const { numbers } = this.#slots;
@@ -158,13 +157,13 @@ class HashTable {
   }
 }
 
-/** Finds the records of an earlier output. Each record can be taken only once. */
+/** Each record can be taken only once. */
 export class OldRecords {
   readonly #file: number;
   readonly #count: number;
   readonly #besides: string;
   readonly #entries: WindowReader;
-  /** A bit for each record, which is set if the record was taken. */
+  /** A bit for each record. */
   readonly #taken: Uint8Array;
   /** Index of the record after the one that was taken last. */
   #following = 0;
@@ -180,8 +179,8 @@ export class OldRecords {
   }
 
   /**
-   * Takes the record after the one that was taken last, if all its fields have the hash `whole` and `isWanted` accepts it. In most inputs,
-   * most records are unchanged and in the same order, and are found in this way without the hash table.
+   * Takes the record after the last taken one if `whole` is the hash of all its fields and `isWanted` accepts it. Most records are
+   * unchanged and in the same order, and are so found without the hash table.
    */
   takeFollowing(whole: string, isWanted: (entry: RememberedRows) => boolean): RememberedRows | undefined {
     const index = this.#following;
@@ -190,10 +189,7 @@ export class OldRecords {
     return entry.whole === whole && isWanted(entry) ? this.#take(entry) : undefined;
   }
 
-  /**
-   * Takes the first record with this hash that has not been taken yet and that `isWanted` accepts. Records with the same hash that
-   * `isWanted` rejects before that count as taken. Returns undefined if there is no such record.
-   */
+  /** Takes the first record with this hash that is not taken and that `isWanted` accepts. Records rejected before that count as taken. */
   take(hash: string, isWanted: (entry: RememberedRows) => boolean): RememberedRows | undefined {
     this.#table ??= new HashTable(this.#entries, this.#count, this.#besides);
     let found: RememberedRows | undefined;
@@ -206,7 +202,7 @@ export class OldRecords {
     return found;
   }
 
-  /** Marks the record with the 1-based index `taken` as taken, because an earlier part of the run has reused its rows. */
+  /** An earlier part of the run has reused the rows of the record with the 1-based index `taken`. */
   markTaken(taken: number): void {
     this.#mark(taken - 1);
   }

@@ -15,7 +15,7 @@ export class OldOutputText {
   readonly #file: number;
   readonly #memory: FoundMemory;
   readonly #reader: WindowReader;
-  /** The columns of the output; undefined if its format is JSON or NDJSON. */
+  /** Undefined for JSON and NDJSON. */
   readonly columns: readonly string[] | undefined;
 
   private constructor(path: string, file: number, memory: FoundMemory) {
@@ -26,10 +26,7 @@ export class OldOutputText {
     this.columns = this.#isTable ? this.#cells(this.#reader.text(0, memory.firstRow) ?? '')[0] : undefined;
   }
 
-  /**
-   * Opens an earlier output. A gzipped output is decompressed into an unlinked temporary file, because the positions of rows are positions
-   * in the decompressed text.
-   */
+  /** Decompresses a gzipped output into an unlinked temporary file, because rows have positions in the decompressed text. */
   static async open(path: string, memory: FoundMemory): Promise<OldOutputText> {
     if (!memory.format.gzip) return new OldOutputText(path, openSync(path, 'r'), memory);
     const temporary = `${path}.${randomUUID()}.part`;
@@ -41,17 +38,13 @@ export class OldOutputText {
     return new OldOutputText(path, file, memory);
   }
 
-  /**
-   * Returns a record's rows as text that begins with the separator `between`. In the file, no separator precedes the first rows, so it is
-   * added to these.
-   */
+  /** The text begins with the separator `between`, which is added to the first rows of the file. */
   text({ start, end }: RememberedRows, between: string): string {
     const text = this.#reader.text(start, end - start);
     if (text === undefined) throw new AutomateError('output', `${this.#path} was changed during the run`);
     return start === this.#memory.firstRow && end > start ? between + text : text;
   }
 
-  /** Returns the rows of a record, each as a map of fields. */
   rows(rows: RememberedRows): Fields[] {
     if (rows.rows === 0) return [];
     const text = this.text(rows, '');

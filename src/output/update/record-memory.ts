@@ -16,22 +16,21 @@ import { type FoundMemory, hashBytes, type MemoryLog, type RememberedRows, whole
 import { OldRecords } from './old-records.ts';
 import { OldOutputText } from './old-text.ts';
 
-/** An earlier output whose rows can be reused. */
 export interface OldFiles {
   readonly memory: FoundMemory;
-  /** The path of the output. Temporary files are created next to it. */
+  /** Temporary files are created next to this output. */
   readonly out: string;
-  /** Maximum age in ms of rows that are reused; undefined for any age. */
+  /** In ms; undefined for any age. */
   readonly maxAge: number | undefined;
 }
 
-/** Everything that is needed to recognize records of an earlier run, and to remember those of this run. */
+/** For recognizing records of an earlier run, and remembering those of this run. */
 interface RecordMemoryParts extends FlowOfRecords {
-  /** The memory file to write. Undefined for a run that only shows what it would do (`dryRun`). */
+  /** Undefined for a run that only shows what it would do (`dryRun`). */
   readonly log?: MemoryLog | undefined;
   readonly key: Buffer;
   readonly old: OldFiles | undefined;
-  /** The columns of the output; empty for JSON. */
+  /** Empty for JSON. */
   readonly columns: readonly string[];
   readonly writer: RecordWriter;
   readonly redactor: Redactor;
@@ -39,14 +38,13 @@ interface RecordMemoryParts extends FlowOfRecords {
   isPassedThrough?(record: number): boolean;
 }
 
-/** The run for which a record memory is opened. */
 export type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
   readonly options: RunOptions;
   readonly files: OutputPlan;
   readonly source: RecordSource;
 };
 
-/** Opens the record memory for a run. See `RecordMemory`. */
+/** See `RecordMemory`. */
 export function openRecordMemory({ options, files, source, ...parts }: OfRun): Promise<RecordMemory> {
   const { set, csvSafe } = options;
   const columns = parts.plan.columns(source.columns ?? []);
@@ -54,10 +52,7 @@ export function openRecordMemory({ options, files, source, ...parts }: OfRun): P
   return RecordMemory.open({ ...parts, set, columns, writer });
 }
 
-/**
- * Recognizes records that have not changed since an earlier run, so that their rows can be reused. Also remembers this run's records for
- * the next run.
- */
+/** Recognizes records that have not changed since an earlier run, to reuse their rows, and remembers this run's records for the next. */
 export class RecordMemory implements OutputMemory {
   readonly log: MemoryLog | undefined;
   readonly #parts: RecordMemoryParts;
@@ -84,7 +79,7 @@ export class RecordMemory implements OutputMemory {
     this.#oldest = old?.maxAge === undefined ? 0 : Date.now() - old.maxAge;
   }
 
-  /** Opens the earlier output. In a resumed run, skips the rows that an earlier part of the run has already reused. */
+  /** In a resumed run, skips the rows that an earlier part of the run has already reused. */
   static async open(parts: RecordMemoryParts): Promise<RecordMemory> {
     const { old, log } = parts;
     const memory = new RecordMemory(parts, old && (await OldOutputText.open(old.out, old.memory)));
@@ -92,7 +87,7 @@ export class RecordMemory implements OutputMemory {
     return memory;
   }
 
-  /** If a record has not changed since the earlier run, returns it with that run's rows. Returns any other record as it is. */
+  /** Adds the earlier run's rows if the record has not changed since. */
   takeOver(item: Item): Item {
     const text = this.#text;
     if (!text || item.failure || item.parked || !this.#canWrite(item.fields)) return item;
@@ -123,10 +118,7 @@ export class RecordMemory implements OutputMemory {
     this.#text?.close();
   }
 
-  /**
-   * False if a string in the record is invalid Unicode, which a table cannot contain. The record is then not reused but run, so that it
-   * fails as in any other run.
-   */
+  /** False for a string of invalid Unicode, which a table cannot contain. The record is then run, so that it fails as in any other run. */
   #canWrite(fields: Fields): boolean {
     if (this.#text?.columns === undefined) return true;
     for (const value of fields.values()) if (typeof value === 'string' && !value.isWellFormed()) return false;
@@ -150,21 +142,18 @@ export class RecordMemory implements OutputMemory {
     return this.#digest(text).slice(0, wholeBytes);
   }
 
-  /** Returns the SHA-256 hash of the key and a text, as 32 characters from 0 to 255. */
+  /** SHA-256 of the key and the text, as 32 characters from 0 to 255. */
   #digest(text: string): string {
     return hash('sha256', this.#key + text, 'binary');
   }
 
-  /** Returns the text of rows of the earlier run, with the record's current values. */
+  /** Rows of the earlier run as text, with the record's current values. */
   #rebuilt(old: readonly Fields[], fields: Fields): string {
     const rows = old.map((row) => this.#withNewValues(row, fields));
     return this.#renderer.texts(rows, false).join('');
   }
 
-  /**
-   * Returns a row of the earlier run, with the record's current values in the fields that the nodes do not change. The fields have the
-   * order that a new row would have.
-   */
+  /** Puts the record's current values into fields that the nodes do not change, in the order of a new row. */
   #withNewValues(old: Fields, fields: Fields): Fields {
     const row = new Map<string, Value>();
     for (const name of this.#uses.columnsAfter(fields)) {
@@ -175,7 +164,7 @@ export class RecordMemory implements OutputMemory {
   }
 }
 
-/** The rows of a record in the earlier output. They are read only when the record is written. */
+/** Read only when the record is written. */
 class RowsOfRecord implements RowsText {
   readonly rows: number;
   readonly #read: () => string;
@@ -197,8 +186,8 @@ interface FlowOfRecords {
 }
 
 /**
- * The use of an input field in a flow. `read`: nodes read, write or rename the field. `passes`: it reaches the output unchanged. `gone`: it
- * never reaches the output. `set`: the flow gives it the same value in every record.
+ * `read`: nodes read, write or rename the input field. `passes`: it reaches the output unchanged. `gone`: it never does. `set`: the flow
+ * gives it the same value in every record.
  */
 type InputUse = 'read' | 'passes' | 'gone' | 'set';
 
@@ -208,7 +197,7 @@ interface KnownField {
   readonly json: string;
 }
 
-/** Determines how a flow uses each input field, and thus which fields affect a record's rows. */
+/** Determines which input fields affect a record's rows. */
 export class FieldUses {
   readonly #plan: Plan;
   readonly #set: ReadonlySet<string>;
@@ -228,7 +217,7 @@ export class FieldUses {
     return known;
   }
 
-  /** Returns the names of all fields that a record's rows can have. `fields` are the record's fields. */
+  /** All fields that a record's rows can have. */
   columnsAfter(fields: Fields): ReadonlySet<string> {
     const of = JSON.stringify([...fields.keys()]);
     if (of !== this.#columns.of) this.#columns = { of, after: new Set(this.#plan.columns([...fields.keys()])) };
@@ -252,8 +241,5 @@ export class FieldUses {
   }
 }
 
-/**
- * Maximum number of field names whose use is remembered. There can be any number of names, because each JSON record can have different
- * fields.
- */
+/** Field names whose use is remembered. There can be any number, because each JSON record can have different fields. */
 const maxKnown = 10_000;

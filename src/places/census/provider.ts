@@ -18,31 +18,18 @@ import type { SourceName } from '../sources.ts';
 export interface CensusQuestions {
   /** Number of requests for one record. */
   readonly count: number;
-  /**
-   * Returns the paths of the requests for a record; empty if there is nothing to look up. Throws a Failure if the record has no valid
-   * query.
-   */
+  /** Empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
   paths(fields: Fields): readonly string[];
-  /**
-   * Returns the answer document for the responses, which are in the order of the paths. Throws a Failure if a response has an unexpected
-   * form.
-   */
+  /** The responses are in the order of the paths. Throws a Failure if a response has an unexpected form. */
   readonly document: LookupServer['document'];
-  /** Returns the message for a record for which nothing was found. */
   noMatch(fields: Fields): string;
 }
 
-/** A server that provides figures. */
 export interface CensusProvider {
   readonly source: SourceName;
-  /** The origin of the server. */
   readonly server: string;
-  /** The options that this provider does not support. */
   readonly lacks: readonly (keyof CensusOptions)[];
-  /**
-   * The key that the provider requires; undefined if it requires none. It consists of the default name of the credential, a hint where to
-   * obtain the key, and the way in which it signs requests.
-   */
+  /** Undefined if no key is required. `credential` is a default name, and `hint` says where to obtain the key. */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
   /** Compiles the queries of a node; undefined if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
@@ -50,7 +37,6 @@ export interface CensusProvider {
   check(response: HttpResponse, options: CensusOptions): void;
 }
 
-/** The figures in a response. */
 interface Figures {
   readonly name: string | null;
   readonly geoid?: string;
@@ -64,7 +50,6 @@ export function censusDocument(match: boolean, { name, geoid, level, year, value
   return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
 }
 
-/** The form that the text of a year must have. */
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
 
 /** A field of the answer document, and the code of the census variable whose figure the field contains. */
@@ -73,7 +58,6 @@ export interface Variable {
   readonly code: string;
 }
 
-/** Compiles the option `variables`, which lists the figures to look up. */
 export function variablesTemplate(
   { variables }: CensusOptions,
   form: TextForm,
@@ -104,7 +88,6 @@ const variables = describedAs(
   written,
 );
 
-/** The options of a census node. */
 export const censusOptions = z.strictObject({
   provider: z
     .enum(['us-acs5', 'world-bank'])
@@ -132,20 +115,15 @@ export const censusOptions = z.strictObject({
   cache: duration.prefault('30d').describe(meanings.cache),
 });
 
-/** The checked options of a census node. */
 export type CensusOptions = z.output<typeof censusOptions>;
 
-/** The form that a string must have. */
 interface TextForm {
   readonly pattern: RegExp;
   /** A description that follows the word `expected` in messages, for example `a year such as 2024`. */
   readonly expected: string;
 }
 
-/**
- * Compiles a template for a string that must have a certain form. A template without references is checked immediately, and a mistake is
- * reported as a problem of the flow. Otherwise, a record fails if its string has a different form.
- */
+/** Text without references is checked immediately, and a mistake is a problem of the flow. Otherwise, the record fails. */
 export function checkedText(
   text: string,
   { pattern, expected }: TextForm,

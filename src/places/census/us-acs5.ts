@@ -163,25 +163,17 @@ function numberOf(cell: Value | undefined): Value {
   return parseJson(text);
 }
 
-/** The levels of geographic units for which the US census has figures. */
 type CensusLevel = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
 
-/** A geographic unit of the US census. */
 interface CensusUnit {
   readonly level: CensusLevel;
   readonly geoid: string;
 }
 
-/**
- * The level of a geographic unit, by the number of digits in its code. A block's code begins with the code of its block group, which is
- * used instead.
- */
+/** By the number of digits in the code. A block's code begins with the code of its block group, which is used instead. */
 const levels: Readonly<Record<number, CensusLevel>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
 
-/**
- * Returns the geographic unit with that code; undefined if the text is not a code. A leading zero that was lost, for example in a
- * spreadsheet, is restored.
- */
+/** Undefined if the text is not a code. A leading zero that was lost, for example in a spreadsheet, is restored. */
 function unitOf(text: string): CensusUnit | undefined {
   const code = text.trim();
   const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
@@ -189,16 +181,12 @@ function unitOf(text: string): CensusUnit | undefined {
   return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
 }
 
-/**
- * Returns the geographic unit for a ZIP code, or for the first five digits of a ZIP+4; undefined for any other text. A leading zero that
- * was lost, for example in a spreadsheet, is restored.
- */
+/** Accepts a ZIP code or a ZIP+4; undefined for other text. A leading zero that was lost is restored. */
 function zctaOf(text: string): CensusUnit | undefined {
   const [, code] = /^(\d{4,5})(?: ?- ?\d{4})?$/.exec(text.trim()) ?? /^(\d{5})\d{4}$/.exec(text.trim()) ?? [];
   return code === undefined ? undefined : { level: 'zcta', geoid: code.padStart(5, '0') };
 }
 
-/** Returns the message for text that is not the code of a geographic unit. */
 function noUnit(option: 'geoid' | 'zcta', text: string): string {
   const expected =
     option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
@@ -214,10 +202,7 @@ function readUnit(option: 'geoid' | 'zcta', text: string): CensusUnit {
   return unit;
 }
 
-/**
- * Returns the query parameters that select all geographic units in the same larger unit, such as all counties of a state. Records for these
- * units can then share a request. ZIP code tabulation areas are in no larger unit.
- */
+/** Selects all units in the same larger unit, so that records can share a request. ZIP code tabulation areas are in no larger unit. */
 function predicatesOf({ level, geoid }: CensusUnit): { readonly for: string; readonly in?: string } {
   const county = `state:${geoid.slice(0, 2)} county:${geoid.slice(2, 5)}`;
   if (level === 'state') return { for: 'state:*' };

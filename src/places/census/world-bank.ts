@@ -57,10 +57,7 @@ function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): v
   dataPoint(response);
 }
 
-/**
- * Returns the newest value in a response; undefined if there is none. Throws a Failure if the response is a refusal, which has status 200,
- * too.
- */
+/** The newest value; undefined if there is none. Throws a Failure for a refusal, which has status 200, too. */
 function dataPoint(response: HttpResponse): JsonObject | undefined {
   const { status } = response;
   const body = readBody(response, 'json', true) ?? null;
@@ -81,10 +78,7 @@ function serverMessage(message: Value): string {
   return excerpt(parts.join('; '));
 }
 
-/**
- * Returns the answer document. `points` has the newest value of each variable; undefined for a variable without values. The document has a
- * year only if all values belong to that year.
- */
+/** `points` has the newest value of each variable. The document has a year only if all values belong to that year. */
 function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly Variable[]): LookupDocument {
   const values = objectOf(points.map((point, index) => [(variables[index] as Variable).field, point?.value ?? null] as const));
   const found = points.filter((point) => point !== undefined);

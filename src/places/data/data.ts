@@ -8,8 +8,8 @@ import { AutomateError } from '../../core/failure.ts';
 const decompress = promisify(brotliDecompress);
 
 /**
- * Size in bytes of the buffer into which a file is decompressed. It is larger than any file needs. With one large buffer, no data has to be
- * copied, and decompression need not wait for the event loop. The operating system only provides memory that is actually written to.
+ * Size in bytes of the buffer for decompression, larger than any file needs, so that no data is copied and nothing waits for the event
+ * loop. The operating system only provides memory that is written to.
  */
 const maxBytes = 16 * 2 ** 20;
 
@@ -18,10 +18,7 @@ export function readData<Content>(folder: string, name: string): Promise<Content
   return readAs(folder, name, (bytes) => JSON.parse(bytes.toString()) as Content);
 }
 
-/**
- * Reads a small JSON file from the embedded data synchronously, which takes only a few ms. Throws an AutomateError (`input`) if the file is
- * missing or damaged.
- */
+/** Reads a small file, in a few ms. Throws an AutomateError (`input`) if the file is missing or damaged. */
 export function readDataNow<Content>(folder: string, name: string): Content {
   try {
     return JSON.parse(brotliDecompressSync(readFileSync(pathOf(folder, name))).toString());
@@ -30,10 +27,7 @@ export function readDataNow<Content>(folder: string, name: string): Content {
   }
 }
 
-/**
- * Reads a file from the embedded data and converts its bytes with `read`. Throws an AutomateError (`input`) if the file is missing or
- * damaged.
- */
+/** Throws an AutomateError (`input`) if the file is missing or damaged. */
 export async function readAs<Content>(folder: string, name: string, read: (bytes: Buffer) => Content): Promise<Content> {
   try {
     return read(await decompress(await readFile(pathOf(folder, name)), { chunkSize: maxBytes }));
@@ -63,7 +57,6 @@ export interface Notice {
   readonly licence: string;
 }
 
-/** Reads the licences of all packages of embedded data. */
 export function readNotices(folder: string): Promise<readonly Notice[]> {
   return readData(folder, 'notices');
 }

@@ -15,10 +15,7 @@ const letters: Readonly<Record<string, string>> = {
 
 const isAscii = /^[\0-\x7f]*$/;
 
-/**
- * Folds text, which converts it to lower case without accents, so it can be compared. Variants of the same character become equal (Unicode
- * NFKD).
- */
+/** Lower case without accents, for comparisons. Variants of the same character become equal (Unicode NFKD). */
 export function foldedText(text: string): string {
   const lower = text.toLowerCase();
   // Most text contains only ASCII characters and needs no further conversion.
@@ -43,8 +40,8 @@ const minLength = 5;
 const lengthForTwo = 12;
 
 /**
- * An index that finds strings despite one spelling mistake, or two in a long string. Each string is cut into one more piece than the number
- * of accepted mistakes, so at least one piece is correct. Only strings that share a piece, in about the same position, are compared.
+ * Finds strings despite one or two mistakes. Each string is cut into one more piece than the accepted mistakes, so at least one is correct.
+ * Only strings that share a piece, in about the same position, are compared.
  */
 export class NearKeys {
   readonly #pieces = new Map<string, string[]>();
@@ -93,10 +90,7 @@ export class NearKeys {
   }
 }
 
-/**
- * Returns the number of spelling mistakes by which two strings differ. Above `most`, the number may be inexact. The common beginning and
- * end of the strings are skipped, because that alone decides most cases.
- */
+/** May be inexact above `most`. Skips the common beginning and end first, because that alone decides most cases. */
 function mistakesBetween(one: string, other: string, most: number): number {
   const shortest = Math.min(one.length, other.length);
   let start = 0;
@@ -118,7 +112,6 @@ function piecesIn(length: number): number {
   return length >= lengthForTwo - 2 ? 3 : 2;
 }
 
-/** Returns the position at which the piece with this index begins. */
 function cutBetween(length: number, count: number, index: number): number {
   return Math.floor((length * index) / count);
 }

@@ -13,9 +13,7 @@ const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Pro
   points: async () => (await import('./points-data.ts')).findPoints,
 };
 
-/**
- * Creates the lookups, which use embedded data in `folder` or point files. The data for a kind of lookup is loaded when it is first needed.
- */
+/** The data for a kind of lookup is loaded when it is first needed. */
 export function createLookups(folder: string): Lookups {
   const finders = new Map<string, LookupFunction<never>>();
   const coming = new Map<string, Promise<LookupFunction<never>>>();

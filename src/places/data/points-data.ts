@@ -9,12 +9,8 @@ import { earthRadius, metresBetween } from '../coordinates.ts';
 import { type Around, type Box, type FoundPoint, hasTags, type LookupDocument, type PointsQuery, type Tags } from '../lookup.ts';
 import { type FilePoint, filePoint } from './points-feature.ts';
 
-/** The points of a point file, in memory. */
 export interface PointsOfFile {
-  /**
-   * Finds the points in an area. `wanted` is a list of sets of tags, and a point must have all tags of at least one set. The result is not
-   * sorted.
-   */
+  /** A point must have all tags of at least one set in `wanted`. The result is not sorted. */
   find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
 }
 
@@ -26,10 +22,7 @@ interface ReadFile {
 /** Point files that have been read, keyed by path. They stay in memory, because many runs on a server may use the same file. */
 const files = new Map<string, ReadFile>();
 
-/**
- * Returns the points in a point file. Reads the file unless it is already in memory and has not changed. Throws an AutomateError (`input`)
- * if the file cannot be read.
- */
+/** Reads the file unless it is in memory and unchanged. Throws an AutomateError (`input`) if it cannot be read. */
 export async function pointsOfFile(file: string): Promise<PointsOfFile> {
   const { size, mtimeMs } = await stat(file).catch((error) => {
     throw readError(file, error);
@@ -105,7 +98,6 @@ function boxAround({ near: { lat, lon }, radius }: Around): Sides {
   return isPolar ? [lat - degrees, -180, lat + degrees, 180] : [lat - degrees, lon - reach, lat + degrees, lon + reach];
 }
 
-/** Looks up points in a point file. */
 export async function findPoints({ file, where, categories, chain }: PointsQuery): Promise<LookupDocument> {
   const points = await pointsOfFile(file);
   const wanted = categories.length === 0 ? [{ ...chain }] : categories.map((own) => ({ ...own, ...chain }));
@@ -114,9 +106,8 @@ export async function findPoints({ file, where, categories, chain }: PointsQuery
 }
 
 /**
- * Reads the points in a point file, which may be gzipped. The file is GeoJSON, newline-delimited GeoJSON (also with the record separators
- * of RFC 8142), or an Overpass response in JSON. If the file contains an object both as a line and as an area, the area is used. Throws an
- * AutomateError (`input`) if the file is invalid.
+ * Reads GeoJSON, newline-delimited GeoJSON (also RFC 8142) or an Overpass response, possibly gzipped. For an object that is a line and an
+ * area, the area is used. Throws an AutomateError (`input`) if the file is invalid.
  */
 export async function readPoints(file: string): Promise<FilePoint[]> {
   const points = new PointsById();
@@ -169,10 +160,7 @@ async function* textOfFile(file: string): AsyncGenerator<string> {
   yield decoder.decode();
 }
 
-/**
- * Parses JSON text that begins on line `line` of a file. If the text is invalid, throws an AutomateError (`input`) with the position of the
- * first mistake.
- */
+/** If the text is invalid, throws an AutomateError (`input`) with the position of the first mistake. */
 function parsedLine(text: string, file: string, line = 1): Value {
   try {
     return JSON.parse(text) as Value;

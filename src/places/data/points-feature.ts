@@ -5,17 +5,11 @@ import type { FoundPoint } from '../lookup.ts';
 
 /** A point (a place with coordinates and OpenStreetMap tags) from a point file. */
 export interface FilePoint extends FoundPoint {
-  /**
-   * True if the point was computed from an area. If another point was computed from a line for the same OpenStreetMap object, this point
-   * replaces it.
-   */
+  /** True if the point comes from an area. It replaces a point from a line of the same OpenStreetMap object. */
   readonly isArea: boolean;
 }
 
-/**
- * Returns the point of a GeoJSON feature (RFC 7946) or of an element in an Overpass response. Undefined if there are no tags or
- * coordinates. Throws an Error if the value is neither a feature nor an element, or if its coordinates are invalid.
- */
+/** Reads a GeoJSON feature (RFC 7946) or an Overpass element. Undefined without tags or coordinates. Throws an Error for other values. */
 export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;
@@ -67,10 +61,7 @@ function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geom
   return { ...known, ...middle, tags: Object.fromEntries(tags) };
 }
 
-/**
- * Rounds degrees to 7 decimals (about 1 cm), which is the precision of OpenStreetMap. This removes the rounding errors of earlier
- * calculations.
- */
+/** Rounds to 7 decimals (about 1 cm), the precision of OpenStreetMap, which removes earlier rounding errors. */
 function rounded(degrees: number): number {
   return Number(degrees.toFixed(7));
 }
@@ -111,9 +102,8 @@ function widen(part: Value | undefined, box: Bounds): void {
 const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
 
 /**
- * Returns the name of an OpenStreetMap object for an ID that `osmium export --add-unique-id=type_id` has written; null for any other ID.
- * For `n1`, `w10`, `a20` and `a21`, the names are node/1, way/10, way/10 and relation/10. An area's number is twice the number of its way,
- * or twice the number of its relation plus one.
+ * Reads an ID by `osmium export --add-unique-id=type_id`: `a20` is way/10 and `a21` relation/10, because an area's number is twice that of
+ * its way, or twice that of its relation plus one. Null for any other ID.
  */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];

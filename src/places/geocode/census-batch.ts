@@ -42,10 +42,7 @@ function lineOf(number: number, address: AddressParts): string {
   return csvLine([String(number), street, city, state, zip]);
 }
 
-/**
- * Returns a form that contains the addresses as a file (RFC 7578). FormData is not used, because it would create a random boundary, and
- * retries need an identical body.
- */
+/** The form follows RFC 7578. FormData would create a random boundary, but retries need an identical body. */
 function multipart(file: string, data: CensusData): { readonly contentType: string; readonly body: string } {
   let boundary = 'automate-addresses';
   while (file.includes(boundary)) boundary += '-';
@@ -98,10 +95,7 @@ function csvLine(cells: readonly string[]): string {
 /** The versions of the census data that the geocoder uses. */
 export type CensusData = { readonly benchmark: string; readonly vintage: string };
 
-/**
- * Returns the parts of a postal address under the names that the geocoder uses. Throws a Failure if there is no street, because the
- * geocoder refuses such an address.
- */
+/** Under the geocoder's names. Throws a Failure if there is no street, because the geocoder refuses such an address. */
 export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
   const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
   if (parts.street === '')
@@ -109,13 +103,9 @@ export function addressQuery({ street = '', city = '', state = '', postcode = ''
   return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''));
 }
 
-/** The country of every place that this provider finds. */
 export const unitedStates = { country: 'United States of America', countryCode: 'US' };
 
-/**
- * Parses a postal address such as `4600 SILVER HILL RD, WASHINGTON, DC, 20233` into a place. Throws a Failure if the coordinates are
- * invalid.
- */
+/** Parses an address such as `4600 SILVER HILL RD, WASHINGTON, DC, 20233`. Throws a Failure if the coordinates are invalid. */
 export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlace {
   const [line = '', city, state, postcode] = address.split(', ');
   const [, housenumber, street] = /^(\d\S*) (.+)$/.exec(line) ?? [];
@@ -128,10 +118,7 @@ export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlac
   };
 }
 
-/**
- * Returns the codes of the state, county, tract and block that a census code contains. The code of a level is null if the census code is
- * too short for it.
- */
+/** State, county, tract and block; null if the code is too short for the level. */
 export function fipsWithin(code: string): JsonObject {
   const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
   return { state: part(2), county: part(5), tract: part(11), block: part(15) };

@@ -13,10 +13,7 @@ import type { GeocodeProvider, GeocodeQuestion } from './question.ts';
 
 const source = 'census-bureau';
 
-/**
- * The provider for the geocoder of the US census, which finds houses and the codes of census units.
- * https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html
- */
+/** Finds houses and codes of census units. https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html */
 export const censusUs: GeocodeProvider = {
   source,
   server: 'https://geocoding.geo.census.gov',
@@ -123,10 +120,7 @@ function unitIn(geographies: JsonObject, kind: string) {
   return unit && { geoid: textIn(unit, 'GEOID'), name: textIn(unit, 'BASENAME', 'NAME'), code: textIn(unit, 'STUSAB') };
 }
 
-/**
- * Returns the codes of the census units that contain a place; undefined if there are none. Each code begins with the code of the larger
- * unit, so the longest code is enough.
- */
+/** Each code begins with the code of the larger unit, so the longest code is enough. */
 function fipsOf(geographies: JsonObject): JsonObject | undefined {
   const [block, tract, county, state] = ['Census Blocks', 'Census Tracts', 'Counties', 'States'].map(
     (kind) => unitIn(geographies, kind)?.geoid,

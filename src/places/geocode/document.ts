@@ -5,7 +5,7 @@ import { doubtText } from '../doubt.ts';
 import { type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
 import type { GeocodeQuestion } from './question.ts';
 
-/** The level of a place, such as a house or a street. It shows how exact the place's coordinates are. */
+/** It shows how exact the place's coordinates are. */
 export type Level = 'house' | 'street' | 'postcode' | 'place' | 'region' | 'country';
 
 /** A place that a server has found. A part of its address that is missing or empty is unknown. */
@@ -31,7 +31,7 @@ export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestio
   return 'address' in question ? there : there.filter((place) => metresBetween(question, place) <= question.maxDistance);
 }
 
-/** Returns the answer document for the places that were found. The best place comes first. */
+/** The best place comes first. */
 export function geocodeDocument(
   found: readonly FoundPlace[],
   question: GeocodeQuestion,

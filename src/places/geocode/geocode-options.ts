@@ -36,10 +36,8 @@ const distance = describedAs(
     .meta({ title: 'distance' }),
 );
 
-/** The names of all providers. */
 export const providerNames = ['embedded', 'census-us', 'nominatim', 'photon'] as const;
 
-/** The options of a geocode node. */
 export const geocodeOptions = z.strictObject({
   address: z
     .union([z.string(), addressParts], { error: expectedAddress })
@@ -83,5 +81,4 @@ export const geocodeOptions = z.strictObject({
     .describe(meanings.retry),
 });
 
-/** The checked options of a geocode node. */
 export type GeocodeOptions = z.output<typeof geocodeOptions>;

@@ -14,17 +14,16 @@ import { countryTemplate } from '../places-options.ts';
 import type { SourceName } from '../sources.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 
-/** The query for a record, which is a postal address or a point on the earth. Either can list the countries to search in. */
+/** Either can list the countries to search in. */
 export type GeocodeQuestion = AddressQuery | PointQuery;
 
-/** The compiled options that define the query. */
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
   /** Renders the query for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
   render(fields: Fields): GeocodeQuestion | undefined;
 }
 
-/** Compiles the options `address` or `point`, and `country`. Returns undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -46,7 +45,7 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
 
 type Rendered<Result> = (fields: Fields) => Result | undefined;
 
-/** Renders the codes of the countries to search in; undefined to search the whole world. */
+/** Undefined to search the whole world. */
 type Countries = Rendered<readonly string[]>;
 
 function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {
@@ -67,10 +66,7 @@ function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
 }
 
-/**
- * Returns a function that is true for records with nothing to look up. In such a record, every field that these texts refer to is blank, or
- * means "no value", such as `None` or `n/a`.
- */
+/** True if every field in these texts is blank or means "no value", such as `None` or `n/a`. */
 function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   const names = [...new Set(texts.flatMap(referencedFields))];
   return (fields) => names.length > 0 && names.every((name) => isBlank(textOf(fieldOf(fields, name))));
@@ -105,7 +101,6 @@ function countriesTemplate(country: GeocodeOptions['country'], context: BuildCon
   };
 }
 
-/** A server that finds places. */
 export interface GeocodeProvider {
   readonly source: SourceName;
   /** The origin of the built-in server. */
@@ -132,7 +127,6 @@ export interface GeocodeProvider {
   batch?(options: GeocodeOptions, questionOf: QuestionTemplate['render'], context: BuildContext): ProviderBatch;
 }
 
-/** The rules for looking up many records with one request. */
 export interface ProviderBatch extends Omit<LookupBatch, 'request'> {
   /** Returns the request for some records, which are keyed by their number in the request. */
   payload(records: ReadonlyMap<number, Fields>): Payload;

@@ -8,7 +8,6 @@ import { publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests }
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { GeocodeProvider, GeocodeQuestion, QuestionTemplate } from './question.ts';
 
-/** The parts of a node that sends addresses or points to a server. */
 interface ServerGeocode {
   readonly options: GeocodeOptions;
   readonly question: QuestionTemplate;
@@ -20,15 +19,12 @@ const batchTimeoutMs = 600_000;
 /** The waits in ms before retries at a public server. */
 const publicBackoff = { initial: 30_000, max: 120_000 } as const;
 
-/**
- * Returns the context in which a node is built. For a public server, limits from the command line are left out, because they must not
- * override the server's limits.
- */
+/** Leaves out limits from the command line for a public server, because they must not override its limits. */
 export function contextOf({ connection }: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): BuildContext {
   return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
 }
 
-/** Returns the options of a node, with the defaults of its provider. `provider` is undefined for embedded data. */
+/** `provider` is undefined for embedded data. */
 export function settingsOf(options: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): LookupOptions {
   const { concurrency, timeoutMs = 30_000 } = provider ?? {};
   const { batch, retry, connection } = options;
@@ -115,10 +111,7 @@ function checkCountries({ countries }: GeocodeProvider, { provider, country = []
   problem(['country'], `${provider} only has addresses in ${countries.name}`);
 }
 
-/**
- * Returns the query if the provider has addresses in one of the query's countries; otherwise undefined. If the flow requires a match,
- * throws a Failure instead of returning undefined.
- */
+/** Undefined outside the provider's countries; if the flow requires a match, throws a Failure instead. */
 function askable(
   { countries }: GeocodeProvider,
   { provider, no_match: noMatch }: GeocodeOptions,

@@ -63,7 +63,6 @@ function cacheKey(request: ActionRequest): string {
   return jsonOf(['lookup', method, origin + path, body ?? null]);
 }
 
-/** The answer document for a record, and the response that contained it. */
 interface SharedDocument {
   readonly document: LookupDocument;
   readonly response: HttpResponse;
@@ -74,10 +73,7 @@ interface SharingRecord extends BatchEntry<SharedDocument> {
   readonly fields: Fields;
 }
 
-/**
- * Builds the action for looking up many records with one request. `action` is the action for a single record, and `checked` has the rules
- * for calls.
- */
+/** `action` is for a single record, and `checked` has the rules for calls. */
 function askInBatches(way: LookupBatch, action: Action, checked: CallPolicy, results: LookupResults): Asking {
   const { size } = way;
   const shared = batchFor('', way, checked);
@@ -114,7 +110,6 @@ function batchFor(key: string, way: LookupBatch, checked: CallPolicy): Batch<Sha
   };
 }
 
-/** The response to a batch. */
 interface BatchAnswer extends Accepted {
   /** Returns the document for the record with this number in the batch, or the failure if there is none. */
   results(number: number): SharedDocument | Failure;
@@ -165,7 +160,6 @@ class BatchCall extends RequestCall {
     return { ...answer, results: (number) => this.#found.get(number) ?? (failure as Failure) };
   }
 
-  /** True if no further attempt follows after this failure. */
   #isFinal({ retryable, retryAfterMs = 0 }: Failure): boolean {
     return !retryable || this.#attempts > this.retry.max || retryAfterMs > this.retry.maxWaitMs;
   }

@@ -10,7 +10,7 @@ import { askServer } from './ask-server.ts';
 import type { LocalData, Lookup, LookupOptions } from './lookup.ts';
 import { type AskedRecord, type Asking, LookupResults } from './lookup-results.ts';
 
-/** Builds a node that looks something up for each record; undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
   const policy = callPolicy(options, connectionOf(options, context), context);
   const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? lookup.defaultMap, options.when_empty));
@@ -39,10 +39,7 @@ function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, 
 
 const chainSources: readonly SourceName[] = ['name-suggestion-index'];
 
-/**
- * Builds the action for a lookup in local data. Like any call, the lookup costs credits and is reported. It waits for no rate limit and is
- * never retried.
- */
+/** The lookup costs credits and is reported, but waits for no rate limit and is never retried. */
 function askLocalData(data: LocalData, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
   const documentOf = ({ body }: LookupAnswer, request: LookupRequest) => {
     const found = body as LookupDocument;

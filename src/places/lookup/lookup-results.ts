@@ -9,29 +9,24 @@ import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
 import type { Lookup, LookupOptions } from './lookup.ts';
 
-/** A record whose lookup is in progress. */
 export interface AskedRecord {
   readonly request: ActionRequest;
   readonly fields: Fields;
-  /** The data sources from which the answer comes. */
   readonly sources: readonly SourceName[];
 }
 
-/** The action of a lookup node, and the function that looks up a record. */
 export interface Asking {
   readonly action: Action;
   /** Looks the record up, and returns its rows. Throws a Failure if the lookup fails, or Unfinished if the run ends first. */
   ask(asked: AskedRecord, context: NodeContext): Promise<readonly Fields[]>;
 }
 
-/** Turns the answer documents of a lookup into the rows of its node. */
 export class LookupResults {
   readonly #lookup: Lookup;
   readonly #mapping: Mapping;
   readonly #rejects: boolean;
   readonly #isMapped: boolean;
 
-  /** `noMatch` and `map` are options of the lookup's node, and `mapping` is its compiled map. */
   constructor(lookup: Lookup, { no_match: noMatch, map }: LookupOptions, mapping: Mapping) {
     this.#lookup = lookup;
     this.#mapping = mapping;
@@ -56,10 +51,7 @@ export class LookupResults {
     return request ?? new Unasked(withNulls(fields, this.#mapping.fields));
   }
 
-  /**
-   * Returns a document in the form in which `map` reads it, with the headers of its response. Throws a Failure if the flow requires a match
-   * and there is none.
-   */
+  /** Throws a Failure if the flow requires a match and there is none. */
   answer(document: LookupDocument, record: Fields, response?: HttpResponse): Accepted {
     if (this.#rejects && !document.match) throw new Failure('answer', this.#lookup.noMatch(document, record));
     if (!response) return { status: undefined, header: noHeader, body: document };

@@ -10,14 +10,10 @@ import { cacheOption, callOptions, meanings } from '../../nodes/call-policy.ts';
 import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
 
-/**
- * A kind of lookup, which looks something up for each record and returns an answer document that `map` reads. `lookupNode` builds a node
- * from it. The lookup defines the query and the meaning of its documents; `answerer` provides the documents.
- */
+/** Defines the query and the meaning of its documents. `answerer` provides the documents, which `map` reads. */
 export interface Lookup {
   /** The name of the lookup in summaries. */
   readonly label: string;
-  /** The data sources from which its answers come. */
   readonly sources: readonly SourceName[];
   /** The map that is used if the node has none. It maps fields to paths into the answer document. */
   readonly defaultMap: Readonly<Record<string, string>>;
@@ -27,21 +23,14 @@ export interface Lookup {
   readonly answerer: LocalData | LookupServer;
   /** Returns the query in words for messages. */
   question(document: LookupDocument, record: Fields): string;
-  /** Returns the message for a record for which nothing was found. */
   noMatch(document: LookupDocument, record: Fields): string;
   /** Returns the names of the fields that are empty in a match; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
   /** Returns the country of a record if it was ignored because it cannot be recognized; undefined otherwise. */
   readonly unknownCountry?: ((record: Fields) => string | undefined) | undefined;
-  /**
-   * Returns the maximum number of results if the document was cut off there, and whether the nearest point might be missing. It is
-   * undefined if the document is complete.
-   */
+  /** Undefined if the document is complete. */
   cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
-  /**
-   * The document for a record that refers to an unknown retail chain, for which no request is sent. It is undefined if requests never refer
-   * to chains.
-   */
+  /** For a record with an unknown chain, for which no request is sent. Undefined if requests never refer to chains. */
   readonly unknownChain?: LookupDocument;
 }
 
@@ -55,11 +44,10 @@ export interface LocalData {
   document?(found: LookupDocument, request: LookupRequest): LookupDocument;
 }
 
-/** A server that answers a lookup. */
 export interface LookupServer {
   /** The name of the server if it is a public one, to which every user may send only few requests; undefined for any other server. */
   readonly publicServer?: string | undefined;
-  /** Maximum age of a cached response in ms; undefined if responses are not cached. */
+  /** Undefined if responses are not cached. */
   readonly maxAgeMs: number | undefined;
   readonly credentials: readonly CredentialNeed[];
   /** Number of requests for one record. */
@@ -68,12 +56,9 @@ export interface LookupServer {
   requests(fields: Fields): readonly HttpRequest[];
   /** Throws a Failure if the response cannot be used for any record, or LimitReached if every other request would get the same response. */
   check(response: HttpResponse): void;
-  /**
-   * Returns the answer document for the responses to a record's requests, in the order of the requests. `test-request` provides only the
-   * first response. Throws a Failure if a response has an unexpected form.
-   */
+  /** The responses are in the order of the requests; `test-request` provides only the first. Throws a Failure for an unexpected form. */
   document(responses: readonly HttpResponse[], record: Fields): LookupDocument;
-  /** The rules for looking up many records with one request; undefined if each record has separate requests. */
+  /** Undefined if each record has separate requests. */
   readonly batch?: LookupBatch | undefined;
 }
 
@@ -83,14 +68,11 @@ export interface LookupBatch {
   readonly size: number;
   /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
   keyOf?(fields: Fields): string;
-  /** The format of the responses; undefined for JSON and text. */
+  /** Undefined for JSON and text. */
   readonly responseMode?: ResponseMode;
   /** Returns the request for some records, which are keyed by their number in the request. */
   request(records: ReadonlyMap<number, Fields>): HttpRequest;
-  /**
-   * Returns the documents in a response, keyed by the number of their record. Throws a Failure if the response has an unexpected form. The
-   * request is retried if the failure is retryable.
-   */
+  /** Keyed by the record's number. Throws a Failure for an unexpected form; if it is retryable, the request is retried. */
   documents(response: HttpResponse): ReadonlyMap<number, LookupDocument>;
 }
 
@@ -108,13 +90,9 @@ export const lookupOptions = {
 
 const checked = z.object(lookupOptions);
 
-/** The checked options of a node with lookups. */
 export type LookupOptions = z.output<typeof checked>;
 
-/**
- * Reports a connection as a problem, and warns of options without effect, because the lookup uses local data. `choice` is the option that
- * selects the local data.
- */
+/** A connection is a problem; options without effect get a warning. `choice` is the option that selects the local data. */
 export function checkLocalOptions(options: LookupOptions, choice: string, { problem, warn }: BuildContext): void {
   const local = `${choice} uses data on this machine`;
   if (options.connection !== undefined) problem(['connection'], `${local}, not a server\nleave connection out`);

@@ -15,7 +15,6 @@ import type { LookupOptions } from './lookup.ts';
 /** Minimum wait in ms before a retry, if a public server asks for a wait. */
 const publicWaitMs = 30_000;
 
-/** The parts of a node that determine where requests are sent. */
 interface ServerParts {
   /** The origin of the built-in server. A connection replaces it. */
   readonly server: string;
@@ -38,7 +37,6 @@ export interface Payload {
   readonly body: string;
 }
 
-/** Creates requests to one server. */
 export interface ServerRequests {
   /** The credentials that sign the requests. They belong to the node if it has any, otherwise to the connection. */
   readonly credentials: readonly CredentialNeed[];
@@ -48,10 +46,7 @@ export interface ServerRequests {
   post(payload: Payload): HttpRequest;
 }
 
-/**
- * Compiles requests to the built-in server, or to the server of the connection. Redirects are not followed, so they are returned as
- * responses.
- */
+/** Uses the connection's server, or else the built-in one. Redirects are returned as responses. */
 export function serverRequests({ server, auth, hint, options, headers, perDay }: ServerParts, context: BuildContext): ServerRequests {
   const connection = connectionOf(options, context);
   const isBuiltIn = connection === undefined;
@@ -91,10 +86,7 @@ export function queryText(query: Readonly<Record<string, string>>): string {
     .join('&');
 }
 
-/**
- * Throws a Failure if the response is a redirect, or has any other unsuccessful status. `publicServer` is the name of the public server
- * that sent the response.
- */
+/** Throws a Failure for a redirect or any other unsuccessful status. */
 export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>, publicServer?: string): void {
   const { status, header } = response;
   if (redirectStatuses.includes(status)) {
@@ -116,7 +108,6 @@ function credentialNeeds(
     .map(({ name: field, ...need }) => ({ field, ...need, at, ...loginIn(need, connection), ...(auth && hint !== undefined && { hint }) }));
 }
 
-/** Returns the failure for a response with an unsuccessful status. */
 function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>, publicServer: string | undefined): Failure {
   const { status, retryAfterMs } = response;
   const page = pageText(response);
@@ -140,10 +131,7 @@ function withoutTags(html: string): string {
   return excerpt(cleaned(text).replace(/\s+/g, ' ').trim(), 300);
 }
 
-/**
- * Returns the limits for public servers, which a flow cannot weaken: at most one request per second, and a cache of at least 30 days.
- * `askServer` also sends just one request at a time.
- */
+/** A flow cannot weaken the limits: at most one request per second, a cache of at least 30 days, and in `askServer` one at a time. */
 export function publicLimits({ rate = 0, cache = 0 }: Pick<LookupOptions, 'rate' | 'cache'>) {
   return { rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
 }

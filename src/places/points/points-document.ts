@@ -5,7 +5,6 @@ import { type SourceName, sources } from '../sources.ts';
 import type { AskedCategory, FoundPoints } from './provider.ts';
 import type { WhereTemplate } from './where-option.ts';
 
-/** The parts of a query on which its answer document depends. */
 interface AskedPoints {
   /** The point from which distances are measured; undefined if the query is for an area. */
   readonly near: Coordinates | undefined;
@@ -23,10 +22,7 @@ export interface QuestionParts {
   readonly limit: number;
 }
 
-/**
- * Returns the answer document. Points near a place are sorted by distance, and points in an area by id. `nearest` is null if the nearest
- * point might have been cut off.
- */
+/** Sorted by distance, or by id in an area. `nearest` is null if the nearest point might have been cut off. */
 export function pointsDocument(found: FoundPoints, { near, categories, limit, source }: AskedPoints): LookupDocument {
   const placed = near ? byDistance(found.points, near) : [...found.points].sort(byId).map((point) => ({ point, metres: null }));
   const points = placed.slice(0, limit).map(({ point, metres }) => pointJson(point, metres, categories));

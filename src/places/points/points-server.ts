@@ -24,14 +24,12 @@ import type { PlacesOptions, SettledOptions } from '../places-options.ts';
 import { pointsDocument, type QuestionParts } from './points-document.ts';
 import type { PointsProvider, PointsQuestion, Where } from './provider.ts';
 
-/** The parts of a node that gets points from a server. */
 interface ServerPoints {
   readonly options: SettledOptions;
   readonly parts: QuestionParts;
   readonly context: BuildContext;
 }
 
-/** Returns the lookup server for a provider, configured with the options of a node. */
 export function pointsServer(provider: PointsProvider, { options, parts, context }: ServerPoints): LookupServer {
   const { where, categories, limit } = parts;
   const { server, perDay, source } = provider;
@@ -64,7 +62,6 @@ function bodyOf(response: HttpResponse): Value {
   return readBody(response, 'json', true) ?? null;
 }
 
-/** Creates the requests for points, one for each record. */
 class PointsQuestions<Request extends object> {
   readonly #parts: QuestionParts;
   readonly #chainOf: ((fields: Fields) => string) | undefined;
@@ -76,10 +73,7 @@ class PointsQuestions<Request extends object> {
     this.#requestOf = requestOf;
   }
 
-  /**
-   * Returns the request for a record; undefined for a record that has no place or no chain. Throws a Failure (`request`) if a value of the
-   * record is invalid.
-   */
+  /** Undefined for a record without a place or a chain. Throws a Failure (`request`) if a value of the record is invalid. */
   request(fields: Fields): Request | (Request & { readonly completion: Completion<Request> }) | undefined {
     const { where: whereOf, categories, limit } = this.#parts;
     const where = whereOf(fields);
@@ -99,12 +93,11 @@ class PointsQuestions<Request extends object> {
   }
 }
 
-/** A request for points in a file. */
 interface PointsRequest extends LookupRequest {
   readonly query: PointsQuery;
 }
 
-/** Returns the data for `source: file`; undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, { problem }: BuildContext): LocalData | undefined {
   if (file === undefined) return void problem(['source'], 'source: file needs the option "file"');
   if (area && !area.bbox) return void problem(['area'], 'with source: file, the area must be a bbox: [south, west, north, east]');

@@ -19,10 +19,7 @@ const defaultSource: PointSource = 'overpass';
 const defaultLimit = 100;
 const defaultTimeoutMs = 90_000;
 
-/**
- * Returns the options of a node that looks up points, with their defaults. If it uses a public server, the rules of that server are
- * applied.
- */
+/** Adds the defaults, and the rules of a public server if one is used. */
 export function pointsSettings(options: PlacesOptions): SettledOptions {
   const { source = defaultSource, timeout = defaultTimeoutMs, connection } = options;
   const { perDay, publicRetry } = source === 'file' ? {} : servers[source];
@@ -30,7 +27,7 @@ export function pointsSettings(options: PlacesOptions): SettledOptions {
   return { ...options, timeout, ...publicLimits(options), ...(publicRetry && { retry: publicRetry }) };
 }
 
-/** Compiles `lookup: points`, which finds points of interest near a place or in an area; undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
@@ -66,7 +63,7 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** Returns the categories that the flow refers to; undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));

@@ -5,22 +5,17 @@ import type { Payload } from '../lookup/server-requests.ts';
 import type { Around, Box, FoundPoint, Tags } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
 
-/**
- * An area that is identified by a code: a country (ISO 3166-1 alpha-2), a region (ISO 3166-2), or an OpenStreetMap object such as `way/5`.
- */
+/** ISO 3166-1 alpha-2, ISO 3166-2, or an OpenStreetMap object such as `way/5`. */
 export type Area = { readonly country: string } | { readonly region: string } | { readonly osm: string };
 
-/** The place or area in which to search for points. */
 export type Where = Around | Box | Area;
 
-/** A category of places to which a flow refers. */
 export interface AskedCategory {
   /** An id such as `amenity/pharmacy`. */
   readonly id: string;
   readonly tags: Tags;
 }
 
-/** A query for points of interest. */
 export interface PointsQuestion {
   readonly where: Where;
   /** A point must belong to one of these categories. The list is empty to search for any category. */
@@ -38,7 +33,6 @@ export interface FoundPoints {
   readonly mayLackNearest: boolean;
 }
 
-/** A server that finds points of interest. */
 export interface PointsProvider {
   readonly source: SourceName;
   /** The origin of the built-in server. */

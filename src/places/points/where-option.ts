@@ -7,16 +7,13 @@ import { countryNamed, noCountry } from '../country-names.ts';
 import type { PlacesOptions } from '../places-options.ts';
 import type { Area, Where } from './provider.ts';
 
-/**
- * Renders the place or area in which to search for a record's points. It is undefined if all of its values are blank. Throws a Failure
- * (`request`) if a value is invalid.
- */
+/** Undefined if all values are blank. Throws a Failure (`request`) if a value is invalid. */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
 /** Maximum radius in metres. */
 const maxRadius = 50_000;
 
-/** Compiles the option `near` or `area`. Returns undefined if a problem was reported. */
+/** Undefined if a problem was reported. */
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
   if ((near === undefined) === (area === undefined)) {
     const found = near === undefined ? 'neither' : 'both';

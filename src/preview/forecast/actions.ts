@@ -1,7 +1,6 @@
 import type { Inner, Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
 
-/** An estimated number, with its lower and upper bounds. */
 export interface Range {
   readonly least: number;
   /**
@@ -17,20 +16,14 @@ export interface Range {
 interface StepLoad {
   /** Number of records that make their first call at this step. */
   readonly records: number;
-  /**
-   * Minimum number of calls with which all these records make their first call. Undefined if any records can share a batch, so that this
-   * number follows from the batch size.
-   */
+  /** Minimum number of calls. Undefined if any records can share a batch, so that it follows from the batch size. */
   readonly calls: number | undefined;
   readonly isCached: boolean;
   /** Number of distinct requests among the first calls. The cache answers the others. Undefined if every call is sent. */
   readonly different: number | undefined;
 }
 
-/**
- * Estimates the number of calls at each step. `steps` are all steps of the flow in order, except those that contain other steps. `loads`
- * has one entry for each of these steps.
- */
+/** `steps` are all steps in order, except those that contain other steps. `loads` has one entry for each of them. */
 export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: readonly StepLoad[]): Range[] {
   const maxRecords = steps.map(() => 0);
   for (const [first, { records }] of loads.entries()) {
@@ -55,10 +48,7 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
   });
 }
 
-/**
- * Returns the sum of all steps' ranges, each multiplied by its weight. `fewest` is the smallest number of calls after which failures might
- * end the run.
- */
+/** Weights each range. `fewest` is the smallest number of calls after which failures might end the run. */
 export function sumOf(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
   const total = (key: keyof Range) =>
     ranges.reduce((sum, range, index) => (range[key] === 0 || weightOf(index) === 0 ? sum : sum + range[key] * weightOf(index)), 0);
@@ -71,10 +61,7 @@ export function sumOf(ranges: readonly Range[], weightOf: (index: number) => num
   };
 }
 
-/**
- * Returns the maximum number of requests, including those for halved batches. If a batch of n records is refused, it is halved, down to
- * single records. This takes at most 2n - 1 requests.
- */
+/** A refused batch of n records is halved, down to single records, which takes at most 2n - 1 requests. */
 function withHalving(requests: number, batchSize: number): number {
   if (batchSize === 1 || !Number.isFinite(requests)) return requests;
   return requests - Math.ceil(requests / 2 / batchSize);

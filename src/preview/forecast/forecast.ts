@@ -28,31 +28,26 @@ export interface Forecast {
   readonly credits: Range;
   /** True if the flow contains loops or polls, which can make several passes per record. */
   readonly hasPasses: boolean;
-  /** True if a node requests several pages of results per record. */
   readonly hasPages: boolean;
-  /** True if a node sends several records in one request. */
   readonly hasBatches: boolean;
-  /** The ids of the nodes whose responses state the actual cost of the call. */
   readonly nodesStatingCost: readonly string[];
-  /** The estimated duration of the run; undefined if nothing is sent. */
+  /** Undefined if nothing is sent. */
   readonly time: Duration | undefined;
-  /** The estimated number of tokens; undefined if no node calls an LLM. */
+  /** Undefined if no node calls an LLM. */
   readonly tokens: EstimatedTokens | undefined;
   /** The first requests that the run will send. Leaves out a request that an earlier record sends, too, and that the cache then answers. */
   readonly requests: readonly ActionRequest[];
 }
 
-/** The limits of a forecast, and the data that it uses. */
 export interface ForecastSettings {
-  /** Maximum number of requests to include in the forecast. */
   readonly maxRequests: number;
-  /** The maximum number of failed records; undefined if any number of records may fail. */
+  /** Undefined if any number of records may fail. */
   readonly maxErrors?: MaxErrors | undefined;
   /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
   readonly lookups?: Lookups;
 }
 
-/** Estimates what a run will need. Reads the records one by one, and sends nothing. */
+/** Reads the records one by one, and sends nothing. */
 export class Forecaster implements WalkListener {
   readonly #plan: Plan;
   readonly #settings: ForecastSettings;
@@ -69,7 +64,6 @@ export class Forecaster implements WalkListener {
   readonly #requests: ActionRequest[] = [];
   #records = 0;
   #failing = 0;
-  /** Number of records that pass through the flow without a call. */
   #uncalled = 0;
   #passedThrough = 0;
   #firstFailure: Forecast['firstFailure'];
@@ -88,7 +82,6 @@ export class Forecaster implements WalkListener {
     this.#firstCalls = this.#steps.map(() => 0);
   }
 
-  /** Adds the next record to the forecast. */
   async add(item: Item): Promise<void> {
     const walk = new Walk(item, this, this.#settings.lookups);
     this.#records++;
@@ -104,7 +97,6 @@ export class Forecaster implements WalkListener {
     }
   }
 
-  /** Returns the forecast for all records that were added. */
   forecast(): Forecast {
     const steps = this.#steps;
     const ranges = actionsOf(
@@ -137,7 +129,6 @@ export class Forecaster implements WalkListener {
     };
   }
 
-  /** Counts the first call of a record, which the record makes at `step`. */
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
     const index = this.#indexes.get(step) as number;
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;

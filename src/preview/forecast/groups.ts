@@ -3,10 +3,7 @@ import { type Action, type Step, Unasked } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/value/json.ts';
 
-/**
- * Maximum number of groups and entries to remember, which limits memory use. After that, records that would need a new group are not
- * counted.
- */
+/** Limits memory use. After that, records that would need a new group are not counted. */
 const maxEntries = 100_000;
 
 /** The batches with the same key. Only the last of them is still open. */
@@ -18,7 +15,7 @@ interface Group {
   readonly questions: Map<string, string>;
 }
 
-/** Divides a step's records into batches, as the run will do, and counts the calls. */
+/** Divides records into batches as the run will do. */
 export class Groups {
   readonly #entryOf: NonNullable<Action['entryOf']>;
   readonly #groups = new Map<string, Group>();
@@ -28,10 +25,7 @@ export class Groups {
     this.#entryOf = entryOf;
   }
 
-  /**
-   * Creates the groups that count a step's batches. Returns undefined if all records of the step can share batches, or if none can, because
-   * the batches can then be counted without groups.
-   */
+  /** Undefined if all records or none can share batches, because these can be counted without groups. */
   static of({ node: { action } }: Step): Groups | undefined {
     return action?.entryOf && new Groups(action.entryOf);
   }
@@ -54,7 +48,6 @@ export class Groups {
     group.questions.set(key, text);
   }
 
-  /** Returns the number of calls, which is one per batch. */
   calls(): number {
     let calls = 0;
     for (const group of this.#groups.values()) calls += group.calls;
@@ -69,7 +62,7 @@ export class Groups {
     group.bytes = 0;
   }
 
-  /** Returns the group with the given batch key. Creates the group if needed. Returns undefined if it would be one too many. */
+  /** Creates the group if needed. Undefined if it would be one too many. */
   #groupOf(name: string): Group | undefined {
     const key = fingerprint(name);
     const found = this.#groups.get(key);
@@ -81,7 +74,7 @@ export class Groups {
   }
 }
 
-/** Maximum number of requests to remember, which limits memory use. All requests after that count as distinct. */
+/** Limits memory use. All requests after that count as distinct. */
 const maxKeys = 100_000;
 
 /** Counts the distinct requests of a step that uses the cache. Equal requests are sent only once. */
@@ -108,7 +101,6 @@ export class Questions {
     return true;
   }
 
-  /** Returns the number of distinct requests. */
   count(): number {
     return this.#keys.size + this.#others;
   }

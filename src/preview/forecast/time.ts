@@ -16,13 +16,9 @@ export type Duration = { readonly ms: number } & (
   | { readonly by: 'concurrency'; readonly atOnce: number; readonly latencyMs: number }
 );
 
-/**
- * Maximum number of gates to count. It limits memory use, because the URLs in records can have any number of origins. The origins with the
- * most calls usually occur early.
- */
+/** Limits memory use, because records can have any number of origins. The origins with the most calls usually occur early. */
 const maxGates = 10_000;
 
-/** The number of calls at one gate, which limits the rate at one origin. */
 interface GateLoad {
   readonly origin: string;
   count: number;
@@ -42,17 +38,13 @@ export class Demand {
     this.#isRated = this.#intervals.some((interval) => interval > 0);
   }
 
-  /** Counts the first call of a record, in which the record sends `request`. */
   add(request: ActionRequest): void {
     if (!this.#isRated) return;
     const gate = isLocal(request) ? undefined : gateOf(request);
     if (gate) addTo(this.#firstCalls, gate.origin, gate.credential, 1);
   }
 
-  /**
-   * Returns the time that all calls need at the slowest gate or concurrency limit, plus the duration of one record's calls to other nodes.
-   * Undefined if nothing is sent. `firstCalls` is the number of records that make their first call at each step.
-   */
+  /** The time at the slowest gate or concurrency limit, plus one record's calls to other nodes. Undefined if nothing is sent. */
   time(ranges: readonly Range[], firstCalls: readonly number[], probes: Probes): Duration | undefined {
     const durations = [...this.#atGates(ranges, firstCalls, probes), ...this.#atLimits(ranges)];
     const [slowest] = durations.sort((a, b) => b.ms - a.ms);
@@ -99,7 +91,7 @@ export class Demand {
   }
 }
 
-/** Adds calls to a gate. Creates the gate if needed. Returns the key of the gate. */
+/** Creates the gate if needed. Returns its key. */
 function addTo(gates: Map<string, GateLoad>, origin: string, credential: string | undefined, count: number): string {
   const key = gateKey(origin, credential);
   const gate = gates.get(key);

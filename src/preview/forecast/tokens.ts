@@ -12,27 +12,21 @@ interface CostStop {
   readonly questions: number;
 }
 
-/** Estimated number and cost of the tokens that a run needs. */
 export interface EstimatedTokens {
   readonly input: number;
   /** Number of tokens in all answers if every answer has the maximum length. */
   readonly maxOutput: number;
-  /** Maximum cost of all tokens that the run needs; undefined if a node has no token price. */
+  /** Undefined if a node has no token price. */
   readonly maxCost: number | undefined;
-  /** The nodes that might end the run because they reach their maximum cost. */
   readonly stops: readonly CostStop[];
 }
 
-/** The number of known questions at a step, and the total number of their tokens. */
 interface KnownTokens {
   questions: number;
   input: number;
 }
 
-/**
- * Counts the tokens in questions to LLMs. A question that depends on an earlier response is not known yet, and is assumed to have the
- * average length of the known questions.
- */
+/** A question that depends on an earlier response is assumed to have the average length of the known questions. */
 export class TokenForecast {
   readonly #steps: readonly Step[];
   readonly #known: readonly KnownTokens[];
@@ -42,7 +36,6 @@ export class TokenForecast {
     this.#known = steps.map(() => ({ questions: 0, input: 0 }));
   }
 
-  /** Counts the tokens of a record's question at a step. */
   add(index: number, fields: Fields): void {
     const { tokens } = this.#steps[index]?.node.action ?? {};
     if (!tokens) return;
@@ -51,7 +44,7 @@ export class TokenForecast {
     known.input += tokens.inputOf(fields);
   }
 
-  /** Returns the tokens of all steps; undefined if no step calls an LLM. */
+  /** Undefined if no step calls an LLM. */
   total(ranges: readonly Range[], probes: Probes): EstimatedTokens | undefined {
     const each = this.#steps.flatMap((_, index) => this.#ofStep(index, (ranges[index] as Range).expected, probes) ?? []);
     if (each.length === 0) return undefined;

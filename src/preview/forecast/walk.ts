@@ -7,18 +7,14 @@ import { type Action, type NodeContext, type Step, Unasked } from '../../core/no
 import { type Fields, withFields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../../engine/chain.ts';
 
-/** Receives what a walk finds: the first calls of a record, and the failure that ends the run. */
 export interface WalkListener {
-  /** Called when a row makes its first call. `fields` are the fields that were used to prepare the request. */
+  /** `fields` are the fields that were used to prepare the request. */
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void;
   /** Called if the record fails at a step with `on_error: stop`. */
   stop(record: number): void;
 }
 
-/**
- * Runs one record through the steps until its first call, without sending anything. If the record becomes several rows, each row stops at
- * its own first call. Steps that make no call really run.
- */
+/** Stops each row at its first call, without sending anything. Steps that make no call really run. */
 export class Walk {
   /** Number of first calls so far. If the record has become several rows, each can make one. */
   calls = 0;
@@ -81,9 +77,7 @@ export class Walk {
     return this.#listener.firstCall(step, request, fields);
   }
 
-  /**
-   * Returns the context for a node that contains other nodes. Its clock jumps to the end of each wait, so that the walk never really waits.
-   */
+  /** The clock jumps to the end of each wait, so that the walk never really waits. */
   #contextOf({ node: { inner } }: Step, emitted: Fields[]): NodeContext {
     if (!inner) return noContext;
     let nowMs = 0;
@@ -127,7 +121,7 @@ interface Probe {
   readonly inputTokens: number | undefined;
 }
 
-/** Prepares one request at each step to determine its gate and its number of tokens. Sends nothing. */
+/** Prepares one request at each step. Sends nothing. */
 export class Probes {
   readonly #steps: readonly Step[];
   readonly #probes: (Probe | undefined)[];
@@ -137,18 +131,12 @@ export class Probes {
     this.#probes = steps.map(() => undefined);
   }
 
-  /**
-   * Returns what is known about a step's call. Undefined if the step makes no call, or if no record has made its first call at this step or
-   * an earlier one yet.
-   */
+  /** Undefined if the step makes no call, or if no record has made its first call at this step or an earlier one yet. */
   of(index: number): Probe | undefined {
     return this.#probes[index];
   }
 
-  /**
-   * Prepares the request of the step at `index`, where a record makes its first call. Then prepares the requests of all later steps that
-   * have none yet.
-   */
+  /** Prepares the request at `index`, where a record makes its first call, and then at all later steps that have none yet. */
   async run(index: number, fields: Fields): Promise<void> {
     let guessed = fields;
     for (let at = index; at < this.#steps.length; at++) {

@@ -1,16 +1,12 @@
 import { maxDepth, tooDeep } from '../../core/value/json.ts';
 
-/** The first error in JSON text. */
 interface JsonFault {
-  /** The 0-based offset of the error in the text. */
+  /** 0-based. */
   readonly offset: number;
   readonly message: string;
 }
 
-/**
- * The token that must come next in JSON text, as worded in error messages. `next` is empty, because what is allowed then depends on the open
- * brackets.
- */
+/** What must come next, as worded in error messages. `next` is empty, because what is allowed then depends on the open brackets. */
 export const expectations = {
   value: 'a value',
   'value or ]': 'a value or "]"',
@@ -21,12 +17,12 @@ export const expectations = {
   quote: 'a closing quote',
   escape: 'an escape such as \\n or \\u00e9',
 };
-/** A key of `expectations`, for what must come next in JSON text. */
+/** What must come next in JSON text. */
 export type Expectation = keyof typeof expectations;
 
 /**
- * Finds the first error in JSON text (RFC 8259), or the first value that is nested too deeply. Returns undefined if there is none.
- * JSON.parse is not used for this, because it does not always report a position. Messages refer to the end of the text as `end`.
+ * Finds the first error (RFC 8259) or value that is nested too deeply. JSON.parse does not always report a position. Messages refer to the
+ * end of the text as `end`.
  */
 export function jsonFault(text: string, end: string): JsonFault | undefined {
   let expecting = 'value' as Expectation;
@@ -41,7 +37,7 @@ export function jsonFault(text: string, end: string): JsonFault | undefined {
   }
   return undefined;
 
-  /** Checks the next token and updates what may follow it. Returns the length of the token; 0 if the token is not allowed here. */
+  /** Updates what may follow. Returns the token's length; 0 if the token is not allowed here. */
   function take(char: string | undefined): number {
     const canClose = expecting === 'next' || expecting.includes(' or ');
     if (canClose && char !== undefined && char === closing.at(-1)) return close();
@@ -96,7 +92,7 @@ function afterSpace(text: string, start: number): number {
 
 const escapeSequence = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Returns the offset of the quote that closes a string, or of the first error in the string. */
+/** The closing quote, or the first error in the string. */
 function stringEnd(text: string, start: number): number {
   let at = start + 1;
   for (;;) {

@@ -21,25 +21,21 @@ type State = keyof typeof expected;
 const newline = 0x0a;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
-/**
- * A search for a list of records inside an object. If a file begins with an object instead of an array, the error message tells the user
- * where the list is.
- */
+/** Finds a list of records for the error message if a file begins with an object instead of an array. */
 interface ListSearch {
-  /** The offset at which the object begins. */
   readonly offset: number;
-  /** The error to throw if the object contains no list of records. */
+  /** Thrown if the object contains no list of records. */
   readonly notFound: AutomateError;
-  /** Returns the error that tells the user the path of the list that was found. */
+  /** Tells the user the path of the list that was found. */
   found(path: string): AutomateError;
 }
 
-/** Maximum number of bytes of an object that are searched for a list of records. */
+/** The part of an object that is searched for a list of records. */
 const maxSearchedBytes = 16 * 1024 * 1024;
 
 /**
- * Reads the objects in a JSON array one by one. `path` contains the field names that lead to an array inside objects. Reading starts at the
- * beginning of the file or right after an object. The text may contain everything that JSON.parse accepts. A byte order mark is skipped.
+ * Reads the objects in a JSON array one by one, from the beginning or right after an object. `path` are the field names that lead to an
+ * array inside objects. Accepts what JSON.parse accepts, and skips a byte order mark.
  */
 export class JsonReader implements RecordReader {
   readonly #name: string;
@@ -47,15 +43,14 @@ export class JsonReader implements RecordReader {
   #state: State;
   #offset: number;
   #line: number;
-  /** The offset at which the current line begins. It is NaN if reading began in the middle of the line. */
+  /** NaN if reading began in the middle of the line. */
   #lineStart: number;
   #records: number;
-  /** The position at which the current element of the array begins. */
   #element: { readonly offset: number; readonly line: number; readonly lineStart: number };
   /** The chunks of an element whose end has not been read yet. */
   #open: Buffer[] = [];
   #fault: AutomateError | undefined;
-  /** Reads the text around an array that is inside objects; undefined if the whole text is the array. */
+  /** For the text around an array inside objects; undefined if the whole text is the array. */
   #walk: JsonWalk | undefined;
   #search: ListSearch | undefined;
 
@@ -140,10 +135,7 @@ export class JsonReader implements RecordReader {
     }
   }
 
-  /**
-   * Reads one byte outside the elements of the list of records, such as a comma or a bracket. Returns the index in the chunk at which to
-   * continue.
-   */
+  /** Reads a comma or bracket outside the elements, for example. Returns the index in the chunk at which to continue. */
   #takeByte(chunk: Buffer, at: number): number {
     const byte = chunk[at] as number;
     const offset = this.#offset + at;
@@ -163,10 +155,7 @@ export class JsonReader implements RecordReader {
     return at + 1;
   }
 
-  /**
-   * Handles an unexpected byte. If the file begins with an object instead of an array, starts to search that object for a list of records.
-   * Otherwise throws an AutomateError (`input`).
-   */
+  /** If the file begins with an object, starts to search it for a list of records. Otherwise throws an AutomateError (`input`). */
   #takeUnexpected(chunk: Buffer, at: number): number {
     const offset = this.#offset + at;
     const notFound = this.#unexpected(tokenKind(chunk.toString('utf8', at, at + 6)), offset);
@@ -180,7 +169,7 @@ export class JsonReader implements RecordReader {
     return at;
   }
 
-  /** Reads the part of an element that is in this chunk. Returns the index in the chunk at which to continue. */
+  /** Reads the part of an element in this chunk. Returns the index at which to continue. */
   #takeElement(chunk: Buffer, start: number, items: Item[]): number {
     const end = this.#scanner.end(chunk, start);
     if (end === undefined) {
@@ -235,10 +224,7 @@ export class JsonReader implements RecordReader {
   }
 }
 
-/**
- * Returns the line and column of an error, both counted from 1. If the line contains non-ASCII characters, the column may be too high,
- * because it counts bytes before the current element.
- */
+/** Both are 1-based. The column may be too high after non-ASCII characters, because it counts bytes before the current element. */
 function placeOf(line: number, column: number) {
   return { line, column: Number.isNaN(column) ? undefined : column + 1 };
 }

@@ -5,13 +5,10 @@ import { maxDepth, writtenNames } from '../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
 
-/** The part of a record that does not depend on its position in the input. */
+/** What does not depend on the record's position in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
 
-/**
- * Creates a record from a JSON object. The fields that an errors file adds are left out. `text` is the object's JSON, which determines the
- * order of the fields.
- */
+/** Leaves out the fields that an errors file adds. `text` is the object's JSON, which determines the order of the fields. */
 export function recordOf(object: JsonObject, text: string): RecordContent {
   const fields = new Map<string, Value>();
   let failure: Failure | undefined;
@@ -28,16 +25,13 @@ export function recordOf(object: JsonObject, text: string): RecordContent {
   return failure || error !== undefined ? { fields, ...failedAs(error), ...(failure && { failure }) } : { fields };
 }
 
-/**
- * Returns the field names of an object in the order of its JSON text. JavaScript moves names that are numbers, such as `1`, to the front.
- * If there are any, the names are read from the text.
- */
+/** JavaScript moves names that are numbers, such as `1`, to the front. If there are any, the order is read from the text. */
 function orderedNames(object: JsonObject, text: string): string[] {
   const names = Object.keys(object);
   return /^\d/.test(names[0] ?? '') ? writtenNames(text) : names;
 }
 
-/** Returns the kind of a value for messages, such as `an array`. */
+/** For messages, such as `an array`. */
 export function valueKind(value: Value): string {
   if (Array.isArray(value)) return 'an array';
   if (isObject(value)) return 'an object';
@@ -46,7 +40,7 @@ export function valueKind(value: Value): string {
   return 'a number';
 }
 
-/** Returns the kind of the JSON token at the start of the text for messages, such as `a number`. */
+/** For messages, such as `a number`. */
 export function tokenKind(text: string): string {
   const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
   if (literal !== undefined) return literal;
@@ -59,19 +53,16 @@ export function tokenKind(text: string): string {
 const quote = 0x22;
 const backslash = 0x5c;
 
-/**
- * Finds the end of each object in chunks of JSON text. It looks only at strings, escapes and brackets, because the JSON parser checks
- * everything else.
- */
+/** Finds the end of each object. Looks only at strings, escapes and brackets, because the JSON parser checks everything else. */
 export class ElementScanner {
-  /** The brackets that are not closed yet. The innermost is the last. */
+  /** The open brackets, with the innermost last. */
   readonly #closing: number[] = [];
   #isQuoted = false;
   #isEscaped = false;
 
   /**
-   * Returns the index after the end of the object that begins or continues at `start`. Returns undefined if the object continues in the
-   * next chunk. An invalid byte also ends the object. Otherwise, an invalid object could extend to the end of the file.
+   * The index after the object at `start`; undefined if the object continues in the next chunk. An invalid byte also ends it, because an
+   * invalid object could otherwise extend to the end of the file.
    */
   end(chunk: Buffer, start: number): number | undefined {
     // The loop uses local variables, because private fields would make it much slower.
@@ -99,9 +90,7 @@ function isBracket(byte: number): boolean {
   return byte === 0x7b || byte === 0x5b || byte === 0x7d || byte === 0x5d;
 }
 
-/**
- * Adds or removes a bracket that is not closed yet. Returns true if this bracket ends the object, does not match, or is nested too deeply.
- */
+/** Updates the open brackets. True if this bracket ends the object, does not match, or is nested too deeply. */
 function endsAt(bracket: number, closing: number[]): boolean {
   if (bracket === 0x7b || bracket === 0x5b) return closing.push(bracket + 2) > maxDepth;
   return closing.pop() !== bracket || closing.length === 0;

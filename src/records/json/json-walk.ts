@@ -6,16 +6,13 @@ import { tokenKind } from './json-record.ts';
 
 const [quote, backslash, closedObject, closedArray] = [0x22, 0x5c, 0x7d, 0x5d];
 
-/** Number of bytes of a field name that are kept. Longer names cannot be in the path, so the rest is not needed. */
+/** Longer field names cannot be in the path, so the rest is not needed. */
 const maxNameBytes = 4096;
 
-/** Maximum number of an object's field names that an error message lists. */
+/** Field names of an object that an error message lists. */
 const maxShownNames = 5;
 
-/**
- * The error for invalid JSON syntax, or for a value of the wrong kind on the path to the list of records. `index` is its position in the
- * chunk.
- */
+/** Invalid JSON syntax, or a value of the wrong kind on the path to the list of records. `index` is the position in the chunk. */
 export class WalkFault extends Error {
   constructor(
     readonly index: number,
@@ -26,13 +23,13 @@ export class WalkFault extends Error {
 }
 
 /**
- * Reads the JSON text around a list of records, chunk by chunk. It stops where the list begins, and continues after the list until the end
- * of the text. All other values are checked for valid syntax, but not stored.
+ * Reads the JSON around a list of records in chunks. Stops where the list begins, and continues after it. All other values are checked for
+ * valid syntax, but not stored.
  */
 export class JsonWalk {
-  /** The field names that lead to the list of records; undefined to search for the first list of objects. */
+  /** Leads to the list of records; undefined to search for the first list of objects. */
   readonly #path: readonly string[] | undefined;
-  /** The brackets that are not closed yet. The innermost is the last. */
+  /** The open brackets, with the innermost last. */
   readonly #closing: number[] = [];
   /** The current field name in each open object, with the outermost first. Open arrays are undefined. */
   readonly #names: (string | undefined)[] = [];
@@ -40,14 +37,14 @@ export class JsonWalk {
   #inside: 'nothing' | 'name' | 'text' | 'scalar' = 'nothing';
   #isEscaped = false;
   #name: Buffer[] = [];
-  /** Field names in the innermost open object on the path. If the next name of the path is missing there, the error message lists them. */
+  /** The innermost open object's names, for the error message if the next name of the path is missing there. */
   #namesOnWay: string[] = [];
   #isFound = false;
   #isInList = false;
   #foundPath: string | undefined;
   #emptyPath: string | undefined;
 
-  /** `isInList` is true if reading resumes within the list of records. */
+  /** `isInList`: reading resumes within the list of records. */
   constructor(path: readonly string[] | undefined, isInList = false) {
     this.#path = path;
     if (!isInList || !path) return;
@@ -56,25 +53,22 @@ export class JsonWalk {
     this.leaveList();
   }
 
-  /** True after the list of records has begun, until `leaveList` is called. */
+  /** True from the beginning of the list of records until `leaveList` is called. */
   get isInList(): boolean {
     return this.#isInList;
   }
 
-  /** True once the outermost JSON value has ended. */
+  /** The outermost JSON value has ended. */
   get isOver(): boolean {
     return this.#expected === 'next' && this.#closing.length === 0 && this.#inside === 'nothing';
   }
 
-  /**
-   * The path of the first list of objects that the search has found or, if there is none, of the first empty list. Undefined if there is
-   * neither.
-   */
+  /** The path of the first list of objects or, if there is none, of the first empty list. */
   get foundPath(): string | undefined {
     return this.#foundPath ?? this.#emptyPath;
   }
 
-  /** The token that must come next in the JSON text, as worded in error messages. */
+  /** The next token, as worded in error messages. */
   get expected(): string {
     if (this.#inside === 'name' || this.#inside === 'text') return 'a closing quote';
     if (this.#expected !== 'next') return expectations[this.#expected];
@@ -82,15 +76,15 @@ export class JsonWalk {
     return closing === undefined ? 'nothing more' : `"," or "${String.fromCharCode(closing)}"`;
   }
 
-  /** Continues after the list of records, whose closing bracket has been read. */
+  /** Called after the list's closing bracket has been read. */
   leaveList(): void {
     this.#isInList = false;
     this.#expected = 'next';
   }
 
   /**
-   * Reads a chunk up to the list of records. Returns the index after the list's opening bracket; the length of the chunk if the list does
-   * not begin in this chunk. Throws a WalkFault if the syntax is invalid or a value on the path has the wrong kind.
+   * Returns the index after the list's opening bracket, or the chunk's length if the list does not begin in it. Throws a WalkFault for
+   * invalid syntax or a value of the wrong kind on the path.
    */
   walk(chunk: Buffer, start: number): number {
     let at = start;
@@ -145,7 +139,7 @@ export class JsonWalk {
     if (!this.#isFound && this.#isOnWay(this.#names.length - 1)) this.#namesOnWay.push(name);
   }
 
-  /** Reads the first byte of a token. This is a byte that is not whitespace, and not inside a string, number or keyword. */
+  /** Reads the first byte of a token, which is not whitespace and not inside a string, number or keyword. */
   #take(chunk: Buffer, at: number): void {
     const byte = chunk[at] as number;
     const refused = () => new WalkFault(at, `expected ${this.expected}, found ${tokenKind(chunk.toString('utf8', at, at + 6))}`);
@@ -177,10 +171,7 @@ export class JsonWalk {
     if (this.#closing.length > maxDepth) throw new WalkFault(at, tooDeep);
   }
 
-  /**
-   * Checks the kind of a value on the path to the list of records. If the path ends here and the value is a list, this is the list of
-   * records. Throws a WalkFault if the value has the wrong kind.
-   */
+  /** If the path ends here, a list is the list of records. Throws a WalkFault if the value on the path has the wrong kind. */
   #checkPlace(chunk: Buffer, at: number): void {
     const depth = this.#names.length;
     if (!this.#path || !this.#isOnWay(depth)) return;
@@ -221,7 +212,7 @@ export class JsonWalk {
     this.#expected = 'next';
   }
 
-  /** Returns true if the names of the outermost `depth` open objects are the first names of the path. */
+  /** The names of the outermost `depth` open objects are the first names of the path. */
   #isOnWay(depth: number): boolean {
     const path = this.#path;
     if (!path || depth > path.length) return false;
@@ -241,7 +232,7 @@ export class JsonWalk {
     return (this.#path ?? []).slice(0, depth).reduce(pathTo, '');
   }
 
-  /** Returns the path of the innermost open list; undefined if that list is inside another list. */
+  /** The innermost open list; undefined if that list is inside another list. */
   #pathOfList(): string | undefined {
     const names = this.#names.slice(0, -1);
     if (this.#names.at(-1) !== undefined || names.length === 0 || names.some((name) => name === undefined)) return undefined;
@@ -249,12 +240,11 @@ export class JsonWalk {
   }
 }
 
-/** Returns true for a byte that is whitespace in JSON. */
 export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Returns true for a byte that can occur in a number or in `true`, `false` or `null`. */
+/** The byte can occur in a number or in `true`, `false` or `null`. */
 function isOfScalar(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e

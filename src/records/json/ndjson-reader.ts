@@ -7,7 +7,7 @@ import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../re
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
 
-/** Reads NDJSON, which has one JSON object per line. Blank lines are skipped. A line that is not a JSON object becomes a failed record. */
+/** NDJSON has one JSON object per line. Blank lines are skipped. A line that is not a JSON object becomes a failed record. */
 export class NdjsonReader implements RecordReader {
   readonly #name: string;
   #offset: number;
@@ -57,7 +57,7 @@ export class NdjsonReader implements RecordReader {
     return Buffer.concat([...this.#open, chunk.subarray(start, end)]).toString();
   }
 
-  /** Creates the record of a line. `bytes` is the number of the line's bytes that are in the current chunk. */
+  /** `bytes` counts the line's bytes in the current chunk. */
   #take(written: string, bytes: number, items: Item[]): void {
     const text = this.#offset === 0 && written.startsWith('\ufeff') ? written.slice(1) : written;
     this.#offset += this.#openBytes + bytes;

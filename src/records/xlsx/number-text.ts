@@ -1,22 +1,19 @@
-/** The properties of a number format that determine how a cell becomes text. */
 export interface CellFormat {
   readonly showsDay: boolean;
   readonly showsTime: boolean;
-  /** True if the format shows fractions of a second. */
   readonly showsFraction: boolean;
   /** True for the format of a duration, such as `[h]:mm`. */
   readonly isSpan: boolean;
-  /** The format of a number that is shown with leading zeros; undefined for other formats. */
+  /** For a number that is shown with leading zeros. */
   readonly zeros?: ZeroFormat | undefined;
 }
 
-/** The number format of a cell that shows neither a date nor a time. */
 export const plainNumber: CellFormat = { showsDay: false, showsTime: false, showsFraction: false, isSpan: false };
 
 const day: CellFormat = { ...plainNumber, showsDay: true };
 const time: CellFormat = { ...plainNumber, showsTime: true };
 
-/** The built-in number formats of dates and times, as ranges of ids (ECMA-376, 18.8.30). A workbook uses them without defining them. */
+/** Dates and times, as ranges of ids (ECMA-376, 18.8.30). A workbook uses these formats without defining them. */
 const builtIn: readonly (readonly [number, number, CellFormat])[] = [
   [14, 17, day],
   [18, 21, time],
@@ -30,10 +27,7 @@ const builtIn: readonly (readonly [number, number, CellFormat])[] = [
   [50, 58, day],
 ];
 
-/**
- * Returns the number format for a format code such as `dd.mm.yyyy`. If `code` is undefined, returns the built-in format with the number
- * `id`.
- */
+/** For a code such as `dd.mm.yyyy`. If `code` is undefined, the built-in format with the number `id`. */
 export function formatOfCode(id: number, code: string | undefined): CellFormat {
   if (code === undefined) return builtIn.find(([first, last]) => id >= first && id <= last)?.[2] ?? plainNumber;
   // Quoted text, escaped characters and padding do not show parts of the date, so they are removed. Only the first section is used, because
@@ -49,16 +43,10 @@ export function formatOfCode(id: number, code: string | undefined): CellFormat {
 
 const msOfDay = 86_400_000;
 
-/**
- * The serial number of the day after 9999-12-31, the last day in Excel. It depends on whether the workbook counts days from 1900 or from
- * 1904.
- */
+/** The day after 9999-12-31, Excel's last day, if the workbook counts days from 1900 or from 1904. */
 const endOfDays = { 1900: 2_958_466, 1904: 2_957_004 };
 
-/**
- * Returns the number in a cell as text. It is a date or time if the cell's number format shows one, and has leading zeros if the format
- * does. `is1904` is true if the workbook counts days from 1904.
- */
+/** A date or time, or a number with leading zeros, if the format shows one. `is1904`: the workbook counts days from 1904. */
 export function numberText(stored: string, format: CellFormat, is1904: boolean): string {
   const { showsDay, showsTime, isSpan, showsFraction, zeros } = format;
   const serial = Number(stored);
@@ -72,10 +60,7 @@ export function numberText(stored: string, format: CellFormat, is1904: boolean):
   return dateText(ms, showsTime, is1904);
 }
 
-/**
- * Returns an ISO date. `ms` counts from the first day that the workbook counts from. Excel also counts 29 February 1900, which never
- * existed, so dates after it are corrected.
- */
+/** ISO. `ms` counts from the workbook's first day. Corrects for 29 February 1900, which Excel counts although it never existed. */
 function dateText(ms: number, showsTime: boolean, is1904: boolean): string {
   const start = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, ms < 60 * msOfDay ? 31 : 30);
   const iso = new Date(start + ms).toISOString();
@@ -88,24 +73,24 @@ function spanText(ms: number): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}${rest}`;
 }
 
-/** Returns a number with the digits that Excel shows. An integer keeps all digits, and any other number has at most 15. */
+/** As Excel shows it: an integer keeps all digits, and any other number has at most 15. */
 function plainText(stored: string, value: number): string {
   if (/^-?\d+$/.test(stored) || !Number.isFinite(value)) return stored;
   return String(Number(value.toPrecision(15)));
 }
 
-/** A section of a number format. Sections are separated by `;`. */
+/** Sections of a number format are separated by `;`. */
 interface FormatSection {
-  /** The condition in brackets, such as `[<=9999999]`; undefined if there is none. */
+  /** The condition in brackets, such as `[<=9999999]`. */
   readonly accepts: ((value: number) => boolean) | undefined;
   /** The texts between the zeros. The first is before the first zero. Undefined if the section shows anything else than zeros and text. */
   readonly texts: readonly string[] | undefined;
 }
 
-/** A number format of zeros, such as `00000` for postcodes or `000-00-0000`. The zeros stand for digits that are shown in any case. */
+/** For example `00000` for postcodes or `000-00-0000`. The zeros stand for digits that are shown in any case. */
 type ZeroFormat = readonly FormatSection[];
 
-/** Returns the format for a format code; undefined if no section of the code consists of at least two zeros and text. */
+/** Undefined if no section consists of at least two zeros and text. */
 function zeroFormatOf(code: string): ZeroFormat | undefined {
   const sections: string[][] = [[]];
   for (const [token] of code.matchAll(/"[^"]*"|\\.|[_*].|\[[^\]]*\]|./gs)) {
@@ -130,7 +115,7 @@ function sectionOf(tokens: readonly string[]): FormatSection {
   return { accepts: condition, texts: texts.length > 2 ? texts : undefined };
 }
 
-/** Returns the text that a part of a format code shows; undefined for a part that is not a literal, such as `#`. */
+/** Undefined for a part of a format code that is not a literal, such as `#`. */
 function shownText(token: string): string | undefined {
   if (token.length === 1) return /[\0a-z#?.,%/@"\\_*[\]]/i.test(token) ? undefined : token;
   if (token.startsWith('"')) return token.slice(1, -1);
@@ -158,7 +143,7 @@ function bracketCondition(token: string): FormatSection['accepts'] {
   return compare && ((value) => compare(value, Number(limit)));
 }
 
-/** Returns a number as Excel shows it. Returns undefined if the format shows this number in another way than with zeros and text. */
+/** As Excel shows the number. Undefined if the format shows it in another way than with zeros and text. */
 function zeroText(value: number, stored: string, format: ZeroFormat): string | undefined {
   const index = format.findIndex(({ accepts }, at) => (accepts ? accepts(value) : acceptsByPlace(value, at, format.length)));
   const { accepts, texts } = format[index] ?? {};
@@ -173,14 +158,14 @@ function zeroText(value: number, stored: string, format: ZeroFormat): string | u
   return value < 0 && !isForNegative ? `-${text}` : text;
 }
 
-/** Without a condition, the first of several sections is for positive numbers and the second for negative ones. The last is for all others. */
+/** Without conditions, the first of several sections is for positive numbers, the second for negative ones, and the last for all others. */
 function acceptsByPlace(value: number, at: number, count: number): boolean {
   if (at === count - 1) return true;
   if (at === 1) return value < 0;
   return count === 2 ? value >= 0 : value > 0;
 }
 
-/** Returns the digits of a number that is rounded to an integer, without its sign. Excel rounds what it shows, with 15 digits. */
+/** Rounded to an integer, without its sign. Excel rounds what it shows, with 15 digits. */
 function wholeDigits(value: number, stored: string): string {
   if (/^-?\d+$/.test(stored)) return stored.replace(/^-?0*(?=\d)/, '');
   const [mantissa = '', exponent] = Math.abs(value).toExponential(14).split('e');

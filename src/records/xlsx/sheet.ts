@@ -4,29 +4,27 @@ import { numberText, plainNumber } from './number-text.ts';
 import { maxCellLength, TextCollector, unescaped, type Workbook } from './workbook.ts';
 import type { XmlHandler } from './xml.ts';
 
-/** The reason why a row cannot be used. `column` is the name of the column, such as `AB`. */
+/** Why a row cannot be used. `column` is a name such as `AB`. */
 export interface CellProblem {
   readonly column: string;
   readonly message: string;
 }
 
-/** A row of a sheet that is not empty. */
+/** A row that is not empty. */
 export interface SheetRow {
-  /** The number of the row in the sheet, counted from 1. */
+  /** Counted from 1. */
   readonly number: number;
-  /** The text of each cell that is not empty. The other cells are left out, because a row of one cell can have it in column 16,384. */
+  /** Leaves out empty cells, because a row of one cell can have it in column 16,384. */
   readonly cells: readonly string[];
   /** The 0-based column of each of these cells. */
   readonly columns: readonly number[];
-  /** The reason why the row cannot be used; undefined if the row is valid. */
   readonly problem: CellProblem | undefined;
 }
 
-/** Maximum numbers of columns and rows in a sheet, according to Excel's specifications and limits. */
+/** Excel's limits for columns and rows in a sheet. */
 const maxColumns = 16_384;
 const maxRows = 1_048_576;
 
-/** The error for a cell or row of a sheet that cannot be read. */
 export class BadCell extends Error {
   constructor(
     readonly place: string,
@@ -36,7 +34,6 @@ export class BadCell extends Error {
   }
 }
 
-/** Converts the XML of a sheet to rows. An XML parser calls its methods. */
 export class SheetReader implements XmlHandler {
   readonly #book: Workbook;
   #rows: SheetRow[] = [];
@@ -54,7 +51,6 @@ export class SheetReader implements XmlHandler {
   #isInRow = false;
   #value = '';
   readonly #inline = new TextCollector();
-  /** True once the last row of the sheet has been read. */
   isEnded = false;
 
   constructor(book: Workbook) {
@@ -145,7 +141,7 @@ export class SheetReader implements XmlHandler {
     this.#columns.push(this.#column);
   }
 
-  /** Returns the text of the cell; undefined if its value is empty. For a formula, an empty value means that no program has computed it. */
+  /** Undefined for an empty value. In a formula, it means that no program has computed it. */
   #cellText(): string | undefined {
     const { formats, is1904, texts } = this.#book;
     if (this.#type === 'inlineStr') return this.#inline.take() || unescaped(this.#value);
@@ -178,7 +174,7 @@ export class SheetReader implements XmlHandler {
   }
 }
 
-/** Returns the 0-based column of a cell from a reference such as `AB12`. */
+/** 0-based, from a reference such as `AB12`. */
 function columnOf(place: string): number {
   let column = 0;
   for (let at = 0; at < place.length; at++) {
@@ -189,7 +185,7 @@ function columnOf(place: string): number {
   return column - 1;
 }
 
-/** Returns the name of a column, such as `AB`, from its 0-based number. */
+/** `AB`, for example, from a 0-based number. */
 export function columnName(column: number): string {
   const rest = Math.floor(column / 26);
   return (rest === 0 ? '' : columnName(rest - 1)) + String.fromCharCode(65 + (column % 26));

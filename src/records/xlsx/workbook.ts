@@ -5,21 +5,19 @@ import { type CellFormat, formatOfCode, plainNumber } from './number-text.ts';
 import { BadXml, type XmlHandler, XmlReader } from './xml.ts';
 import { damaged, type Zip } from './zip.ts';
 
-/** Everything about a workbook that is needed to read the cells of one sheet. */
 export interface Workbook {
-  /** The name of the sheet to read. */
   readonly sheet: string;
-  /** The path of the sheet's file in the zip archive. */
+  /** The sheet's path in the zip archive. */
   readonly part: string;
-  /** True if the workbook counts days from 1904 instead of 1900. */
+  /** Days count from 1904 instead of 1900. */
   readonly is1904: boolean;
-  /** The number formats of cells. A cell contains an index into this array. */
+  /** A cell contains an index into this array. */
   readonly formats: readonly CellFormat[];
   /** The strings that several cells share. A cell contains an index into this table. */
   readonly texts: TextTable;
 }
 
-/** Maximum number of characters in a cell. It is about thirty times Excel's own limit. */
+/** In characters; about thirty times Excel's own limit. */
 export const maxCellLength = 1_000_000;
 
 interface SheetEntry {
@@ -28,25 +26,18 @@ interface SheetEntry {
   readonly isHidden: boolean;
 }
 
-/**
- * Maximum uncompressed size in bytes of the file with the shared strings. Their text has at most `maxRecordBytes`, and most of the rest is
- * markup.
- */
+/** Uncompressed size of the file with the shared strings. Their text has at most `maxRecordBytes`, and most of the rest is markup. */
 const maxTextsBytes = 1024 * 1024 * 1024;
 
-/** Maximum number of characters of a number format, as in Excel. */
+/** Characters of a number format, as in Excel. */
 const maxFormatLength = 255;
 
-/** Maximum number of number formats. Excel itself writes at most 250, and each takes up to 0.1 ms to analyze. */
+/** Excel itself writes at most 250 number formats, and each takes up to 0.1 ms to analyze. */
 const maxFormats = 5000;
 
-/** Maximum number of sheets in a message. */
 const maxShownSheets = 20;
 
-/**
- * Reads everything in a workbook except the rows. Chooses the sheet with the name `sheetName` or, if that is undefined, the first visible
- * sheet.
- */
+/** Reads everything except the rows. If `sheetName` is undefined, chooses the first visible sheet. */
 export async function readWorkbook(zip: Zip, input: string, sheetName: string | undefined): Promise<Workbook> {
   const main = await mainPart(zip, input);
   const relations = await relationsOf(zip, input, main);
@@ -86,11 +77,11 @@ function chooseSheet(sheets: readonly SheetEntry[], input: string, wanted: strin
 
 interface Relations {
   readonly byId: ReadonlyMap<string, { readonly type: string; readonly part: string }>;
-  /** The path of the first file of each type, keyed by type. */
+  /** The path of the first file of each type. */
   readonly byType: ReadonlyMap<string, string>;
 }
 
-/** Reads the relations of a file, which are the other files in the workbook that it refers to (ECMA-376-2, 9.3). */
+/** The other files in the workbook that the file `of` refers to (ECMA-376-2, 9.3). */
 async function relationsOf(zip: Zip, input: string, of: string): Promise<Relations> {
   const [folder, name] = [of.slice(0, of.lastIndexOf('/') + 1), of.slice(of.lastIndexOf('/') + 1)];
   const byId = new Map<string, { type: string; part: string }>();
@@ -152,7 +143,7 @@ function formatCode(code = ''): string {
   throw new BadXml(`a number format of ${formatCount(code.length)} characters, more than ${maxFormatLength}`);
 }
 
-/** Reads the strings that several cells share into memory. Their total size must not exceed the maximum size of a record. */
+/** Reads strings that several cells share. Their total size must not exceed the maximum size of a record. */
 async function sharedTexts(zip: Zip, input: string, part: string | undefined): Promise<TextTable> {
   const texts = new TextTable();
   if (part === undefined || !zip.has(part)) return texts;
@@ -174,10 +165,7 @@ async function sharedTexts(zip: Zip, input: string, part: string | undefined): P
   return texts;
 }
 
-/**
- * Collects the text of a cell or shared string from its `t` elements. Elements within `rPh` are ignored, because they contain the
- * pronunciation.
- */
+/** Collects the text of `t` elements. Those within `rPh` are ignored, because they contain the pronunciation. */
 export class TextCollector {
   #text = '';
   #isInText = false;
@@ -201,7 +189,7 @@ export class TextCollector {
     else if (tag === 'rPh') this.#isSpoken = false;
   }
 
-  /** Returns the collected text and clears it. Escaped characters are decoded (ECMA-376, 22.9.2.19). */
+  /** Clears the text. Escaped characters are decoded (ECMA-376, 22.9.2.19). */
   take(): string {
     const text = this.#text;
     this.#text = '';
@@ -216,11 +204,11 @@ export function unescaped(text: string): string {
 }
 
 interface PartHandler extends Partial<XmlHandler> {
-  /** Maximum size of the file; undefined for the default of `Zip.read`. */
+  /** Undefined for the default of `Zip.read`. */
   readonly maxBytes?: number;
 }
 
-/** Parses a whole file of the workbook. Throws an AutomateError (`input`) if the file is damaged or too large. */
+/** Throws an AutomateError (`input`) if the file is damaged or too large. */
 async function readPart(zip: Zip, input: string, part: string, handler: PartHandler): Promise<void> {
   const { open = () => undefined, text = () => undefined, close = () => undefined, maxBytes } = handler;
   const xml = new XmlReader({ open, text, close });
@@ -232,7 +220,7 @@ async function readPart(zip: Zip, input: string, part: string, handler: PartHand
   }
 }
 
-/** A list of strings that are stored in one buffer. Separate strings would need several times as much memory. */
+/** Strings in one buffer. Separate strings would need several times as much memory. */
 class TextTable {
   #bytes = Buffer.alloc(65_536);
   readonly #ends: number[] = [];
@@ -242,7 +230,7 @@ class TextTable {
     return this.#ends.length;
   }
 
-  /** The number of bytes of memory that the strings use. */
+  /** Bytes of memory. */
   get size(): number {
     return this.#length + 8 * this.#ends.length;
   }
@@ -258,7 +246,7 @@ class TextTable {
     this.#ends.push(this.#length);
   }
 
-  /** Returns the string at a 0-based index; undefined if there is none. */
+  /** 0-based. */
   at(index: number): string | undefined {
     const end = this.#ends[index];
     return end === undefined ? undefined : this.#bytes.toString('utf8', index === 0 ? 0 : this.#ends[index - 1], end);

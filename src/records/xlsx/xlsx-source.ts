@@ -10,16 +10,13 @@ import { readWorkbook, type Workbook } from './workbook.ts';
 import { XmlReader } from './xml.ts';
 import { damaged, openZip, type Zip } from './zip.ts';
 
-/**
- * Maximum uncompressed size in bytes of a sheet, which is enough for a million rows of 200 cells. A sheet is never in memory as a whole, but
- * a small archive could keep the reader busy for hours.
- */
+/** Enough for a million rows of 200 cells. A sheet is never in memory, but a small archive could keep the reader busy for hours. */
 const maxSheetBytes = 8 * 1024 * 1024 * 1024;
 
-/** Minimum number of empty cells in a row for which the row becomes `SparseFields`. For fewer, a Map with empty strings is faster. */
+/** A row with at least this many empty cells becomes `SparseFields`. For fewer, a Map with empty strings is faster. */
 const minSparse = 256;
 
-/** An open sheet of a workbook. It has the same members as a Source, which is an open input of any format. */
+/** Has the same members as a Source, which is an open input of any format. */
 export interface OpenSheet {
   readonly columns: readonly string[];
   read(): AsyncGenerator<readonly Item[]>;
@@ -28,17 +25,14 @@ export interface OpenSheet {
   close(): Promise<void>;
 }
 
-/** The sheet to read, and the position at which to resume. The `offset` of that position is the number of the last row that was read. */
+/** `offset` in the position to resume at is the number of the last row that was read. */
 export interface SheetOptions {
-  /** Name of the sheet; undefined for the first visible sheet. */
+  /** Undefined for the first visible sheet. */
   readonly sheet?: string | undefined;
   readonly from?: Position | undefined;
 }
 
-/**
- * Opens a workbook and reads the header of a sheet. Throws an AutomateError (`usage`) if there is no sheet of that name, or (`input`) if
- * the workbook cannot be read.
- */
+/** Also reads the header. Throws an AutomateError: `usage` without a sheet of that name, `input` for an unreadable workbook. */
 export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenSheet> {
   const zip = await openZip(input);
   try {
@@ -75,7 +69,6 @@ export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Pro
   }
 }
 
-/** A sheet that is being read, with the number of bytes read so far. */
 interface SheetReading {
   readonly book: Workbook;
   /** The names of the input and the sheet, for messages. */
@@ -83,7 +76,7 @@ interface SheetReading {
   bytes: number;
 }
 
-/** Yields the rows of a sheet. Reads no faster than the caller consumes the rows. */
+/** Reads no faster than the caller consumes the rows. */
 async function* sheetRows(zip: Zip, reading: SheetReading): AsyncGenerator<readonly SheetRow[]> {
   const sheet = new SheetReader(reading.book);
   const xml = new XmlReader(sheet);
@@ -103,7 +96,7 @@ async function* sheetRows(zip: Zip, reading: SheetReading): AsyncGenerator<reado
   }
 }
 
-/** Calls a function. Returns the error that the function throws; undefined if it throws none. */
+/** The error that `act` throws. */
 function faultOf(act: () => void): { readonly error: unknown } | undefined {
   try {
     act();
@@ -120,9 +113,7 @@ interface SheetHeader {
   readonly rest: readonly SheetRow[];
 }
 
-/**
- * Reads the header, which is the first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid.
- */
+/** The first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid. */
 async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: SheetReading): Promise<SheetHeader> {
   const { value, done } = await rows.next();
   const [first, ...rest] = done ? [] : value;
@@ -136,7 +127,7 @@ async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: 
   return { header, columns, rest };
 }
 
-/** Returns a function that converts rows to records. When reading resumes, it leaves out the rows that have already been read. */
+/** Converts rows to records. When reading resumes, leaves out the rows that have already been read. */
 function itemsOf(header: readonly string[], columns: readonly Column[], { book }: SheetReading, from: Position | undefined) {
   const contentOf = contentReader(header, columns);
   let records = from?.records ?? 0;
@@ -152,7 +143,7 @@ function itemsOf(header: readonly string[], columns: readonly Column[], { book }
     });
 }
 
-/** Returns a function that converts a row to the content of a record. It costs as much as there are cells in the row, not in the table. */
+/** Costs as much as there are cells in the row, not in the table. */
 function contentReader(header: readonly string[], columns: readonly Column[]): (row: SheetRow) => RecordContent {
   const names = new Map(columns.map(({ name }, at) => [name, at]));
   return (row) => {
@@ -164,7 +155,6 @@ function contentReader(header: readonly string[], columns: readonly Column[]): (
   };
 }
 
-/** Returns the first `count` cells of a row. */
 function denseCells({ cells, columns }: SheetRow, count: number): string[] {
   const dense = new Array<string>(count).fill('');
   for (const [at, cell] of cells.entries()) if ((columns[at] as number) < count) dense[columns[at] as number] = cell;

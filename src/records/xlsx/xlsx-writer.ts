@@ -6,31 +6,27 @@ import { ExactNumber, textOf, type Value } from '../../core/value/value.ts';
 import { headerNames, misfitCheck, type TableWriter } from '../csv-writer.ts';
 import { columnName } from './sheet.ts';
 
-/** The content of a cell in a workbook. */
 export type SheetCell = string | number | boolean;
 
 /**
- * A cell of a row whose column is not complete yet. If all cells of the column are numbers, it becomes a number, and otherwise text. The
- * text of a number is in an array if it differs from the number's shortest form, such as `1.50`.
+ * A cell whose column is not complete yet. It becomes a number if all cells of the column are numbers, and otherwise text. A number's text
+ * is in an array if it is not the shortest form, such as `1.50`.
  */
 export type OpenCell = SheetCell | readonly [text: string];
 
-/** Maximum length of the text in an Excel cell. */
+/** Excel's limit. */
 const maxCellLength = 32_767;
 
-/** Maximum number of digits of a number in Excel. Numbers with more digits are written as text. */
+/** Excel's limit. Numbers with more digits are written as text. */
 const maxDigits = 15;
 
 /**
- * Matches strings in an input table that can become numbers. A string with leading zeros, more than 11 digits before the point or more digits
- * than a number can have stays text, because it is more likely an identifier, such as a phone number.
+ * A table's strings that can become numbers. Leading zeros, more than 11 digits before the point, or more digits than a number can have
+ * make an identifier more likely, such as a phone number.
  */
 const plainNumber = /^(?!-0$)(?!(?:\D*\d){16})-?(?:0|[1-9]\d{0,10})(?:\.\d+)?$/;
 
-/**
- * Creates a writer for the rows of a workbook. It writes one JSON array of cells per line, which `xlsx-sink.ts` converts to Excel's format.
- * `hasTextCells` is true if the input is a table, in which numbers are strings.
- */
+/** Writes a JSON array of cells per line, for `xlsx-sink.ts`. `hasTextCells`: the input is a table, in which numbers are strings. */
 export function createXlsxWriter(names: readonly string[], hasTextCells: boolean): TableWriter {
   const columns = headerNames(names);
   const misfit = misfitCheck(columns);
@@ -59,10 +55,7 @@ function cellOf(value: Value | undefined, hasTextCells: boolean): OpenCell {
   return String(number) === text ? number : [text];
 }
 
-/**
- * Returns true if Excel can store the number. An integer must keep all its digits. For any other number, the precision of a double is
- * sufficient.
- */
+/** Excel can store the number. An integer must keep all its digits; for other numbers, a double's precision is sufficient. */
 function isExact(text: string): boolean {
   const digits = text.replace(/^-?0*|[.eE].*$/g, '').length;
   return digits <= maxDigits && Number.isFinite(Number(text));
@@ -85,16 +78,15 @@ const main = `${schemas}/spreadsheetml/2006/main`;
 const relationships = `${schemas}/officeDocument/2006/relationships`;
 const packages = `${schemas}/package/2006`;
 
-/** The beginning of a sheet's XML. It freezes the first row, so the row stays visible while the user scrolls. */
+/** Freezes the first row, so that it stays visible while the user scrolls. */
 export const sheetBegin = `${start}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData>`;
 
-/** The end of a sheet's XML. */
 export const sheetEnd = '</sheetData></worksheet>';
 
-/** The XML file that lists the content types of a workbook's files. XML files that it does not list are sheets. */
+/** Lists the content types of a workbook's files. XML files that it does not list are sheets. */
 export const contentTypes = `${start}<Types xmlns="${packages}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>`;
 
-/** Returns the XML file with a file's relations. It lists the other files in the workbook that the file refers to, with their types. */
+/** Lists the other files in the workbook that a file refers to, with their types. */
 export function relationsXml(parts: readonly (readonly [type: string, target: string])[]): string {
   const lines = parts.map(
     ([type, target], index) => `<Relationship Id="rId${index + 1}" Type="${relationships}/${type}" Target="${target}"/>`,
@@ -102,13 +94,13 @@ export function relationsXml(parts: readonly (readonly [type: string, target: st
   return `${start}<Relationships xmlns="${packages}/relationships">${lines.join('')}</Relationships>`;
 }
 
-/** Returns the XML of the workbook's main file, which lists the names of the sheets. */
+/** The workbook's main file, which lists the names of the sheets. */
 export function workbookXml(sheets: readonly string[]): string {
   const lines = sheets.map((name, index) => `<sheet name="${name}" sheetId="${index + 1}" r:id="rId${index + 1}"/>`);
   return `${start}<workbook xmlns="${main}" xmlns:r="${relationships}"><sheets>${lines.join('')}</sheets></workbook>`;
 }
 
-/** Returns the XML of a row in a sheet. `number` is the number of the row, counted from 1. */
+/** `number` is counted from 1. */
 export function rowXml(cells: readonly SheetCell[], number: number): string {
   return `<row r="${number}">${cells.map((cell, column) => cellXml(cell, `${columnName(column)}${number}`)).join('')}</row>`;
 }
@@ -122,10 +114,7 @@ function cellXml(cell: SheetCell, place: string): string {
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/**
- * Escapes text for XML. Characters that XML forbids are written as `_xHHHH_`, as in Excel (ECMA-376, 22.9.2.19). So text that already looks
- * like `_xHHHH_` is escaped, too.
- */
+/** Characters that XML forbids become `_xHHHH_`, as in Excel (ECMA-376, 22.9.2.19). Text that already looks like this is escaped, too. */
 function xmlText(text: string): string {
   return text
     .replace(/_(?=x[\dA-Fa-f]{4}_)/g, '_x005F_')

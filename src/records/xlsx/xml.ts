@@ -1,28 +1,22 @@
 import { SaxesParser } from 'saxes';
 
-/** Receives the elements and the text of an XML document. Element names have no namespace prefix. */
+/** Element names have no namespace prefix. */
 export interface XmlHandler {
   open(name: string, attribute: (name: string) => string | undefined): void;
   text(text: string): void;
   close(name: string): void;
 }
 
-/**
- * Maximum number of bytes between two XML tags. This is enough for about thirty times the longest text in an Excel cell, even if every
- * character is escaped.
- */
+/** Enough for about thirty times the longest text in an Excel cell, even if every character is escaped. */
 const maxBetweenTags = 4 * 1024 * 1024;
 
-/** Maximum number of elements inside each other. The parts of a workbook have about ten. */
+/** Elements inside each other. The parts of a workbook have about ten. */
 const maxDepth = 100;
 
-/** The error for an XML document that is not well-formed, is nested too deeply or contains too much text between two tags. */
+/** XML that is not well-formed, is nested too deeply or contains too much text between two tags. */
 export class BadXml extends Error {}
 
-/**
- * Parses an XML document of a workbook, chunk by chunk. Only the five predefined entities are resolved, because other entities could make
- * the text grow without limit.
- */
+/** Parses in chunks. Only the five predefined entities are resolved, because other entities could make the text grow without limit. */
 export class XmlReader {
   readonly #parser = new SaxesParser<{ position: false }>({ position: false });
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
@@ -48,14 +42,14 @@ export class XmlReader {
     });
   }
 
-  /** Parses a chunk of the document. Throws a BadXml if the document is not valid, or the error that the handler throws. */
+  /** Throws a BadXml if the document is not valid, or the error that the handler throws. */
   write(chunk: Buffer): void {
     this.#sinceTag += chunk.length;
     this.#parser.write(this.#decode(() => this.#decoder.decode(chunk, { stream: true })));
     if (this.#sinceTag > maxBetweenTags) throw new BadXml('text or a tag of more than 4 MB');
   }
 
-  /** Ends the document. Throws a BadXml if the document is not complete. */
+  /** Throws a BadXml if the document is not complete. */
   end(): void {
     this.#parser.write(this.#decode(() => this.#decoder.decode()));
     this.#parser.close();

@@ -12,21 +12,18 @@ import { type Input, readError } from '../input.ts';
 import { ReadCheck } from '../read-check.ts';
 import { inputError } from '../record-reader.ts';
 
-/** Maximum uncompressed size in bytes of a file in the workbook, unless the caller knows better. */
+/** Uncompressed size of a file in the workbook, unless the caller knows better. */
 const maxPartBytes = 64 * 1024 * 1024;
 
-/** Maximum number of files in the archive. A workbook with a thousand sheets has a few thousand. */
+/** A workbook with a thousand sheets has a few thousand files. */
 const maxFiles = 65_535;
 
-/** The zip archive of a workbook. The paths of its files are not case-sensitive. */
+/** The paths of files are not case-sensitive. */
 export interface Zip {
   has(part: string): boolean;
-  /** Returns the uncompressed size in bytes of a file in the archive, as specified in the archive. */
+  /** Uncompressed bytes, as specified in the archive. */
   size(part: string): number;
-  /**
-   * Returns a stream of the decompressed content of a file in the archive. Throws an Error if the file has more than `maxBytes`. The default
-   * is 64 MB.
-   */
+  /** Streams the decompressed content. Throws an Error if it has more than `maxBytes`, by default 64 MB. */
   read(part: string, maxBytes?: number): Promise<Readable>;
   /** Throws an AutomateError (`input`) if the archive was overwritten or cut off since it was opened. */
   refuseChange(): void;
@@ -34,8 +31,8 @@ export interface Zip {
 }
 
 /**
- * Opens the zip archive of a workbook. A stream is first copied to a temporary file, because a zip archive lists its files at its end.
- * Throws an AutomateError (`input`) if the input is not a readable workbook.
+ * Copies a stream to a temporary file, because a zip archive lists its files at its end. Throws an AutomateError (`input`) if the input is
+ * not a readable workbook.
  */
 export async function openZip(input: Input): Promise<Zip> {
   const file = input.isSeekable ? openFile(input.name) : await copyOf(input);
@@ -50,7 +47,7 @@ export async function openZip(input: Input): Promise<Zip> {
   }
 }
 
-/** Returns the error for a damaged workbook. `place` is the name of the input and, if it is known, the position of the damage. */
+/** `place` is the name of the input and, if it is known, the position of the damage. */
 export function damaged(place: string, cause: unknown): AutomateError {
   const { message } = cause as Error;
   return inputError(place, `expected an Excel workbook (.xlsx), found a damaged one: ${message}\nsave or fetch it again`, { cause });
@@ -64,10 +61,7 @@ function openFile(path: string): number {
   }
 }
 
-/**
- * Copies an input to a temporary file and returns its file descriptor. The file is unlinked immediately, so it disappears even if the
- * process is killed.
- */
+/** Returns a temporary file's descriptor. The file is unlinked immediately, so it disappears even if the process is killed. */
 async function copyOf(input: Input): Promise<number> {
   const path = join(tmpdir(), `automate-${randomUUID()}.part`);
   return namingErrors(path, 'written', async () => {
@@ -84,7 +78,7 @@ async function copyOf(input: Input): Promise<number> {
   });
 }
 
-/** Reads the list of files in the zip archive. Closing the archive also closes the file descriptor. */
+/** Closing the archive also closes the file descriptor. */
 async function zipOf(file: number): Promise<Omit<Zip, 'refuseChange'>> {
   const zip = await fromFdPromise(file, { lazyEntries: true, autoClose: false });
   const closed = new Promise<void>((resolve) => zip.once('close', resolve));
@@ -113,7 +107,7 @@ async function zipOf(file: number): Promise<Omit<Zip, 'refuseChange'>> {
   };
 }
 
-/** The bytes at the beginning of a zip archive, and at the beginning of an .xls file or a workbook with a password. */
+/** The first bytes of a zip archive, and of an .xls file or a workbook with a password. */
 const [archiveStart, containerStart] = ['PK', '\xd0\xcf\x11\xe0'];
 
 function refuseOther(file: number, name: string): void {

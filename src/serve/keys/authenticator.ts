@@ -9,26 +9,22 @@ export interface KeyRequest {
   readonly xApiKey?: string | undefined;
   /** The part of the URL after the question mark, still percent-encoded; empty if there is none. */
   readonly query: string;
-  /** The IP address from which the request was sent. */
   readonly address: string;
 }
 
-/** The types of problem with which a request is refused if its API key is missing or not accepted. */
 type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
 
-/** The reason why a request without an accepted API key is refused. */
 interface KeyRefusal {
   readonly problem: KeyProblem;
-  /** An explanation in words, which the response contains as `detail`. */
+  /** An explanation in words, for the response. */
   readonly detail: string;
-  /** Seconds after which the sender may try again. Set only for `rate-limited`. */
+  /** Set only for `rate-limited`. */
   readonly retryAfterS?: number | undefined;
 }
 
-/** The API key of a request, or the reason why the request is refused. */
 type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
 
-/** A request that was refused because of its API key. At most one per minute is recorded for each IP address. */
+/** At most one attempt per minute is recorded for each IP address. */
 interface RefusedAttempt {
   readonly address: string;
   readonly problem: KeyProblem;
@@ -36,17 +32,15 @@ interface RefusedAttempt {
   readonly key: string | undefined;
 }
 
-/** Functions and objects that an authenticator uses. */
 interface AuthenticatorOptions {
   readonly keys: Pick<KeyDirectory, 'lookUp' | 'clock'>;
   readonly failures: FailedAttempts;
-  /** Records a refused request. */
   refused(attempt: RefusedAttempt): void;
 }
 
 const sending = 'Authorization: Bearer KEY or X-API-Key: KEY';
 
-/** Finds the API key in a request and checks that it is valid. Scopes, flows and the request rate are not checked here. */
+/** Scopes, flows and the request rate are not checked here. */
 export class Authenticator {
   constructor(readonly options: AuthenticatorOptions) {}
 
@@ -77,7 +71,7 @@ function refusedKey(problem: KeyProblem, detail: string): Authentication {
   return { refusal: { problem, detail } };
 }
 
-/** Returns the token after `Bearer` in an Authorization header; undefined for any other scheme. */
+/** The token after `Bearer`; undefined for any other scheme. */
 function tokenOf(authorization: string | undefined): string | undefined {
   return /^bearer[ \t]+(\S.*)$/i.exec(authorization?.trim() ?? '')?.[1];
 }
@@ -97,14 +91,14 @@ const windowMs = 60_000;
 /** Number of failed attempts per IP address and minute that get the status 401. Further ones get 429. */
 const maxFailures = 19;
 
-/** Maximum number of IP addresses whose failures are counted. If there are more, the address whose minute began first is forgotten. */
+/** If there are more, the address whose minute began first is forgotten. */
 const maxAddresses = 10_000;
 
 /** The facts about a client's IP address after an attempt to log in or to use an API key has failed. */
 interface RefusedClient {
   /** True for the first failed attempt from the IP address in this minute. */
   readonly isFirst: boolean;
-  /** Seconds until the IP address may try again; undefined while it has attempts left. */
+  /** Undefined while the IP address has attempts left. */
   readonly retryAfterS: number | undefined;
 }
 
@@ -115,7 +109,6 @@ export class FailedAttempts {
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  /** Counts a failed attempt from an IP address. */
   add(address: string): RefusedClient {
     const network = networkOf(address);
     const now = this.clock.now();
@@ -137,10 +130,7 @@ export class FailedAttempts {
   }
 }
 
-/**
- * Returns the network of an IP address, under which failures are counted. For IPv6 it is the first 64 bits, because senders can choose the
- * rest.
- */
+/** For IPv6, the network is the first 64 bits, because senders can choose the rest. */
 function networkOf(address: string): string {
   const [plain = ''] = address.split('%');
   if (!plain.includes(':')) return plain;

@@ -3,7 +3,6 @@ import { isKeyValue, isSameHash, keyHash } from '../store/key-value.ts';
 import type { KeyValue } from '../store/keys.ts';
 import type { KeyClock } from './request-rates.ts';
 
-/** The source from which the API keys are loaded. */
 interface KeySource {
   /** Returns a string that changes with every change of an API key, no matter which process makes it. */
   state(): string;
@@ -21,10 +20,7 @@ const checkMs = 250;
 export class KeyDirectory {
   #byHash = new Map<string, KeyValue>();
   #byId = new Map<string, ApiKey>();
-  /**
-   * The API keys found since the last change, keyed by secret value. Because of this map, the value in repeated requests is hashed only
-   * once.
-   */
+  /** Keyed by secret value, which is hashed only once for repeated requests. Emptied on changes. */
   readonly #known = new Map<string, KeyValue>();
   #state = '';
   #checkedMs = Number.NEGATIVE_INFINITY;
@@ -34,10 +30,7 @@ export class KeyDirectory {
     readonly clock: KeyClock,
   ) {}
 
-  /**
-   * Returns the API key that has this secret value; undefined if it was revoked, or if the value was replaced and is no longer accepted.
-   * The key might have expired.
-   */
+  /** The key might have expired. Undefined if it was revoked, or if the value was replaced and is no longer accepted. */
   lookUp(value: string): ApiKey | undefined {
     this.refresh();
     const found = this.#known.get(value) ?? this.#found(value);
@@ -57,31 +50,30 @@ export class KeyDirectory {
     return found;
   }
 
-  /** Returns the API key with this id, even if it was revoked or has expired. */
+  /** Finds a key even if it was revoked or has expired. */
   key(id: string): ApiKey | undefined {
     this.refresh();
     return this.#byId.get(id);
   }
 
-  /** True while the API key with this id is accepted. When it no longer is, its event streams are ended. */
+  /** When the key is no longer accepted, its event streams are ended. */
   isLiving(id: string): boolean {
     const key = this.key(id);
     return key !== undefined && keyState(key, this.clock.wallNow()) === 'living';
   }
 
-  /** True if at least one API key is accepted. */
   hasLiving(): boolean {
     this.refresh();
     return [...this.#byId.values()].some((key) => keyState(key, this.clock.wallNow()) === 'living');
   }
 
-  /** Returns the ids of revoked API keys whose runs must be stopped. */
+  /** Revoked API keys whose runs must be stopped. */
   stoppedKeys(): string[] {
     this.refresh();
     return [...this.#byId.values()].filter(({ stopsRuns }) => stopsRuns).map(({ id }) => id);
   }
 
-  /** Reads the API keys again if they have changed. Does nothing if the last check was less than `maxAgeMs` ago. */
+  /** Does nothing if the last check was less than `maxAgeMs` ago. */
   refresh(maxAgeMs = checkMs): void {
     if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
     const state = this.source.state();

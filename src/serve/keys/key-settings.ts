@@ -12,7 +12,7 @@ interface WrittenRights {
   readonly expires?: string | undefined;
 }
 
-/** Parses the settings of a new API key from strings written by the user. Throws an AutomateError (`usage`) if a setting is not valid. */
+/** Throws an AutomateError (`usage`) if a setting is not valid. */
 export function keySettings(name: string, { flows, scopes: rights, rate, credits, expires }: WrittenRights): KeySettings {
   return {
     name: checkedKeyName(name),
@@ -24,7 +24,7 @@ export function keySettings(name: string, { flows, scopes: rights, rate, credits
   };
 }
 
-/** The limits of an API key that the user changes. A value of null removes the limit. */
+/** A value of null removes the limit. */
 interface WrittenChanges {
   readonly flows?: readonly string[] | null | undefined;
   readonly rate?: string | undefined;
@@ -32,7 +32,7 @@ interface WrittenChanges {
   readonly expires?: string | null | undefined;
 }
 
-/** Parses the changes to an API key's limits. Throws an AutomateError (`usage`) if a value is not valid or nothing changes. */
+/** Throws an AutomateError (`usage`) if a value is not valid or nothing changes. */
 export function keyChanges({ flows, rate, credits, expires }: WrittenChanges): KeyChanges {
   const changes = {
     ...(flows !== undefined && { flows: flows === null ? undefined : flowsOf(flows) }),
@@ -94,10 +94,7 @@ function expiryOf(text: string | undefined): number | undefined {
 
 const maxOverlapMs = 7 * 86_400_000;
 
-/**
- * Parses the time for which a replaced API key stays valid, and returns it in ms. Throws an AutomateError (`usage`) if the string is not a
- * duration, or is longer than 7 days.
- */
+/** The time in ms for which a replaced API key stays valid. Throws an AutomateError (`usage`) if invalid or longer than 7 days. */
 export function overlapOf(text = '24h'): number {
   const ms = durationMs(text);
   if (ms !== undefined && ms <= maxOverlapMs) return ms;

@@ -1,13 +1,8 @@
 import type { ProblemResponse } from '../problem.ts';
 
-/** Limits on how many requests are processed at the same time. */
 interface SlotLimits {
-  /** Maximum number of requests that are processed at the same time. */
   readonly max: number;
-  /**
-   * Maximum number of requests that wait for a slot. Beyond this number, a request can wait only if its API key has no other waiting
-   * request.
-   */
+  /** Beyond this number, a request can wait only if its API key has no other waiting request. */
   readonly maxWaiting: number;
   /** True to refuse a request, instead of letting it wait, when its API key already uses three quarters of the slots. */
   readonly refusesLargest: boolean;
@@ -15,7 +10,7 @@ interface SlotLimits {
   readonly full: () => ProblemResponse;
 }
 
-/** A request that needs a slot, which is the permission to be processed. */
+/** A slot is the permission to be processed. */
 interface PlaceRequest {
   /** The id of the API key; empty for the web page. */
   readonly owner: string;
@@ -28,7 +23,6 @@ interface PlaceRequest {
 /** The largest share of the slots that one API key may use while another key waits. */
 const largestShare = 0.75;
 
-/** A request that waits for a slot. */
 class Waiting {
   /** Resolves when the request gets a slot. Rejects if it is refused. */
   readonly entered: Promise<void>;
@@ -43,10 +37,7 @@ class Waiting {
   }
 }
 
-/**
- * Slots for requests that are processed at the same time, shared fairly between API keys. While another key waits, a key uses at most three
- * quarters of the slots. A free slot goes to the waiting key that uses the fewest slots.
- */
+/** While another key waits, a key uses at most three quarters of the slots. A free slot goes to the waiting key that uses the fewest. */
 export class RequestSlots {
   readonly #options: SlotLimits;
   readonly #taken = new Map<string, number>();
@@ -57,7 +48,7 @@ export class RequestSlots {
     this.#options = options;
   }
 
-  /** Waits for a slot and runs `work` in it. Throws a Problem if the request gets no slot. Rethrows errors of `work`. */
+  /** Throws a Problem if the request gets no slot. Rethrows errors of `work`. */
   async within<Result>(request: PlaceRequest, work: () => Promise<Result>): Promise<Result> {
     if (this.#count >= this.#options.max || this.#waiting.length > 0) await this.#wait(request);
     else this.#take(request.owner);

@@ -13,7 +13,6 @@ interface RateState {
 
 /** The decision whether a request is allowed, and the state of the rate limit after it. */
 interface RateTurn extends RateState {
-  /** False if the request exceeds the rate limit. */
   readonly isAllowed: boolean;
 }
 
@@ -21,7 +20,7 @@ interface TokenBucket {
   /** Number of requests that may be sent now. It grows continuously, so it can be a fraction. */
   tokens: number;
   atMs: number;
-  /** The API key's rate in the form in which it was written. If it changes, a new bucket is used. */
+  /** The rate as written. If it changes, a new bucket is used. */
   readonly written: string;
   readonly rate: Rate;
 }
@@ -29,13 +28,12 @@ interface TokenBucket {
 /** If there are more buckets than this, full buckets are deleted. This changes nothing, because a new bucket starts full. */
 const manyBuckets = 1000;
 
-/** Limits the rate of each API key's requests with a token bucket. */
+/** Uses a token bucket for each API key. */
 export class RequestRates {
   readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  /** Takes a token for a request of an API key if one is left. The result tells whether the request is allowed. */
   take(key: Pick<ApiKey, 'id' | 'rate'>): RateTurn {
     const bucket = this.#bucketOf(key);
     const isAllowed = bucket.tokens >= 1;
@@ -64,7 +62,6 @@ export class RequestRates {
   }
 }
 
-/** Adds the tokens that have accrued since the bucket was last used. */
 function filled(bucket: TokenBucket, now: number): TokenBucket {
   const { requests, windowMs } = bucket.rate;
   bucket.tokens = Math.min(requests, bucket.tokens + ((now - bucket.atMs) * requests) / windowMs);
@@ -79,15 +76,13 @@ function stateOf({ tokens, rate: { requests, windowMs } }: TokenBucket): RateSta
   return { quota: requests, windowS, remaining, resetS: remaining > 0 ? windowS : waitS };
 }
 
-/** Returns the RateLimit headers that describe the state of an API key's rate limit. */
 export function rateHeaders({ quota, windowS, remaining, resetS }: RateState): Record<string, string> {
   return { 'ratelimit-policy': `"key";q=${quota};w=${windowS}`, ratelimit: `"key";r=${remaining};t=${resetS}` };
 }
 
-/** The clocks that a server uses. */
 export interface KeyClock {
-  /** Returns a monotonic time in ms. */
+  /** Monotonic time in ms. */
   now(): number;
-  /** Returns the time of day in ms since 1970. */
+  /** Time in ms since 1970. */
   wallNow(): number;
 }

@@ -6,7 +6,6 @@ import { Authenticator, FailedAttempts } from './authenticator.ts';
 import { KeyDirectory } from './key-directory.ts';
 import { type KeyClock, RequestRates } from './request-rates.ts';
 
-/** The API keys of a server, with authentication, rate limits, usage counts and audit log. */
 export interface ServerKeys {
   /** Creates, rotates and revokes API keys for the web page. A change takes effect when the key directory has read it. */
   readonly store: KeyStore;
@@ -16,10 +15,7 @@ export interface ServerKeys {
   readonly usage: UsageCounter;
   readonly usageStore: UsageStore;
   readonly audit: AuditStore;
-  /**
-   * Counts the work of a run for an API key and writes the count at once. A crash would otherwise lose it, because a resumed run does not
-   * count the work again.
-   */
+  /** Writes the count at once. A crash would otherwise lose it, because a resumed run does not count the work again. */
   countRun(key: string, work: Pick<UsageCounts, 'records' | 'credits'>): void;
   /** Reads API keys that have changed, and writes usage counts once a minute. Must be called about every 500 ms. */
   tick(): void;
@@ -27,7 +23,7 @@ export interface ServerKeys {
   close(): void;
 }
 
-/** Opens the API keys of a server. `warn` receives the error if reading or writing them fails later, after which the server continues. */
+/** `warn` receives later errors of reading or writing, after which the server continues. */
 export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: (error: unknown) => void): ServerKeys {
   const warning = (act: () => void) => {
     try {
@@ -68,7 +64,6 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
   };
 }
 
-/** The store to which usage counts are written. */
 interface UsageTarget {
   add(counts: readonly KeyUsage[]): void;
 }
@@ -82,7 +77,7 @@ type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 export class UsageCounter {
   #counts = new Map<string, Mutable<KeyUsage>>();
   #writtenMs: number;
-  /** The name of the last counted day, and its number in days since 1970. It is kept because most requests are on the same day. */
+  /** Kept because most requests are on the same day. `number` is in days since 1970. */
   #day = { name: '', number: -1 };
 
   constructor(
@@ -92,7 +87,7 @@ export class UsageCounter {
     this.#writtenMs = clock.now();
   }
 
-  /** Adds to the usage of the API key with this id. A request also counts as a use of the key. */
+  /** A request also counts as a use of the key. */
   count(key: string, { requests = 0, refused = 0, records = 0, credits = 0 }: Partial<UsageCounts>): void {
     const now = this.clock.wallNow();
     const counts = this.#countsOf(key, now);

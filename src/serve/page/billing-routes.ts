@@ -14,7 +14,6 @@ import type { Billing } from './page-shapes.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
-/** Adds the routes with which the web page shows spent credits and sets the allowance. */
 export function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
   addRoutes(app, '/ui/billing', {
     GET: { handler: async () => withBook(home, (book) => billingOf(book, server, limits)) },
@@ -59,7 +58,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** Returns the credits spent in each of the last twelve months; 0 for a month without credits. */
+/** The last twelve months; 0 for a month without credits. */
 function monthsOf(book: Book): Billing['months'] {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();

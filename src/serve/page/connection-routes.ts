@@ -30,10 +30,7 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/**
- * Schema of a connection to a URL. A connection that starts a program can only be added on the command line, because the page must not
- * choose programs to run.
- */
+/** Only connections to a URL. Programs can only be added on the command line, because the page must not choose programs to run. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -48,7 +45,6 @@ const params = z.object({ name: z.string() });
 
 const page = new Caller(undefined);
 
-/** Adds the routes with which the web page tests, saves, shows and removes connections. */
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
   // For each connection, the result of its latest test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
@@ -108,7 +104,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
   });
 }
 
-/** Returns a hash by which a connection with its secret can be recognized. The secret itself must not stay in memory. */
+/** Recognizes a connection with its secret, which must not stay in memory. */
 function hashOf(given: ConnectionBody): string {
   return createHash('sha256').update(JSON.stringify(given)).digest('base64url');
 }
@@ -134,7 +130,7 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
   });
 }
 
-/** Checks a connection and returns it in the form in which a flow contains it. Throws a Problem (`bad-request`) if it is not valid. */
+/** Throws a Problem (`bad-request`) if the connection is not valid. */
 function writtenOf({ type, name, url, auth: method }: ConnectionBody, { shared: { allowHttp } }: Server) {
   const written = {
     type,
@@ -164,7 +160,7 @@ interface TestedConnection {
   readonly tools: ToolServer | undefined;
 }
 
-/** Tests a new connection with its secret. Neither of them is saved. */
+/** Saves neither the connection nor the secret. */
 async function testNew(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<TestedConnection> {
   const { connection } = writtenOf(given, server);
   const forget = await storeSecret(given, request, server);
@@ -175,10 +171,7 @@ async function testNew(given: ConnectionBody, request: FastifyRequest, server: S
   }
 }
 
-/**
- * Stores the secret that the user typed on the web page. Returns a function that removes the secret. Throws a Problem if the secret was
- * sent without encryption or would replace another secret.
- */
+/** Returns a function that removes the secret. Throws a Problem if it was sent without encryption or would replace another secret. */
 async function storeSecret(
   { auth: method, secret, url }: ConnectionBody,
   request: FastifyRequest,
@@ -200,10 +193,7 @@ async function storeSecret(
   return () => store.remove(credential, true);
 }
 
-/**
- * Tests a saved connection. The test counts as one of the connection's requests in flight. It ignores pauses of the connection's gate (the
- * rate limiter), because its purpose is to show whether the connection works now. The tools of an MCP server are cached for the web page.
- */
+/** Counts as a request in flight, but ignores pauses of the rate limiter, to show whether the connection works now. Caches MCP tools. */
 function testSaved(name: string, server: Server): TestOfConnection {
   return async (messages) => {
     const { gates, allowHttp } = server.shared;
@@ -235,7 +225,7 @@ function testOne(connection: CompiledConnection, server: Server): TestOfConnecti
   };
 }
 
-/** For each setting of a connection that might be wrong, the place where the user or the operator can change it. */
+/** Where the user or the operator can change a setting that might be wrong. */
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
   authority: 'its certificate authority, which automate serve takes with --cacert FILE',
   auth: 'the authentication that is chosen for it: a bearer token with its credential, or a login by automate connections add',

@@ -39,7 +39,6 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
   throw new ProblemResponse('bad-request', `the credential "${credential}" is not meant for ${origin}\n${ways}`);
 }
 
-/** Returns the origins to which saved connections send the secret of a credential. */
 function originsOfConnections(credential: string): (string | undefined)[] {
   return Object.values(readConnections(process.env))
     .filter(({ auth }) => [auth ?? []].flat().some((one) => (one as { credential?: unknown }).credential === credential))

@@ -17,17 +17,14 @@ import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
 import type { FlowText } from './page-shapes.ts';
 
-/** Schema of the body of a request that saves a node's map. z.record is not used, because it would drop a field named `__proto__`. */
+/** Not z.record, which would drop a field named `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<MapText>(isTexts, 'expected an object whose values are strings') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
 const page = new Caller(undefined);
 
-/**
- * Adds the routes with which the web page reads and edits the text of a flow. Saving a node's map changes only the map, and leaves the rest
- * of the file the same, byte for byte.
- */
+/** Saving a node's map changes only the map, and leaves the rest of the file the same, byte for byte. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
   addRoutes(app, '/ui/flows/:flow/text', {
     GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },

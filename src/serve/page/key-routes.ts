@@ -23,7 +23,7 @@ const newKey = z.strictObject({
   credits: z.int().min(0).optional(),
 });
 
-/** Schema of the new limits of an API key. A value of null removes the limit. */
+/** A value of null removes the limit. */
 const changedKey = z.strictObject({
   flows: z.array(z.string()).nullable().optional(),
   rate: z.string().optional(),
@@ -36,7 +36,6 @@ const params = z.object({ id: z.string() });
 /** Number of days for which the web page shows the requests of an API key. */
 const shownDays = 14;
 
-/** Adds the routes with which the web page creates, shows and revokes API keys. */
 export function addKeyRoutes(app: FastifyInstance, server: Server, home: string): void {
   const { store } = server.keys;
   addRoutes(app, '/ui/keys', {
@@ -83,7 +82,7 @@ function idOf({ params: found }: { readonly params: unknown }): string {
   return (found as z.output<typeof params>).id;
 }
 
-/** Returns a new API key as JSON. No other response contains the secret value. */
+/** No other response contains the secret value. */
 function madeJson({ key, value }: MadeKey): NewKey {
   return { ...apiKeyJson(key, value), key: value };
 }
@@ -121,7 +120,7 @@ function shownKeys(server: Server, home: string): KeyOnPage[] {
 
 type DayCount = { readonly day: string; readonly requests: number; readonly refused: number };
 
-/** Returns the requests of each of the last days until today; 0 for a day without requests. */
+/** The last days until today; 0 for a day without requests. */
 function daysOf(counts: readonly DayCount[]): DayCount[] {
   const dayMs = 86_400_000;
   return Array.from({ length: shownDays }, (_, index) => {
@@ -138,12 +137,10 @@ function dayOf(day: string, counts: readonly DayCount[]): DayCount {
   return { day, requests: sum('requests'), refused: sum('refused') };
 }
 
-/** Returns the names of API keys, keyed by id. */
 export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
   return new Map(keys.map(({ id, name }) => [id, name]));
 }
 
-/** Opens the ledger of a home folder and runs `act` with it. */
 export function withBook<Result>(home: string, act: (book: Book) => Result): Result {
   const book = openBook(bookPath(home));
   try {

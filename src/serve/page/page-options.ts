@@ -6,24 +6,22 @@ import { addRoutes } from '../app.ts';
 import type { ServeOptions } from '../serve-lock.ts';
 import type { Actor } from '../store/audit.ts';
 
-/** Settings of the server that the web page shows or follows. */
 export interface PageOptions {
   /** The folder with the flows, as it was written on the command line. */
   readonly folder: string;
   readonly home: string;
   /** True if the web page may save maps to flow files. */
   readonly edit: boolean;
-  /** The limits that apply to runs and requests, each as text with its unit; null for no limit. */
+  /** Text with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
   readonly files: PageFiles;
 }
 
-/** Returns the user of the web page who sent a request, as the audit log names them. */
+/** The user of the web page, as named in the audit log. */
 export function actorOf({ ip: address }: FastifyRequest): Actor {
   return { who: 'session', address };
 }
 
-/** Returns the settings for the web page, from the options of the command. */
 export function pageOptions(folder: string, home: string, options: ServeOptions): PageOptions {
   return { folder, home, edit: options.edit ?? false, limits: shownLimits(options), files: readPageFiles() };
 }
@@ -45,29 +43,24 @@ function sizeText(bytes: number): string {
 /** Path of the folder with the files of the web page, which is next to the bundled program. */
 const folder = fileURLToPath(new URL('ui/', import.meta.url));
 
-/** The URL paths of the web page. The script in the browser decides what to show for each path. */
+/** The script in the browser decides what to show for each path. */
 const places = [
   ...['/', '/login', '/runs', '/runs/:id', '/flows/:flow', '/flows/:flow/test'],
   ...['/integrations', '/settings/keys', '/settings/billing', '/settings/audit', '/docs'],
 ];
 
-/** The contents of the files of the web page. */
 interface PageFiles {
   readonly index: Buffer;
   readonly script: Buffer;
   readonly style: Buffer;
 }
 
-/** Reads the files of the web page. */
 function readPageFiles(): PageFiles {
   const read = (name: string) => readFileSync(`${folder}${name}`);
   return { index: read('index.html'), script: read('page.js'), style: read('page.css') };
 }
 
-/**
- * Adds the routes for the files of the web page. Every path of the page gets the same HTML file, whose script then shows what belongs to
- * the path. A session is needed only for the data, not for the files.
- */
+/** Every path gets the same HTML file, whose script shows what belongs to it. Only the data needs a session, not the files. */
 export function addPageFiles(app: FastifyInstance, { index, script, style }: PageFiles): void {
   for (const place of places) addFile(app, place, 'text/html; charset=utf-8', index);
   addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', script);

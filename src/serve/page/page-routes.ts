@@ -47,7 +47,7 @@ const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
-/** Adds the route that returns the audit log, with the newest entry first. Entries contain the names of API keys instead of the ids. */
+/** The newest entry comes first. Entries contain the names of API keys instead of the ids. */
 function addAuditRoute(app: FastifyInstance, server: Server): void {
   addRoutes(app, '/ui/audit', {
     GET: {

@@ -1,4 +1,4 @@
-/** The result of testing one request of a flow, as `automate test-request --json` prints it. */
+/** As `automate test-request --json` prints it. */
 export interface ShownTest {
   readonly request: Readonly<Record<string, unknown>> | null;
   readonly response: {
@@ -49,9 +49,8 @@ export interface NodeLibrary {
 /** Facts about the server that every view of the web page shows. */
 export interface ServerInfo {
   readonly version: string;
-  /** Path of the folder with the flows. */
   readonly folder: string;
-  /** The URL at which clients reach the server, such as `http://127.0.0.1:4020`. */
+  /** Such as `http://127.0.0.1:4020`. */
   readonly address: string;
   /** True if the web page may save maps to flow files. */
   readonly edit: boolean;
@@ -60,7 +59,6 @@ export interface ServerInfo {
   readonly connections: number;
 }
 
-/** A saved connection, as the web page shows it. */
 export interface ShownConnection {
   readonly name: string;
   readonly type: 'http' | 'mcp';
@@ -72,10 +70,8 @@ export interface ShownConnection {
   readonly problem: string | null;
 }
 
-/** The result of testing a connection. */
 export interface ShownConnectionTest {
   readonly ok: boolean;
-  /** One line that describes the success or says why the test failed. */
   readonly message: string;
   /** The settings that the user should check; empty after a success. */
   readonly check: readonly string[];
@@ -87,7 +83,7 @@ export interface KeyOnPage {
   readonly name: string;
   readonly start: string;
   readonly scopes: readonly string[];
-  /** The ids of the flows that the API key may use; null for all flows. */
+  /** Null for all flows. */
   readonly flows: readonly string[] | null;
   readonly rate: string;
   readonly created_at: string;
@@ -95,7 +91,7 @@ export interface KeyOnPage {
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
   readonly credits: { readonly used: number; readonly quota: number | null };
-  /** Numbers of requests on each of the last days, with the oldest day first. */
+  /** The oldest day comes first. */
   readonly days: readonly { readonly day: string; readonly requests: number; readonly refused: number }[];
 }
 
@@ -121,7 +117,7 @@ export interface Billing {
   readonly by_key: readonly CreditShare[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
-  /** The limits that apply to runs and requests, each as text with its unit; null for no limit. */
+  /** Text with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 
@@ -131,7 +127,6 @@ export interface CreditShare {
   readonly credits: number;
 }
 
-/** An entry of the audit log. */
 export interface AuditRow {
   readonly time: string;
   readonly who: string;

@@ -13,11 +13,10 @@ import { addUiRoutes, type UiOptions } from './ui.ts';
 import { addUsageRoute } from './usage.ts';
 import { addFlowRoutes } from './v1.ts';
 
-/** The settings from which all routes of the server are made. */
 interface RoutesOptions extends HealthOptions {
   readonly home: string;
   readonly sessions: UiOptions;
-  /** The settings of the web page; undefined for a server without one. */
+  /** Undefined for a server without a web page. */
   readonly page: PageOptions | undefined;
   /** The flows as MCP tools; undefined for a server that provides none. */
   readonly mcp: { readonly tools: ServedTools; readonly hosts: Hosts } | undefined;
@@ -44,7 +43,6 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
   addPageFiles(app, page.files);
 }
 
-/** Functions that report the state of the server to health checks. */
 interface HealthOptions {
   isStopping(): boolean;
   /** True while the server's queue in Redis cannot be reached. */

@@ -10,10 +10,7 @@ import type { ApiKey, Scope } from '../store/api-key.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * The API key of an accepted request. It is undefined until the key has been checked, and for requests of the web page, which need no
-     * key.
-     */
+    /** Undefined until the key has been checked, and for requests of the web page, which need no key. */
     key?: ApiKey;
   }
   interface FastifyContextConfig {
@@ -22,7 +19,6 @@ declare module 'fastify' {
   }
 }
 
-/** The prefix of routes that need an API key, and an additional check of their requests. */
 interface KeyDoor {
   readonly prefix: '/v1' | '/mcp';
   /** Checks a request before the API key in it is checked. Throws a Problem to refuse the request. */
@@ -72,7 +68,6 @@ function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): vo
 /** HTTP statuses of responses that are counted as refused requests of the API key. */
 const refusals: ReadonlySet<number> = new Set([402, 403, 404, 429]);
 
-/** Returns the API key that sent a request to `/v1`. */
 export function callerOfKey({ key }: FastifyRequest): Caller {
   if (!key) throw new ProblemResponse('key-missing', 'expected an API key');
   return new Caller(key);
@@ -103,13 +98,11 @@ function takeTurn(key: ApiKey, reply: FastifyReply, { rates }: ServerKeys): void
 
 /** A set of routes and who may use them: `/v1` for API keys, `/ui` for the web page. */
 export interface Audience {
-  /** The prefix of all paths in the set, which is `/v1` or `/ui`. */
   readonly base: string;
-  /** Returns the sender of a request that was accepted. */
   callerOf(request: FastifyRequest): Caller;
 }
 
-/** Returns the flow named in the path of a request. Throws a Problem (`not-found`) if it does not exist or the sender may not see it. */
+/** Throws a Problem (`not-found`) if the flow does not exist or the sender may not see it. */
 export async function seenFlow(server: Server, caller: Caller, request: FastifyRequest) {
   const { flow: id } = request.params as { flow: string };
   const flow = caller.sees(id) ? await server.flows.find(id) : undefined;
@@ -117,10 +110,7 @@ export async function seenFlow(server: Server, caller: Caller, request: FastifyR
   return flow;
 }
 
-/**
- * Returns the number of seconds in `Prefer: wait=N` (RFC 7240); undefined without this header. Throws a Problem (`bad-request`) if N is not
- * from `least` to `most`.
- */
+/** The seconds in `Prefer: wait=N` (RFC 7240). Throws a Problem (`bad-request`) if N is not from `least` to `most`. */
 export function preferredWait({ headers }: FastifyRequest, least: number, most: number): number | undefined {
   const written = /(?:^|[,;\s])wait\s*=\s*"?([^",;\s]*)"?/i.exec([headers.prefer ?? ''].flat().join(','))?.[1];
   if (written === undefined) return undefined;
@@ -129,7 +119,6 @@ export function preferredWait({ headers }: FastifyRequest, least: number, most: 
   throw new ProblemResponse('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
 }
 
-/** Schema of a whole number in the query of a request. */
 export const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/, 'expected a whole number')

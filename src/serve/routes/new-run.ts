@@ -21,7 +21,7 @@ const maxErrors = z.string().transform((text, context) => {
   return limit ?? z.NEVER;
 });
 
-/** Schema of an on-off option in a query. The option's name without a value means on. */
+/** The option's name without a value means on. */
 const onOrOff = z.enum(['true', 'false', '']);
 
 /** Schema of the query of a request for a new run or a plan. */
@@ -121,7 +121,6 @@ async function newRun(server: Server, { request, flow, caller }: AskedRun): Prom
   }
 }
 
-/** Returns the options of a run that the query and the headers of a request set. */
 function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
   const { delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered, csv_safe } = query as z.output<typeof newRunQuery>;
   const given = variablesIn(query);

@@ -22,10 +22,7 @@ import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './key-door.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
-/**
- * Adds the route that makes plans, which forecast a run over the records in the body. Bodies can be larger than memory, because they are
- * read as they arrive and not stored.
- */
+/** Plans forecast a run. Bodies can be larger than memory, because they are read as they arrive and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (streams) => {
     acceptBodies(streams);
@@ -53,7 +50,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
   return server.plans.within(place, () => runPlan(server, flow, request, gone.signal));
 }
 
-/** Makes a plan, which forecasts a run. `gone` is aborted when the client disconnects, which ends the work. */
+/** `gone` is aborted when the client disconnects, which ends the work. */
 async function runPlan({ shared, limits }: Server, flow: PlannedFlow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
@@ -136,7 +133,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
   return { stdin, failed: () => problem, breakOff };
 }
 
-/** Passes a body on, but throws if it is too large. */
+/** Throws if the body is too large. */
 function limited(maxBytes: number, planTooLarge: () => ProblemResponse): Transform {
   let bytes = 0;
   return new Transform({

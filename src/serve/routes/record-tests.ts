@@ -25,7 +25,6 @@ const testBody = z.strictObject({
   send: z.boolean().default(true).meta({ description: 'false sends nothing' }),
 });
 
-/** Adds the route that tests one request of a flow with a record from the body. */
 export function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   addRoutes(app, `${base}/flows/:flow/tests`, {
     POST: {

@@ -6,13 +6,10 @@ import { type ProblemName, ProblemResponse } from '../problem.ts';
 import type { Reservation } from '../runs/disk-space.ts';
 import type { Server } from '../server.ts';
 
-/**
- * Problems of calls that have sent a request to an upstream API, so they are stored like successes. A repeated request gets the same
- * problem again.
- */
+/** These calls have sent a request to an upstream API, so their problems are stored like successes, and repeated. */
 const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
 
-/** Returns a description of the request for its Idempotency-Key; undefined if the request has none. */
+/** Undefined if the request has no Idempotency-Key. */
 export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
   const name = readIdempotencyKey(request.headers['idempotency-key']);
   return name === undefined ? undefined : { key: caller.key?.id ?? '', name: requestHash(name), flow, kind };
@@ -23,10 +20,9 @@ export function requestHash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** The media type of JSON responses. */
 export const jsonType = 'application/json; charset=utf-8';
 
-/** Sends a response body as text. `isReplayed` is true if it is the stored response to an earlier request. */
+/** `isReplayed` is true for the stored response to an earlier request. */
 export function sendText(reply: FastifyReply, { status, type, body }: EarlierAnswer, isReplayed = false): FastifyReply {
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   return reply
@@ -63,10 +59,7 @@ export async function answerOnce(
     space?.release();
   }
 
-  /**
-   * Stores a response. Even if that fails, the client gets the response, because it was paid for. A repeated request then gets a 504 and
-   * sends nothing.
-   */
+  /** If storing fails, the client still gets the response it paid for. A repeated request then gets a 504 and sends nothing. */
   function save(answered: EarlierAnswer): void {
     if (!named) return;
     try {

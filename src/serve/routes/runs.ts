@@ -17,7 +17,7 @@ import { type Audience, wholeNumber } from './key-door.ts';
 
 const runParams = z.object({ id: z.string() });
 
-/** Schema of the query that filters the list of runs. An unknown flow or API key is not an error, because it might have been deleted. */
+/** An unknown flow or API key is not an error, because it might have been deleted. */
 const listQuery = z.strictObject({
   flow: z.string().regex(flowId, 'expected the id of a flow').optional(),
   state: z.enum(runStates).optional(),
@@ -167,7 +167,7 @@ const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
 
 interface FoundRuns {
   readonly runOf: FindRun;
-  /** Finds the run named in a request, and checks that the sender may change it. */
+  /** Checks that the sender may change the run. */
   readonly ownRunOf: FindRun;
 }
 

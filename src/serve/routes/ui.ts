@@ -16,12 +16,11 @@ declare module 'fastify' {
   }
 }
 
-/** The settings of the routes for the web page. */
 export interface UiOptions {
   readonly sessions: Sessions;
   readonly links: Links;
   readonly isTls: boolean;
-  /** Returns the port on which the server listens. The name of the session cookie contains it. */
+  /** The name of the session cookie contains the port. */
   port(): number;
 }
 
@@ -79,10 +78,7 @@ function requireSession(request: FastifyRequest, options: UiOptions): void {
   throw new ProblemResponse('session-missing', 'expected a session: automate serve login prints a link that opens one');
 }
 
-/**
- * Throws if the request was sent by a web page of another site. Such a page could otherwise make the user's browser change something on the
- * server (CSRF).
- */
+/** A web page of another site could make the user's browser change something on the server (CSRF). */
 function refuseOtherSites({ headers, protocol }: FastifyRequest, isTls: boolean): void {
   const { origin, host } = headers;
   const scheme = isTls ? 'https' : protocol;

@@ -16,7 +16,6 @@ const allowance = z.object({
   remaining: z.number().nullable(),
 });
 
-/** Schema of the usage of an API key in a month. */
 const usageShape = z.object({
   month: z.string(),
   requests: z.int(),
@@ -28,7 +27,6 @@ const usageShape = z.object({
   allowance: allowance.optional(),
 });
 
-/** Adds the route that returns the usage of the API key that sends the request. */
 export function addUsageRoute(app: FastifyInstance, server: Server, home: string): void {
   addRoutes(app, '/v1/usage', {
     GET: {
@@ -50,10 +48,7 @@ interface AskedUsage {
   readonly home: string;
 }
 
-/**
- * Returns the credits that an API key has spent. The ledger and the server's counts can both be incomplete, because the ledger records
- * calls late and a crash can lose counts. So the larger number is used.
- */
+/** The larger of ledger and server counts: the ledger records calls late, and a crash can lose counts. */
 function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: number) {
   const book = openBook(bookPath(home));
   try {

@@ -15,7 +15,6 @@ import { addRunRoutes } from './runs.ts';
 
 const flowParams = z.object({ flow: z.string() });
 
-/** Adds the routes for flows, calls and runs. */
 export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Audience): void {
   const { base, callerOf } = audience;
   addRoutes(app, `${base}/flows`, {

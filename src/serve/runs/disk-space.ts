@@ -4,7 +4,7 @@ import { ProblemResponse, statusOf } from '../problem.ts';
 
 /** Disk space that is reserved for a request body while it arrives. */
 export interface Reservation {
-  /** Makes the reservation at least this large, in bytes. Rejects with a Problem (`disk-full`) if there is not enough space. */
+  /** In bytes. Rejects with a Problem (`disk-full`) if there is not enough space. */
   growTo(bytes: number): Promise<void>;
   /** Ends the reservation. Data that was stored in the meantime is counted separately. */
   release(): void;
@@ -33,10 +33,7 @@ export class DiskSpace {
     this.#freed = freed;
   }
 
-  /**
-   * Reserves space for a request body of this size. With `looksUp`, first determines the current size of the runs. Rejects with a Problem
-   * (`disk-full`) if there is not enough space.
-   */
+  /** `looksUp` first determines the current size of the runs. Rejects with a Problem (`disk-full`). */
   async reserve(bytes: number, looksUp: boolean): Promise<Reservation> {
     let own = 0;
     const grow = async (more: number, isLookedUp: boolean) => {
@@ -67,7 +64,6 @@ export class DiskSpace {
     return this.#fits(this.stored, -tolerance * this.#max) ? 'full' : 'over';
   }
 
-  /** Counts bytes that a run no longer uses. */
   free(bytes: number): void {
     this.stored -= bytes;
   }
@@ -86,7 +82,7 @@ export class DiskSpace {
     this.#reserved += bytes;
   }
 
-  /** Determines the size of the runs, and deletes ended runs until there is space for more bytes. */
+  /** Deletes ended runs until there is space for more bytes. */
   async #lookUp(bytes: number): Promise<void> {
     this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
   }
@@ -96,7 +92,6 @@ export class DiskSpace {
   }
 }
 
-/** The reason for the end of a run for which there is no more space. */
 export const diskFullReason = `${statusOf('disk-full')}: the runs have used up their disk space (--max-disk)
 delete runs that are no longer needed, or start the server with a larger --max-disk, then resume this run`;
 

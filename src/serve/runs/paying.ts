@@ -17,12 +17,11 @@ export function payingKey(key: StoredRun['key']): PayingKey | undefined {
   return key ? { quota: undefined, ...key } : undefined;
 }
 
-/** Returns the parts of an API key that are stored with a run; null for the web page. */
+/** Null for the web page. */
 export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }
 
-/** Compiles the flow of a stored run. */
 export function storedPlan(
   { options, inputFormat, flow: name }: StoredRun,
   folder: RunFolder,

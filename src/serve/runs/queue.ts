@@ -1,7 +1,4 @@
-/**
- * Runs that are waiting to start. Their owners (API keys) take turns. The next run is one whose owner has the fewest runs under way, no
- * matter how many of its runs wait.
- */
+/** Owners (API keys) take turns: next is the owner with the fewest runs under way, no matter how many of its runs wait. */
 export class RunQueue<Run> {
   readonly #byOwner = new Map<string, Run[]>();
 
@@ -15,12 +12,11 @@ export class RunQueue<Run> {
     runs.push(run);
   }
 
-  /** True if a run of this owner is waiting. */
   has(owner: string): boolean {
     return this.#byOwner.has(owner);
   }
 
-  /** Removes and returns the next run. It is a run of the owner with the fewest runs under way. Returns undefined if no run is waiting. */
+  /** Removes a run of the owner with the fewest runs under way. */
   next(underWay: (owner: string) => number): Run | undefined {
     const [first] = [...this.#byOwner.keys()].sort((one, other) => underWay(one) - underWay(other));
     if (first === undefined) return undefined;
@@ -32,7 +28,7 @@ export class RunQueue<Run> {
     return run;
   }
 
-  /** Removes a run. Returns false if the run is not waiting. */
+  /** False if the run is not waiting. */
   remove(run: Run): boolean {
     for (const [owner, runs] of this.#byOwner) {
       const at = runs.indexOf(run);

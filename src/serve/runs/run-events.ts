@@ -5,31 +5,25 @@ import { orUndefined } from '../../core/value/value.ts';
 export interface RunEvent {
   readonly id: number;
   readonly event: 'state' | 'progress' | 'failed' | 'end';
-  /** The data of the event as JSON on a single line. */
+  /** JSON on a single line. */
   readonly data: string;
 }
 
 type Listener = (event: RunEvent) => unknown;
 
-/** Maximum number of `failed` events of a run. Later failures are only counted. */
+/** Later failures are only counted. */
 const maxFailed = 100;
 
-/**
- * Number of event ids that are skipped after a restart. The ids of `progress` events are not saved, so the ids after the last saved one
- * might already have been used.
- */
+/** Skipped after a restart. Ids of `progress` events are not saved, so ids after the last saved one might already have been used. */
 const skippedIds = 1e9;
 
-/**
- * The events of one run. Changes of its state, the first failures and the end are saved in a file, so that they survive a restart of the
- * server.
- */
+/** State changes, the first failures and the end are saved in a file, so that they survive a restart of the server. */
 export class RunEvents {
   readonly #path: string;
   /** The saved events. Undefined if they are only in the file, so that an ended run needs no memory for them. */
   #kept: RunEvent[] | undefined;
   readonly #listeners = new Set<Listener>();
-  /** The id of the last event; undefined if this process has sent none. */
+  /** Undefined if this process has sent no event. */
   #last: number | undefined;
   #failed: number | undefined;
   /** False if an event could not be written to the file. */
@@ -53,13 +47,13 @@ export class RunEvents {
     this.#save('state', { state, ending, reason });
   }
 
-  /** Adds an event for a failed record, unless there are already `maxFailed` of them. */
+  /** Has no effect after `maxFailed` failures. */
   failed(failure: object): void {
     this.#failed ??= this.#saved.filter(({ event }) => event === 'failed').length;
     if (this.#failed++ < maxFailed) this.#save('failed', failure);
   }
 
-  /** Sends the progress of the run to its listeners. It is not saved, because newer progress will replace it. */
+  /** Not saved, because newer progress will replace it. */
   progress(progress: object): void {
     if (this.#listeners.size > 0) this.#send({ id: this.#nextId(), event: 'progress', data: JSON.stringify(progress) });
   }
@@ -93,7 +87,7 @@ export class RunEvents {
     return this.#saved.at(-1)?.id ?? 0;
   }
 
-  /** Calls the listener for every later event. Returns a function that stops these calls. */
+  /** Returns a function that stops the calls. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

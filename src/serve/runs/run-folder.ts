@@ -12,7 +12,6 @@ import { flowId } from '../../run/flow-folder.ts';
 import { runShape, runStates } from '../shapes.ts';
 import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';
 
-/** The folder with the files of one run. */
 export class RunFolder {
   readonly path: string;
 
@@ -28,7 +27,6 @@ export class RunFolder {
     return join(this.path, 'events.ndjson');
   }
 
-  /** Path of the run's report as an HTML file. */
   get report(): string {
     return join(this.path, 'report.html');
   }
@@ -101,16 +99,12 @@ async function readRun(runs: string, id: string, say: (text: string) => void): P
   return undefined;
 }
 
-/** Pattern for the id of a run. */
 export const runId = /^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 let lastMs = 0;
 let sequence = 0;
 
-/**
- * Creates the id of a run, which is `run_` and a UUIDv7 (RFC 9562, 5.7). Ids sort by time, even within a millisecond and when the clock is
- * set back.
- */
+/** `run_` and a UUIDv7 (RFC 9562, 5.7). Ids sort by time, even within a millisecond and when the clock is set back. */
 export function newRunId(wallMs = Date.now()): string {
   sequence = wallMs > lastMs ? 0 : sequence + 1;
   lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);
@@ -123,12 +117,12 @@ export function newRunId(wallMs = Date.now()): string {
   return `run_${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`;
 }
 
-/** Returns the totals of a run at a checkpoint. The number of credits comes from the checkpoint itself instead of the notes in it. */
+/** The number of credits comes from the checkpoint itself instead of the notes in it. */
 export function totalsAt({ notes, credits }: Checkpoint): Totals {
   return { ...noTotals, ...(notes as Partial<Totals> | undefined), credits };
 }
 
-/** Reads the figures of a run that a crash interrupted, from the last checkpoint in its journal. Returns undefined if there is none. */
+/** From the last checkpoint in the journal of a run that a crash interrupted. */
 export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): Promise<Pick<StoredRun, 'counts' | 'totals'> | undefined> {
   // A damaged journal is ignored here. If the user resumes the run, it will fail and report why.
   const found = await readJournal(journalPath(folder.output(format))).catch(() => undefined);
@@ -176,7 +170,6 @@ const storedShape = z.looseObject({
   counted: z.looseObject({ records: z.number(), credits: z.number() }),
 });
 
-/** True if the content of a `run.json` has the form that the server writes. */
 function isStoredRun(found: unknown): found is StoredRun {
   return storedShape.safeParse(found).success;
 }

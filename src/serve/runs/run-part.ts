@@ -27,7 +27,6 @@ export interface EndedPart {
   readonly ending: string | null;
   readonly exitCode: number;
   readonly reason: string | null;
-  /** True if the run can be resumed after this part. */
   readonly isResumable: boolean;
   readonly counts: StoredRun['counts'] | undefined;
   readonly totals: Totals;
@@ -36,7 +35,6 @@ export interface EndedPart {
 /** Time in ms that records in progress have to finish after a stop. */
 const graceMs = 10_000;
 
-/** The objects that receive the events of a part of a run, and count its disk space. */
 interface PartListeners {
   readonly events: RunEvents;
   readonly space: RunSpace;
@@ -91,7 +89,6 @@ export class RunPart {
     this.#handle?.stop(this.#stop);
   }
 
-  /** Aborts the records in progress. */
   abort(): void {
     this.#isAborted = true;
     this.#handle?.abort();
@@ -103,17 +100,14 @@ export class RunPart {
     return { ...countsOf(this.#run), retries: this.totals().retries };
   }
 
-  /**
-   * Returns the totals of the whole run so far. They are the totals at the checkpoint from which this part continues, plus the totals of
-   * this part.
-   */
+  /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
     const { failures, mapped, ...sums } = totalsOf(this.#run);
     return sumOfTotals(totalsAt(this.#run.claim.from), { ...sums, failures: [...failures], mapped: [...mapped] });
   }
 
-  /** Returns the number of workers that currently process the run; null if this process runs the nodes itself. */
+  /** Null if this process runs the nodes itself. */
   workers(): number | null {
     return this.#run?.progress.workers?.now ?? (this.#hasWorkers ? 0 : null);
   }
@@ -129,7 +123,7 @@ export class RunPart {
     };
   }
 
-  /** Returns the data that the web page shows; undefined until the first record starts. */
+  /** Undefined until the first record starts. */
   view(): RunView | undefined {
     return this.#run && liveViewOf(this.#run);
   }
@@ -150,7 +144,6 @@ export class RunPart {
     }
   }
 
-  /** Returns the request to run the stored flow over the stored input. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
     const { allowHttp, cacert, env, files, reserved, workers } = this.#shared;
@@ -232,7 +225,7 @@ export class RunPart {
     return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }
 
-  /** Returns the message of an error for clients, without the paths of the run's files. */
+  /** Leaves out the paths of the run's files. */
   reasonOf(error: unknown): string {
     if (!(error instanceof AutomateError)) return "this is a bug; the server's log has the details";
     return this.#shown(error);

@@ -10,10 +10,9 @@ const maxUnread = 1024 * 1024;
 
 const commentEveryMs = 15_000;
 
-/** The media type of a stream of server-sent events. */
 export const eventsType = 'text/event-stream; charset=utf-8';
 
-/** Sends the events of a run as they occur (server-sent events). `after` is the id of the last event that the client has received. */
+/** Server-sent events. `after` is the id of the last event that the client has received. */
 export function sendEvents(run: ServedRun, reply: FastifyReply, after: number | undefined): void {
   const { raw } = takeOver(reply);
   raw.writeHead(200, { ...headersOf(reply), 'content-type': eventsType, connection: 'close' });
@@ -37,10 +36,7 @@ const pollMs = 100;
 
 const chunkBytes = 64 * 1024;
 
-/**
- * Sends a file of a run as it grows, until the run ends. If the run ends before its output is complete, the connection is cut before the
- * last chunk. An incomplete output then never looks complete.
- */
+/** If the run ends before its output is complete, cuts the connection before the last chunk, so that it never looks complete. */
 export async function sendGrowing(run: ServedRun, path: string, reply: FastifyReply, headers: Record<string, string>): Promise<void> {
   const { raw } = takeOver(reply);
   raw.writeHead(200, { ...headersOf(reply), ...headers });
@@ -56,10 +52,7 @@ export async function sendGrowing(run: ServedRun, path: string, reply: FastifyRe
   else cutOff(raw);
 }
 
-/**
- * Aborts a response. An HTTP/1.0 client does not support chunks, so only a reset of the connection tells it that the response is
- * incomplete.
- */
+/** HTTP/1.0 does not support chunks, so only a reset of the connection tells the client that the response is incomplete. */
 export function cutOff(raw: ServerResponse): void {
   const { socket, req } = raw;
   if (req.httpVersionMinor > 0 || !socket || 'encrypted' in socket) raw.destroy();

@@ -11,13 +11,12 @@ import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { ServedRun, type WorkOfRun } from './served-run.ts';
 import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
-/** Limits on the runs of a server. */
 export interface RunLimits {
   /** Maximum number of runs that are under way at the same time. */
   readonly maxRuns: number;
   /** Maximum number of runs that wait to be started at the same time. */
   readonly maxQueue: number;
-  /** Maximum size in bytes of all runs and stored responses on the disk. */
+  /** In bytes, for all runs and stored responses. */
   readonly maxDisk: number;
   /** Time in ms after which ended runs are deleted. */
   readonly keepMs: number;
@@ -26,35 +25,29 @@ export interface RunLimits {
 /** A new run whose input has been stored, but which has not started. */
 type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
 
-/**
- * Number of times that the server may crash during a run. After that, only a user can resume the run, because the run itself might cause
- * the crashes.
- */
+/** After this many crashes of the server during a run, only a user can resume it, because it might cause the crashes. */
 const maxCrashes = 3;
 
 const stoppedText = 'it was stopped';
 
 const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
 
-/** The folder for a new run, and the disk space reserved for the input. */
 interface NewFolder {
   readonly id: string;
   readonly folder: RunFolder;
   readonly space: Reservation;
 }
 
-/** Functions that are called when something happens to a run. */
 interface RunListener {
   /** Returns the size in bytes of the stored responses, which share the disk space with the runs. */
   answerBytes(): number;
 
-  /** Receives the records and credits of each part of a run when the part has ended. */
+  /** Called at the end of each part of a run. */
   paid(run: StoredRun, work: WorkOfRun): void;
-  /** Receives each run that has ended. When the server starts, also receives all runs that ended before. */
+  /** When the server starts, also receives all runs that ended before. */
   ended(run: ServedRun): void;
 }
 
-/** The runs of a server, whether they are waiting, under way or ended. */
 export class Runs {
   /** Limits the disk space for runs and everything else that is stored for clients. */
   readonly space: DiskSpace;
@@ -99,7 +92,6 @@ export class Runs {
     this.space.stored = await this.#freed(() => true);
   }
 
-  /** Lets waiting runs start. */
   start(): void {
     this.#mayStart = true;
     this.#startNext();
@@ -126,10 +118,7 @@ export class Runs {
     return { id, folder: new RunFolder(this.#path, id), space };
   }
 
-  /**
-   * Stores a run, which is started when it is its turn. Throws a Problem (`queue-full`) if too many runs wait, or an AutomateError
-   * (`output`) if the run cannot be stored.
-   */
+  /** Throws a Problem (`queue-full`) if too many runs wait, or an AutomateError (`output`) if the run cannot be stored. */
   async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
     // Checks again, because other runs might have been added during the upload.
     this.#refuseFull(given.key?.id ?? '');
@@ -163,7 +152,6 @@ export class Runs {
     return true;
   }
 
-  /** Stops all waiting and running runs for which `which` returns true. */
   async stopThose(which: (run: StoredRun) => boolean): Promise<void> {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
@@ -190,10 +178,7 @@ export class Runs {
     });
   }
 
-  /**
-   * Creates a run that processes the failed records of another run. Throws a Problem (`run-state`) if that run has not ended or has no
-   * failed records.
-   */
+  /** Processes the failed records of a run. Throws a Problem (`run-state`) if it has not ended or has no failed records. */
   async retry({ stored, folder: from }: ServedRun, key: LetInKey | undefined): Promise<ServedRun> {
     const { state, counts, flow, options, inputFormat, format } = stored;
     const path = from.errors(inputFormat);
@@ -227,7 +212,6 @@ export class Runs {
     await run.folder.delete();
   }
 
-  /** Deletes ended runs that are older than the time for which ended runs are kept. */
   async deleteOld(): Promise<void> {
     const before = Date.now() - this.#limits.keepMs;
     for (const run of this.#runs.values()) {
@@ -268,7 +252,6 @@ export class Runs {
     await Promise.all(this.all().map((run) => run.saved.catch(() => undefined)));
   }
 
-  /** Aborts the records in progress of all runs that are under way. */
   abort(): void {
     for (const run of this.#underWay) run.abort();
   }
@@ -294,10 +277,7 @@ export class Runs {
     if (!run.isOpen) this.#listener.ended(run);
   }
 
-  /**
-   * Throws a Problem (`queue-full`) if this owner is not allowed to add another waiting run. `owner` is the id of an API key; empty for the
-   * web page.
-   */
+  /** Throws a Problem (`queue-full`). `owner` is the id of an API key; empty for the web page. */
   #refuseFull(owner: string): void {
     const { maxRuns, maxQueue } = this.#limits;
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
@@ -327,7 +307,7 @@ export class Runs {
   }
 }
 
-/** Returns the id of the API key under which a run waits for its turn; empty for the web page. */
+/** The id of the API key; empty for the web page. */
 function ownerOfRun({ stored }: ServedRun): string {
   return payerOf(stored)?.id ?? '';
 }

@@ -21,12 +21,11 @@ type EndState = 'stopped' | 'finished' | 'failed';
 /** The finished records and the credits of a run, which are counted for its API key. */
 export type WorkOfRun = StoredRun['counted'];
 
-/** A run of the server, in any state from waiting to ended. */
 export class ServedRun {
   readonly stored: StoredRun;
   readonly folder: RunFolder;
   readonly events: RunEvents;
-  /** The part of the run that is under way; undefined if the run is waiting or has ended. */
+  /** Undefined if the run is waiting or has ended. */
   #part: RunPart | undefined;
   #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
@@ -41,15 +40,11 @@ export class ServedRun {
     return this.stored.id;
   }
 
-  /** True until the run has ended. */
   get isOpen(): boolean {
     return isOpenState(this.stored.state);
   }
 
-  /**
-   * Returns the size in bytes of everything that the run has written, including the files that it has saved. For an ended run, the size is
-   * determined only once.
-   */
+  /** Bytes, including the files that the run has saved. Determined only once for an ended run. */
   async size(): Promise<number> {
     const { size, saved = 0 } = this.stored;
     if (!this.isOpen && size !== undefined) return size;
@@ -88,7 +83,7 @@ export class ServedRun {
     this.#save();
   }
 
-  /** Sets the final state of the run. Returns the work that has not been counted for the API key yet. */
+  /** Returns the work that has not been counted for the API key yet. */
   end(state: EndState, changes: Partial<StoredRun>): WorkOfRun {
     const { counts, totals, counted } = { ...this.stored, ...changes };
     const work = { records: counts.read, credits: totals.credits };
@@ -98,10 +93,7 @@ export class ServedRun {
     return { records: work.records - counted.records, credits: work.credits - counted.credits };
   }
 
-  /**
-   * Processes the records until the run ends or is stopped, or until the disk space of all runs is used up. `ended` receives the work when
-   * the run is no longer under way.
-   */
+  /** `ended` receives the work when the run is no longer under way. */
   start(shared: SharedParts, disk: DiskSpace, ended: (work: WorkOfRun) => void): void {
     const space = new RunSpace(disk, () => {
       if (this.stored.state === 'running') this.move('stopping');
@@ -124,7 +116,6 @@ export class ServedRun {
     this.#part?.abort();
   }
 
-  /** Returns the run in the form in which responses contain it. */
   json(base = '/v1'): RunShape {
     const { stored } = this;
     const { id, flow, key, state, ending, exitCode, reason, createdAt, startedAt, endedAt, format, bytes, retryOf, resumable } = stored;
@@ -142,7 +133,7 @@ export class ServedRun {
     };
   }
 
-  /** Returns the data that the web page shows; undefined until the first record starts. */
+  /** Undefined until the first record starts. */
   async view(): Promise<RunView | undefined> {
     const living = this.#part?.view();
     if (living) return living;
@@ -180,7 +171,7 @@ export class ServedRun {
     this.#saved.catch(() => undefined);
   }
 
-  /** Sends the progress of a part to listeners at regular intervals. Returns a function that stops it. */
+  /** Returns a function that stops the progress messages. */
   #showProgress(part: RunPart): () => void {
     const startedMs = performance.now();
     const before = this.stored.counts;

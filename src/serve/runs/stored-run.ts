@@ -1,9 +1,7 @@
 import type { GivenVariables } from '../../core/run-options.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 
-/** The run options that can be set in the request's query string. */
 export interface StoredOptions {
-  /** Values that the query sets for the flow's variables. */
   readonly var?: GivenVariables;
   readonly delimiter?: string;
   readonly sheet?: string;
@@ -17,7 +15,7 @@ export interface StoredOptions {
   readonly csvSafe?: boolean;
 }
 
-/** Returns the format of the errors file for an input format such as `csv.gz`. For an Excel workbook, it is CSV. */
+/** From an input format such as `csv.gz`. CSV for an Excel workbook. */
 export function errorsFormatOf(inputFormat: string): RunShape['format'] {
   return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
 }
@@ -33,7 +31,7 @@ export interface StoredRun {
   /** The API key that pays for the current part of the run, if it is not `key`; null for the web page. */
   payer?: StoredRun['key'] | undefined;
   readonly options: StoredOptions;
-  /** Format of the stored input. The name ends in `.gz` if the input is compressed. */
+  /** Ends in `.gz` if the input is compressed. */
   readonly inputFormat: string;
   readonly format: RunShape['format'];
   readonly bytes: number;
@@ -53,9 +51,8 @@ export interface StoredRun {
   /** Number of parts of the run that have begun. Every part after the first one is a resumption. */
   parts: number;
   counts: RunShape['counts'];
-  /** Totals over all parts of the run that have ended. */
   totals: Totals;
-  /** Size in bytes of the files that the run has saved in the folder for files; undefined if there are none. */
+  /** Bytes of the files that the run has saved in the folder for files. */
   saved?: number;
   /** Size in bytes of the run's files, including the saved ones, when its last part ended; undefined before that. */
   size?: number;
@@ -68,13 +65,10 @@ export function payerOf({ key, payer = key }: Pick<StoredRun, 'key' | 'payer'>):
   return payer;
 }
 
-/** The totals of a run that has not started. */
 export const noTotals: Totals = { failures: [], mapped: [], retries: 0, credits: 0 };
 
-/** The record counts of a run that has not started. */
 export const noCounts: RunShape['counts'] = { read: 0, written: 0, failed: 0, retries: 0, waiting: 0 };
 
-/** Adds the totals of two parts of a run. */
 export function sumOfTotals(one: Totals, other: Totals): Totals {
   return {
     retries: one.retries + other.retries,
@@ -84,7 +78,6 @@ export function sumOfTotals(one: Totals, other: Totals): Totals {
   };
 }
 
-/** Merges entries with the same name and adds their counts. */
 function mergedCounts<Entry extends object, Count extends keyof Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,
@@ -99,7 +92,7 @@ function mergedCounts<Entry extends object, Count extends keyof Entry>(
   return [...byName.values()];
 }
 
-/** The states that may follow each state. Only `ServedRun.move` changes the state of a run. */
+/** Only `ServedRun.move` changes the state of a run. */
 const following: Readonly<Record<ServedRunState, readonly ServedRunState[]>> = {
   queued: ['running', 'stopped', 'failed'],
   running: ['stopping', 'stopped', 'finished', 'failed', 'queued'],
@@ -109,12 +102,10 @@ const following: Readonly<Record<ServedRunState, readonly ServedRunState[]>> = {
   finished: [],
 };
 
-/** True if a run may change from one state to the other. */
 export function mayFollow(from: ServedRunState, to: ServedRunState): boolean {
   return following[from].includes(to);
 }
 
-/** True for all states of a run that has not ended. */
 export function isOpenState(state: ServedRunState): boolean {
   return state === 'queued' || state === 'running' || state === 'stopping';
 }

@@ -23,7 +23,6 @@ import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
 
-/** The format of a request body, as its headers state it. */
 export interface BodyFormat {
   readonly kind: Format['kind'];
   readonly isGzip: boolean;
@@ -42,16 +41,16 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
 /** The content types that a request body with records may have. */
 export const uploadTypes: readonly string[] = Object.keys(kinds);
 
-/** Maximum size in bytes of a record in a request body. This limits memory use. */
+/** Limits memory use. */
 export const maxRecordBytes = 10_000_000;
 
 /** Time in ms without received data after which an upload is refused. */
 const idleMs = 60_000;
 
-/** Maximum factor by which a compressed body may grow when it is decompressed. */
+/** Maximum factor by which a compressed body may grow. */
 export const maxUnpacked = 10;
 
-/** Determines the format of a request body from the headers. Throws a Problem (`media-type`) if the server cannot read it. */
+/** Throws a Problem (`media-type`) if the server cannot read the format. */
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds[type.toLowerCase()];
@@ -65,10 +64,7 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
 }
 
-/**
- * Returns the charset among the parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) if a parameter is not
- * NAME=VALUE.
- */
+/** Parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) if one is not NAME=VALUE. */
 function namedCharset(parameters: readonly string[]): string | undefined {
   const pairs = parameters.filter((parameter) => parameter !== '').map((parameter) => parameterShape.exec(parameter) ?? parameter);
   for (const pair of pairs)
@@ -80,7 +76,7 @@ function namedCharset(parameters: readonly string[]): string | undefined {
 
 const parameterShape = /^([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([\w!#$%&'*+.^`|~-]+))$/;
 
-/** Returns the size of a request body that the headers state; 0 if they state none. */
+/** From the headers; 0 if they state no size. */
 export function declaredBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {
   return Number(headers['content-length'] ?? 0);
 }
@@ -157,7 +153,6 @@ class UnpackedSize {
   }
 }
 
-/** A stored request body with records, and the flow that is to process them. */
 interface StoredBody {
   readonly flow: ServedFlow;
   readonly folder: RunFolder;
@@ -191,7 +186,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   await refuseUnpaid(plan, key, shared);
 }
 
-/** Returns the Problem for an error that the body caused. Returns other errors unchanged. `shown` adapts the message for clients. */
+/** Returns other errors unchanged. `shown` adapts the message for clients. */
 export function unreadableBody(error: unknown, shown = (message: string) => message): unknown {
   if (!(error instanceof AutomateError)) return error;
   const message = shown(messageForClient(error));

@@ -1,30 +1,27 @@
-/** The scopes of API keys, which are the kinds of requests that a key permits. */
+/** The kinds of requests that a key permits. */
 export const scopes = ['run', 'test', 'read'] as const;
 
 /** A scope of an API key. It permits running flows, sending test requests, or reading all runs. */
 export type Scope = (typeof scopes)[number];
 
-/** The scopes of a new API key if the user specifies none. */
 export const defaultScopes: readonly Scope[] = ['run'];
 
-/** The rate limit of a new API key if the user specifies none. */
 export const defaultRate = '600/min';
 
-/** The settings of an API key. */
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Ids of the flows that may be used with the key; undefined for all flows. */
+  /** Undefined for all flows. */
   readonly flows: readonly string[] | undefined;
   /** The maximum rate of requests, such as 600/min. */
   readonly rate: string;
-  /** The credits that may be spent with the key per calendar month; undefined if the key has no such limit. */
+  /** Credits per calendar month; undefined if the key has no such limit. */
   readonly quota: number | undefined;
-  /** Time at which the key expires, in wall-clock ms; undefined if it never expires. */
+  /** Wall-clock time; undefined if the key never expires. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** Changes to the limits of an API key. If a limit is missing here, it stays unchanged. If it is undefined, it is removed. */
+/** If a limit is missing here, it stays unchanged. If it is undefined, it is removed. */
 export type KeyChanges = Partial<Pick<KeySettings, 'flows' | 'rate' | 'quota' | 'expiresAtMs'>>;
 
 /** An API key without its secret value. All times are in wall-clock ms. */
@@ -33,7 +30,6 @@ export interface ApiKey extends KeySettings {
   /** The first characters of the key's value, which are not secret. */
   readonly start: string;
   readonly createdAtMs: number;
-  /** Time at which the key was revoked; undefined if it was not revoked. */
   readonly revokedAtMs: number | undefined;
   /** True if the runs that were started with the key were stopped when the key was revoked. */
   readonly stopsRuns: boolean;
@@ -41,16 +37,14 @@ export interface ApiKey extends KeySettings {
   readonly replaced: readonly { readonly start: string; readonly endsAtMs: number }[];
 }
 
-/** The state of an API key. A key is active (`living`) until it expires or is revoked. */
+/** A key is active (`living`) until it expires or is revoked. */
 export type KeyState = 'living' | 'expired' | 'revoked';
 
-/** Returns the state of an API key at a wall-clock time. */
 export function keyState({ revokedAtMs, expiresAtMs }: Pick<ApiKey, 'revokedAtMs' | 'expiresAtMs'>, wallMs: number): KeyState {
   if (revokedAtMs !== undefined) return 'revoked';
   return expiresAtMs !== undefined && expiresAtMs <= wallMs ? 'expired' : 'living';
 }
 
-/** A rate limit: the maximum number of requests in a time window. */
 export interface Rate {
   readonly requests: number;
   readonly windowMs: number;
@@ -58,7 +52,7 @@ export interface Rate {
 
 const windows = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Maximum number of requests that a rate limit may specify. A higher number is probably a mistake, because it would limit nothing. */
+/** A higher number is probably a mistake, because it would limit nothing. */
 const maxRequests = 1_000_000;
 
 /** Parses a rate limit such as 600/min. Returns undefined if the text is not a valid rate. */
@@ -69,10 +63,7 @@ export function rateOf(written: string): Rate | undefined {
   return { requests, windowMs: windows[unit as keyof typeof windows] };
 }
 
-/**
- * Returns an API key as JSON for the output of commands and for responses of the server. `value` is the secret value of a new key, which is
- * shown only once.
- */
+/** For the output of commands and the server. `value` is the secret value of a new key, which is shown only once. */
 export function apiKeyJson(key: ApiKey, value?: string) {
   const { id, name, start, scopes, flows = null, rate, quota = null, createdAtMs, expiresAtMs } = key;
   return {
@@ -89,7 +80,7 @@ export function apiKeyJson(key: ApiKey, value?: string) {
   };
 }
 
-/** Formats a wall-clock time in ms in RFC 3339 format. Returns null if the time is undefined. */
+/** RFC 3339 format; null if the time is undefined. */
 export function isoTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

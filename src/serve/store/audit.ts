@@ -1,7 +1,6 @@
 import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
-/** The person or program that performed an action in the audit log. */
 export interface Actor {
   /** The id of the API key in use. It is `session` for a browser, `command` for the command line, and empty if the actor is unknown. */
   readonly who: string;
@@ -12,9 +11,8 @@ export interface Actor {
 /** The actor of all actions on the command line. */
 export const commandActor: Actor = { who: 'command', address: '' };
 
-/** An action to be added to the audit log, with the actor and the outcome. */
 export interface AuditEntry extends Actor {
-  /** The name of the action, such as `key.create`. */
+  /** Such as `key.create`. */
   readonly what: string;
   /** The name or id of what was created, changed or used. */
   readonly target: string;
@@ -22,9 +20,8 @@ export interface AuditEntry extends Actor {
   readonly outcome: string;
 }
 
-/** An entry of the audit log, with its id and time. */
 export interface AuditLine extends AuditEntry {
-  /** The number of the entry. Numbers increase over time. */
+  /** Increases over time. */
   readonly id: number;
   /** Time at which the entry was added, in wall-clock ms. */
   readonly atMs: number;
@@ -32,14 +29,14 @@ export interface AuditLine extends AuditEntry {
 
 const maxAgeMs = 90 * 86_400_000;
 
-/** The audit log in the server's database. It contains who did what and when, and keeps each entry for 90 days. */
+/** Contains who did what and when, and keeps each entry for 90 days. */
 export class AuditStore {
   constructor(
     readonly database: ServerDatabase,
     readonly wallNow: () => number,
   ) {}
 
-  /** Adds an entry to the audit log. Removes entries that are older than 90 days. */
+  /** Also removes entries that are older than 90 days. */
   add(entry: AuditEntry): void {
     this.database.write((database) => addAuditEntry(database, entry, this.wallNow()));
   }
@@ -58,10 +55,7 @@ export class AuditStore {
   }
 }
 
-/**
- * Adds an entry to the audit log. This happens in the caller's transaction, together with the change that the entry describes. Removes
- * entries that are older than 90 days.
- */
+/** Belongs in the transaction of the change that the entry describes. Removes entries that are older than 90 days. */
 export function addAuditEntry(database: Database.Database, entry: AuditEntry, wallMs: number): void {
   const { who, what, target, address, outcome } = entry;
   database.prepare('delete from audit where at < ?').run(wallMs - maxAgeMs);

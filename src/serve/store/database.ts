@@ -4,7 +4,6 @@ import { AutomateError } from '../../core/failure.ts';
 import { inTransaction, isDamaged, openDatabase } from '../../files/database.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 
-/** The tables of `serve.db`, the server's database. */
 const tables = [
   `keys (
     id text primary key, name text not null, scopes text not null, flows text, rate text not null, credits real,
@@ -40,13 +39,12 @@ const tables = [
 
 const indexes = ['audit_by_time on audit (at)'];
 
-/** The version of the database schema. It increases when the tables change. */
+/** Increases when the tables change. */
 const version = 2;
 
 /** Maximum wait in ms for another process's transaction to end. */
 const timeoutMs = 10_000;
 
-/** Returns the path of the server's database in automate's home folder. */
 export function serverDatabasePath(home: string): string {
   return join(home, 'serve.db');
 }
@@ -58,10 +56,9 @@ export function serverDatabasePath(home: string): string {
 export class ServerDatabase {
   readonly path: string;
   readonly #database: Database.Database;
-  /** Number of write transactions that this process has made. */
   #written = 0;
 
-  /** Opens the server's database in automate's home folder. Creates it if it does not exist. */
+  /** Creates the database if it does not exist. */
   constructor(home: string) {
     this.path = serverDatabasePath(home);
     const schema = [
@@ -74,7 +71,7 @@ export class ServerDatabase {
     this.read((database) => database.prepare(`select 1 from ${names.join(', ')} limit 0`).all());
   }
 
-  /** Calls `act` to read from the database. Error messages contain the name of the database file. */
+  /** Error messages contain the name of the database file. */
   read<Result>(act: (database: Database.Database) => Result): Result {
     return this.#naming(() => act(this.#database));
   }
@@ -85,7 +82,7 @@ export class ServerDatabase {
     return this.#naming(() => inTransaction(this.#database, () => act(this.#database)));
   }
 
-  /** Calls `act` in a transaction whose changes are kept even if the power fails right afterwards. */
+  /** The changes are kept even if the power fails right afterwards. */
   writeDurably<Result>(act: (database: Database.Database) => Result): Result {
     this.read((database) => database.exec('PRAGMA synchronous = FULL'));
     try {
@@ -95,7 +92,7 @@ export class ServerDatabase {
     }
   }
 
-  /** Returns a string that changes with every write transaction of any process. If the string has changed, cached data is out of date. */
+  /** Changes with every write transaction of any process. Cached data is then out of date. */
   state(): string {
     const row = this.read((database) => database.prepare('PRAGMA data_version').get()) as { data_version: number };
     return `${row.data_version} ${this.#written}`;

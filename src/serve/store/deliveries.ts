@@ -8,15 +8,13 @@ import type { ServerDatabase } from './database.ts';
 import { isDelivered, type Receipt, readWebhookSecret, receiptText, sendMessage } from './webhook-sender.ts';
 import { type Delivery, type Message, type Webhook, WebhookStore } from './webhooks.ts';
 
-/** Functions and objects that the delivery of webhook messages needs. */
 interface DeliveryTools {
   readonly store: WebhookStore;
   /** Tries once to send a message to a webhook. Throws an AutomateError if the webhook's secret cannot be read. */
   send(webhook: Webhook, message: Message): Promise<Receipt>;
   wallNow(): number;
-  /** Returns a random number that is at least 0 and less than 1. */
+  /** At least 0 and less than 1. */
   random(): number;
-  /** Writes a line to the log. */
   say(text: string): void;
 }
 
@@ -28,7 +26,7 @@ const jitter = 0.2;
 
 const maxUnderWay = 8;
 
-/** Sends messages about ended runs to webhooks. Undelivered messages are stored in the database, and are sent after a restart. */
+/** Undelivered messages are stored in the database, and are sent after a restart. */
 export class Deliveries {
   readonly #tools: DeliveryTools;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -38,10 +36,7 @@ export class Deliveries {
     this.#tools = tools;
   }
 
-  /**
-   * Adds a message about an ended run for each webhook that subscribes to the run's flow. If the run is resumed, there is another message
-   * when it ends again.
-   */
+  /** Adds a message for each webhook that subscribes to the flow. A resumed run gets another message when it ends again. */
   ended(run: ServedRun): void {
     this.#orSay(() => this.#addMessages(run));
   }
@@ -74,7 +69,6 @@ export class Deliveries {
     }
   }
 
-  /** Resolves when no message is being sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
@@ -114,7 +108,6 @@ export class Deliveries {
   }
 }
 
-/** Creates the object that delivers a server's messages to webhooks. */
 export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: SharedParts): Deliveries {
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert, environment: process.env, userAgent: `automate/${version}`, ...clocks }, routes);

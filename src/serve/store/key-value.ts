@@ -12,28 +12,27 @@ const shapeInside = /amk_[0-9A-Za-z]{49}/g;
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Generates the secret value of an API key. `random` is 32 random bytes, which only tests set. */
+/** `random` is 32 random bytes, which only tests set. */
 export function newKeyValue(random: Uint8Array = randomBytes(32)): string {
   const text = base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), length.random);
   return prefix + text + checkOf(text);
 }
 
-/** Returns true if text has the form of an API key and its check characters (a CRC-32) are correct. */
+/** Also checks the check characters (a CRC-32). */
 export function isKeyValue(text: string): boolean {
   return shape.test(text) && text.endsWith(checkOf(text.slice(prefix.length, prefix.length + length.random)));
 }
 
-/** Returns true if text contains anything that has the form of an API key. */
 export function holdsKey(text: string): boolean {
   return text.search(shapeInside) >= 0;
 }
 
-/** Replaces everything in text that has the form of an API key by `***`. */
+/** Replaces keys by `***`. */
 export function withoutKeys(text: string): string {
   return text.replace(shapeInside, '***');
 }
 
-/** Masks API keys in the path of a URL, even if they are percent-encoded. */
+/** Finds API keys even if they are percent-encoded. */
 export function pathWithoutKeys(path: string): string {
   if (!path.includes('%')) return withoutKeys(path);
   // `decodeURIComponent` is not used, because it would reject the whole path if a single escape is invalid.
@@ -41,31 +40,24 @@ export function pathWithoutKeys(path: string): string {
   return holdsKey(decoded) ? encodeURI(withoutKeys(decoded)) : path;
 }
 
-/**
- * Returns the hash of an API key, which is stored instead of the key. A key has 256 random bits, so neither a salt nor a slow hash is
- * necessary.
- */
+/** Stored instead of the key. A key has 256 random bits, so neither a salt nor a slow hash is necessary. */
 export function keyHash(value: string): string {
   return hash('sha256', value);
 }
 
-/**
- * Returns true if two hashes are equal. The comparison takes the same time for all hashes of the same length, so attackers cannot learn
- * anything from the time.
- */
+/** The comparison takes the same time for all hashes of the same length, so attackers cannot learn anything from the time. */
 export function isSameHash(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** Returns the first characters of an API key, which are not secret. */
+/** The first characters are not secret. */
 export function keyStart(value: string): string {
   return value.slice(0, 8);
 }
 
-/** Matches the id of an API key, which is not secret. */
+/** The id is not secret. */
 export const keyId = /^key_[0-9A-Za-z]{17}$/;
 
-/** Generates the id of an API key. The id is not secret. */
 export function newKeyId(): string {
   return `key_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`;
 }
@@ -76,7 +68,7 @@ function checkOf(text: string): string {
   return check.padStart(length.check, '0');
 }
 
-/** Formats a number in base62, with the most significant digit first. Zeros are put in front of it until it has `width` digits. */
+/** Puts zeros in front until the number has `width` digits. */
 function base62(number: bigint, width: number): string {
   let text = '';
   for (let rest = number; rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text;

@@ -7,7 +7,7 @@ import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
 
-/** A new or rotated API key, with its secret value. The value is not stored, so it is known only now. */
+/** The secret value is not stored, so it is known only now. */
 export interface MadeKey {
   readonly key: ApiKey;
   readonly value: string;
@@ -47,10 +47,7 @@ interface ValueRow {
   readonly ends_at: number | null;
 }
 
-/**
- * The API keys in the server's database. Each change and its entry in the audit log are written in one transaction. Methods throw an
- * AutomateError (`output`) if the database cannot be used.
- */
+/** Each change and its audit entry share a transaction. Methods throw an AutomateError (`output`) if the database cannot be used. */
 export class KeyStore {
   constructor(
     readonly database: ServerDatabase,
@@ -78,18 +75,12 @@ export class KeyStore {
     return this.database.read(readKeys);
   }
 
-  /**
-   * Returns the API key with this name or id. If several keys have the name, returns the active one or, if none is active, the newest.
-   * Throws an AutomateError (`usage`) if there is no such key.
-   */
+  /** If several keys have the name, prefers the active, then the newest one. Throws an AutomateError (`usage`) if there is no such key. */
   find(nameOrId: string): ApiKey {
     return this.database.read((database) => findKey(database, nameOrId, this.wallNow()));
   }
 
-  /**
-   * Creates a new secret value for an active API key. Earlier values expire after `overlapMs`, unless they already expire sooner. Throws an
-   * AutomateError (`usage`) if there is no such key or if it is not active.
-   */
+  /** Earlier values expire after `overlapMs`, or sooner. Throws an AutomateError (`usage`) if the key does not exist or is not active. */
   rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
@@ -102,10 +93,7 @@ export class KeyStore {
     });
   }
 
-  /**
-   * Changes the limits of an API key. A later expiry can make an expired key active again. Throws an AutomateError (`usage`) if the key is
-   * not active after the change, or if another active key has its name.
-   */
+  /** A later expiry can reactivate a key. Throws an AutomateError (`usage`) if it stays inactive, or an active key has its name. */
   change(nameOrId: string, changes: KeyChanges, by: Actor = commandActor): ApiKey {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
@@ -120,10 +108,7 @@ export class KeyStore {
     });
   }
 
-  /**
-   * Revokes an API key permanently. `isNew` is false if the key had already been revoked. Throws an AutomateError (`usage`) if there is no
-   * such key.
-   */
+  /** Permanent. `isNew` is false if the key had already been revoked. Throws an AutomateError (`usage`) if there is no such key. */
   revoke(nameOrId: string, { stopRuns, by = commandActor }: RevokeOptions): { readonly key: ApiKey; readonly isNew: boolean } {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
@@ -147,10 +132,7 @@ export class KeyStore {
   }
 }
 
-/**
- * Returns the names of all API keys in automate's home folder, keyed by id. If the server's database does not exist or cannot be read, the
- * map is empty.
- */
+/** Keyed by id. Empty if the server's database does not exist or cannot be read. */
 export function readKeyNames(home: string): Map<string, string> {
   const keys = existsSync(serverDatabasePath(home)) ? orUndefined(() => listIn(home)) : [];
   return new Map((keys ?? []).map(({ id, name }) => [id, name]));
@@ -214,7 +196,6 @@ function findKey(database: Database.Database, nameOrId: string, now: number): Ap
   throw noKey(nameOrId);
 }
 
-/** Returns the error for a name or id that does not belong to any API key. */
 export function noKey(nameOrId: string): AutomateError {
   return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"`, { code: 'key-missing', details: {} });
 }

@@ -10,10 +10,7 @@ import { refuseLink } from '../../files/state-file.ts';
 
 const linkMs = 10 * 60_000;
 
-/**
- * One-time links for logging in to the server's web page. Each link is stored as an empty file whose name is the hash of the link's token.
- * Files are used because links are created by a command, which runs in a different process from the server.
- */
+/** Links for logging in to the web page. Each is a file named after its token's hash, because a command in another process creates it. */
 export class Links {
   readonly #folder: string;
 
@@ -21,10 +18,7 @@ export class Links {
     this.#folder = join(home, 'serve', 'links');
   }
 
-  /**
-   * Creates a one-time link and returns its token. The link can be used once, within 10 minutes. Throws an AutomateError (`credential`) if
-   * the folder with the links is a symbolic link, or (`output`) if the file cannot be written.
-   */
+  /** Returns a token, which works once within 10 minutes. Throws an AutomateError: `credential` for a symbolic link, or `output`. */
   create(): string {
     refuseLink(this.#folder);
     const token = randomBytes(32).toString('base64url');
@@ -71,25 +65,20 @@ export interface RunningServer {
   readonly pid: number;
   /** The URL of the server; undefined until it accepts connections. */
   readonly address?: string;
-  /** The folder with the flows that the server offers. */
   readonly folder: string;
 }
 
-/** Returns the path of the file, in automate's home folder, in which a server stores its process id, its URL and its folder. */
+/** The file contains the server's process id, its URL and its folder. */
 export function serverLockPath(home: string): string {
   return join(home, 'serve.lock');
 }
 
-/** Returns the server that is running with this home folder; undefined if there is none. */
 export function runningServer(home: string): RunningServer | undefined {
   const lock = orUndefined(() => readFileSync(`${serverLockPath(home)}.automate-lock`, 'utf8'));
   return lock !== undefined && livingOwner(lock, () => true) ? lastServer(home) : undefined;
 }
 
-/**
- * Returns the server that was last started with this home folder, even if it has ended. Undefined if no server has ever been started with
- * it.
- */
+/** The server that was last started with this home folder, even if it has ended. */
 export function lastServer(home: string): RunningServer | undefined {
   return orUndefined(() => JSON.parse(readFileSync(serverLockPath(home), 'utf8')) as RunningServer);
 }

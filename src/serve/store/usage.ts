@@ -1,11 +1,10 @@
 import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
-/** Counts of the requests, records and credits of an API key. */
 export interface UsageCounts {
   /** Number of requests that were accepted. */
   readonly requests: number;
-  /** Number of requests that were rejected because of the key's scopes, flows, rate or quota. */
+  /** Rejected because of the key's scopes, flows, rate or quota. */
   readonly refused: number;
   readonly records: number;
   readonly credits: number;
@@ -13,15 +12,13 @@ export interface UsageCounts {
 
 /** The usage of an API key on a certain day. */
 export interface KeyUsage extends UsageCounts {
-  /** The id of the API key. */
   readonly key: string;
   /** The day in UTC, such as 2026-11-24. */
   readonly day: string;
-  /** Time at which the key was last used on that day, in wall-clock ms, accurate to a minute; undefined if the key was not used. */
+  /** Wall-clock time, accurate to a minute; undefined if the key was not used on that day. */
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** The daily usage of all API keys, which is stored in the server's database. */
 export class UsageStore {
   constructor(readonly database: ServerDatabase) {}
 
@@ -30,10 +27,7 @@ export class UsageStore {
     if (counts.length > 0) this.database.write((database) => addAll(database, counts));
   }
 
-  /**
-   * Returns the usage of API keys for each key and day, ordered by day. `month` is a month such as 2026-11, and `key` is the id of a key.
-   * If one of them is undefined, all months or all keys are included.
-   */
+  /** Ordered by day. `month` is a month such as 2026-11. Without `month` or `key`, includes all months or keys. */
   read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
     return this.database.read((database) =>
       (
@@ -44,7 +38,6 @@ export class UsageStore {
     );
   }
 
-  /** Returns the time at which each API key was last used, keyed by id. */
   lastUses(): Map<string, number> {
     const rows = this.database.read((database) =>
       database.prepare('select key, max(last_used_at) as at from usage where last_used_at is not null group by key').all(),

@@ -8,13 +8,12 @@ import { AddressRefused, refuseHost, refuseName } from '../../http/guard.ts';
 import type { Transport } from '../../http/transport.ts';
 import { type Message, secretNameOf, type Webhook } from './webhooks.ts';
 
-/** The result of sending a message to a webhook: the status of the response, or the reason why there was no response. */
+/** The status of the response, or the reason why there was no response. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
-/** The transport and the clocks for sending messages to webhooks. */
 interface SenderTools {
   readonly transport: Pick<Transport, 'send'>;
-  /** Returns the current time in monotonic ms. */
+  /** Monotonic time in ms. */
   now(): number;
   wallNow(): number;
 }
@@ -23,24 +22,18 @@ const timeoutMs = 15_000;
 const maxAnswerBytes = 65_536;
 const prefix = 'whsec_';
 
-/**
- * Generates the secret that signs messages to a webhook. It consists of 32 random bytes
- * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
- */
+/** 32 random bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). */
 export function newSecret(): string {
   return prefix + randomBytes(32).toString('base64');
 }
 
-/** Returns the signature of a message for the `webhook-signature` header. `timestamp` is the time of sending, in seconds since 1970. */
+/** For the `webhook-signature` header. `timestamp` is in seconds since 1970. */
 export function signatureOf(secret: string, { id, body }: Message, timestamp: number): string {
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/**
- * Checks the URL of a webhook and resolves its host name. Throws an AutomateError (`usage`) if the URL is invalid, or if its IP address is
- * private and private addresses are not allowed.
- */
+/** Resolves the host name. Throws an AutomateError (`usage`) if the URL is invalid, or leads to a private address that is not allowed. */
 export async function refuseAddress(url: string, allowsPrivate: boolean): Promise<void> {
   try {
     const { origin } = targetOf(url, { allowHttp: false });
@@ -83,20 +76,15 @@ export async function sendMessage(webhook: Webhook, secret: string, message: Mes
   }
 }
 
-/** Returns true if the receiver of a message responded with a success status (2xx). */
 export function isDelivered(receipt: Receipt): boolean {
   return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
 }
 
-/** Returns the status of the response to a message as a string, or the reason why there was no response. */
 export function receiptText(receipt: Receipt): string {
   return 'status' in receipt ? String(receipt.status) : receipt.problem;
 }
 
-/**
- * Reads the secret with which a webhook's messages are signed. Throws an AutomateError (`credential`) if the secret is missing or cannot be
- * read.
- */
+/** Throws an AutomateError (`credential`) if the secret is missing or cannot be read. */
 export async function readWebhookSecret(webhook: string, credentials: Credentials, messages: Messages): Promise<string> {
   const name = secretNameOf(webhook);
   const found = (await credentials.find([name])).get(name);

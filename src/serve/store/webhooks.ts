@@ -6,17 +6,15 @@ import type { ServerDatabase } from './database.ts';
 export interface Webhook {
   readonly name: string;
   readonly url: string;
-  /** Ids of the flows whose runs are reported; undefined for all flows. */
+  /** Undefined for all flows. */
   readonly flows: readonly string[] | undefined;
   /** True if the webhook's URL may lead to a private or link-local IP address. */
   readonly allowsPrivate: boolean;
-  /** Time at which the webhook was added, in wall-clock ms. */
   readonly createdAtMs: number;
   /** True if the webhook is turned off, because its receiver once responded with 410 (Gone). */
   readonly isOff: boolean;
 }
 
-/** A message to a webhook about a run that has ended. */
 export interface Message {
   /** The id of the message. It stays the same when the message is sent again, so the receiver can recognize repeated messages. */
   readonly id: string;
@@ -24,14 +22,11 @@ export interface Message {
   readonly body: string;
 }
 
-/** A message that is to be delivered to a webhook. */
 export interface Delivery extends Message {
   readonly webhook: Webhook;
-  /** Number of attempts to deliver the message so far. */
   readonly attempts: number;
 }
 
-/** The last attempt to deliver a message to one webhook. */
 export interface LastDelivery {
   readonly atMs: number;
   /** The status of the response, such as `200`, or the reason why there was no response. */
@@ -57,7 +52,6 @@ export function secretNameOf(webhook: string): string {
   return `webhook-${webhook}`;
 }
 
-/** The webhooks in the server's database, with the messages for them. */
 export class WebhookStore {
   constructor(
     readonly database: ServerDatabase,
@@ -80,14 +74,14 @@ export class WebhookStore {
       throw new AutomateError('usage', `there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
   }
 
-  /** Returns all webhooks, ordered by name. */
+  /** Ordered by name. */
   all(): Webhook[] {
     return this.database.read((database) =>
       (database.prepare('select * from webhooks order by name').all() as WebhookRow[]).map(webhookOf),
     );
   }
 
-  /** Returns the webhook with this name. Throws an AutomateError (`usage`) if there is none. */
+  /** Throws an AutomateError (`usage`) if there is none. */
   find(name: string): Webhook {
     const found = this.all().find((webhook) => webhook.name === name);
     if (found) return found;
@@ -102,7 +96,6 @@ export class WebhookStore {
     });
   }
 
-  /** Turns off a webhook. No more messages are sent to it. */
   turnOff(name: string): void {
     this.database.write((database) => database.prepare('update webhooks set is_off = 1 where name = ?').run(name));
   }
@@ -120,7 +113,7 @@ export class WebhookStore {
     });
   }
 
-  /** Returns the messages that are to be sent now, with the oldest first. */
+  /** The oldest message comes first. */
   due(): Delivery[] {
     const rows = this.database.read((database) =>
       database
@@ -133,10 +126,7 @@ export class WebhookStore {
     return rows.map((row) => ({ webhook: webhookOf(row), id: row.id, body: row.body, attempts: row.attempts }));
   }
 
-  /**
-   * Stores the result of an attempt to deliver a message. `nextAtMs` is the time of the next attempt in wall-clock ms; undefined if there
-   * are no further attempts.
-   */
+  /** `nextAtMs` is in wall-clock ms; undefined if there are no further attempts. */
   attempted({ webhook, id }: Delivery, outcome: string, nextAtMs: number | undefined): void {
     this.database.write((database) =>
       database
@@ -145,7 +135,7 @@ export class WebhookStore {
     );
   }
 
-  /** Returns the last attempt to deliver a message for each webhook, keyed by the webhook's name. */
+  /** Keyed by the webhook's name. */
   lastDeliveries(): Map<string, LastDelivery> {
     const read = (database: Database.Database) =>
       database

@@ -12,7 +12,6 @@ interface AnswerList {
   readonly element: OpenApiObject;
 }
 
-/** A member of a response that is an array. */
 interface DescribedArray {
   readonly steps: readonly string[];
   readonly element: OpenApiObject;
@@ -35,10 +34,7 @@ const aboutList = new RegExp(
   ].join('|')})$`,
 );
 
-/**
- * Finds the list that a response is or contains: at the top, or one level down. Its name can be a general one such as `data`, or the
- * resource's, as in `{"customers": [...]}`. Undefined for a single object that merely contains arrays, such as a user with roles.
- */
+/** At the top or one level down, with a general name such as `data` or the resource's. Undefined for a single object with arrays. */
 export function answerList(document: OpenApi, operation: Operation, answer: DescribedAnswer): AnswerList | undefined {
   const schema = document.schema(answer.media.schema);
   if (typeOf(schema) === 'array') return { path: '$body', element: document.schema(schema.items) };
@@ -72,7 +68,7 @@ function namesBut(name: string, members: OpenApiObject): string[] {
   return Object.keys(members).filter((other) => other !== name);
 }
 
-/** Returns the array that is the list of the response. Outer arrays come first. */
+/** Outer arrays come first. */
 function likeliest(arrays: readonly DescribedArray[], operation: Operation, isPaged: boolean): DescribedArray | undefined {
   const isOfOne = /\{[^{}]*\}(?:\.\w+)?\/?$/.test(operation.path);
   const all = [...arrays].sort((one, other) => one.steps.length - other.steps.length);
@@ -127,16 +123,14 @@ interface Leaf {
   readonly names: readonly string[];
 }
 
-/** A `map` for the values of a response. */
 interface AnswerMap {
   readonly map: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
 }
 
 /**
- * Returns a `map` that reads the values of an operation's successful JSON response, outermost values first. If the response is a list, or
- * contains one, the map splits it into one record per element. Undefined if no successful response is JSON. The
- * map replaces none of `columns`, the fields of the records: a value with such a name gets another one, and a note says so.
+ * Reads the successful JSON response, outer values first, and splits a list into records. Undefined if it is not JSON. A value with the
+ * name of one of `columns` gets another name, and a note says so.
  */
 export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
   const answer = successfulAnswer(document, operation.part);

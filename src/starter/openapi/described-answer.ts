@@ -23,7 +23,6 @@ export function successfulAnswer({ at }: OpenApi, { responses }: OpenApiObject):
   return undefined;
 }
 
-/** True for a media type that is JSON. */
 export function isJson(type: string): boolean {
   return /^(?:application|text)\/(?:[\w.-]+\+)?json\b|^\*\/\*$/i.test(type);
 }
@@ -36,10 +35,7 @@ export interface AnswerExample {
   readonly lastBody?: unknown;
 }
 
-/**
- * Returns an example of an operation's successful response. Undefined if the file contains no example, because all values would be
- * invented.
- */
+/** Undefined if the file contains no example, because all values would be invented. */
 export function answerExample(document: OpenApi, { part }: Operation): AnswerExample | undefined {
   const answer = successfulAnswer(document, part);
   if (!answer) return undefined;
@@ -60,10 +56,7 @@ function hasExample(document: OpenApi, written: unknown, seen = new Set<OpenApiO
   return [...Object.values(partOf(properties)), ...(items === undefined ? [] : [items])].some((part) => hasExample(document, part, seen));
 }
 
-/**
- * Returns an example value for each parameter that is filled from a record, keyed by the parameter's name. The example comes from the
- * parameter itself, or from its schema.
- */
+/** For parameters that are filled from a record, keyed by name. The example comes from the parameter itself, or from its schema. */
 export function parameterSamples(document: OpenApi, parameters: readonly unknown[]): ReadonlyMap<string, unknown> {
   return new Map(
     parameters.map((parameter) => {

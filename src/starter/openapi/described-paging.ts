@@ -6,7 +6,6 @@ import type { AnswerExample, DescribedAnswer } from './described-answer.ts';
 import { type OpenApi, type OpenApiObject, partOf } from './document.ts';
 import { typeOf } from './sample.ts';
 
-/** The paging of an operation that returns a list. */
 export interface DescribedPaging {
   readonly paginate: WrittenPaging;
   /** The query parameters of which paging takes care, so that they need no value from a record. */
@@ -17,7 +16,6 @@ export interface DescribedPaging {
   pages(body: unknown): Pick<AnswerExample, 'body' | 'lastBody'>;
 }
 
-/** A query parameter, with its schema. */
 interface QueryParameter {
   readonly name: string;
   readonly schema: OpenApiObject;
@@ -25,7 +23,6 @@ interface QueryParameter {
 
 type SchemaPath = readonly string[];
 
-/** A member of an answer. */
 interface AnswerMember {
   readonly steps: SchemaPath;
   readonly schema: OpenApiObject;
@@ -46,7 +43,6 @@ const memberNames = {
   flag: /^has_?(?:more|next(?:_?page)?)$/i,
 };
 
-/** True for the name of a query parameter with which one page of a list is requested. */
 export function isPagingParameter(name: string): boolean {
   return Object.values(parameterNames).some((names) => names.test(name));
 }
@@ -54,10 +50,7 @@ export function isPagingParameter(name: string): boolean {
 /** Size of a page if the description has neither a maximum nor a default. */
 const usualSize = 100;
 
-/**
- * Returns the way in which an operation's list is paged, according to its description: a Link header, a cursor or a URL in the answer, or
- * parameters for the page or the offset. `list` is the path of the list. Undefined if the description shows none of these.
- */
+/** Finds paging by a Link header, a cursor or a URL in the answer, or page or offset parameters. `list` is the path of the list. */
 export function describedPaging(
   document: OpenApi,
   answer: DescribedAnswer,
@@ -99,7 +92,6 @@ function pagingNames(...parameters: readonly (QueryParameter | undefined)[]): st
 
 interface CursorParts {
   readonly query: readonly QueryParameter[];
-  /** The options that end the paging. */
   readonly items: Readonly<Record<string, string>>;
 }
 

@@ -13,39 +13,26 @@ export function partOf(value: unknown): OpenApiObject {
   return isMapping(value) ? value : {};
 }
 
-/** Returns the value if it is a list, otherwise an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns the value if it is a string, otherwise undefined. */
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/**
- * A parsed OpenAPI file. References are resolved only when they are needed, so a broken reference does no harm in a part that is not used.
- */
+/** References are resolved when needed, so a broken one does no harm in a part that is not used. */
 export interface OpenApi {
   readonly root: OpenApiObject;
   /** The file's path for messages. */
   readonly file: string;
-  /**
-   * Returns the object, or the object that its `$ref` points to. Returns an empty object for any other value. Throws an AutomateError
-   * (`input`) if the `$ref` points to nothing.
-   */
+  /** Follows a `$ref`. Empty for other values. Throws an AutomateError (`input`) if the `$ref` points to nothing. */
   at(value: unknown): OpenApiObject;
-  /**
-   * Returns the schema with all parts of `allOf` merged, and with only the first alternative of `oneOf` or `anyOf`. Throws an AutomateError
-   * (`input`) if a `$ref` in it points to nothing.
-   */
+  /** Merges `allOf`, and takes the first of `oneOf` or `anyOf`. Throws an AutomateError (`input`) for a broken `$ref`. */
   schema(value: unknown): OpenApiObject;
 }
 
-/**
- * Parses an OpenAPI 3.0 or 3.1 file. Reads no other files, and sends no requests. Throws an AutomateError (`input`) if the text is not such
- * a file.
- */
+/** Parses OpenAPI 3.0 or 3.1. Reads no other files and sends no requests. Throws an AutomateError (`input`) for any other text. */
 export async function readOpenApi(text: string, file: string): Promise<OpenApi> {
   const root = partOf(parsedDocument(text, file));
   checkVersion(root, file);
@@ -137,7 +124,6 @@ function combined(parts: readonly OpenApiObject[]): OpenApiObject {
 
 /** An operation (a method and a path) that an OpenAPI file describes. */
 export interface Operation {
-  /** The operationId; undefined if the operation has none. */
   readonly id: string | undefined;
   readonly method: string;
   readonly path: string;
@@ -163,10 +149,7 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 
 const maxListed = 200;
 
-/**
- * Finds an operation by its operationId, or by method and path as in `GET /pets/{petId}`. If there is no such operation, throws an
- * AutomateError (`usage`) that lists all operations.
- */
+/** Finds an operation by operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) that lists all. */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();

@@ -11,11 +11,9 @@ import { listOf, type OpenApi, type OpenApiObject, type Operation, operationText
 import { exampleValues, type FieldNames, fieldNames, sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
 
-/** The request that is generated for an operation of an OpenAPI file. */
 interface OperationRequest {
   readonly request: WrittenRequest;
   readonly comments: readonly string[];
-  /** The API's own description of the operation; undefined if there is none. */
   readonly description: string | undefined;
   /** The paths of the values in the body that are only examples. */
   readonly examples: readonly ValuePath[];
@@ -29,17 +27,13 @@ interface OperationRequest {
   readonly samples: ReadonlyMap<string, unknown>;
 }
 
-/** The records for which a request is generated. */
 interface Records {
   readonly example: Example | undefined;
   /** True if all fields are strings, as in CSV. */
   readonly isText: boolean;
 }
 
-/**
- * Generates the request for an operation of an OpenAPI file. Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no
- * flow can send the request.
- */
+/** Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no flow can send the request. */
 export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
   const fields = fieldNames(example);
   const server = serverOf(document, operation);
@@ -84,10 +78,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   };
 }
 
-/**
- * Returns the base URL of the operation. The URL comes from the `servers` of the operation, of its path or of the file, with the default
- * values of the server variables.
- */
+/** From the `servers` of the operation, of its path or of the file, with the defaults of the server variables. */
 function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly url: string; readonly notes: readonly string[] } {
   const { url, variables } = at(listOf(part.servers)[0] ?? listOf(root.servers)[0]);
   const written = (textIn(url) ?? '').replace(/\{([^{}]*)\}/g, (_, name: string) => String(at(partOf(variables)[name]).default ?? name));
@@ -112,7 +103,7 @@ interface Parameter {
   readonly schema: OpenApiObject;
   readonly place: unknown;
   readonly isRequired: boolean;
-  /** The only value that the schema allows for the parameter; undefined if the schema allows several. */
+  /** Undefined if the schema allows several values. */
   readonly only: string | undefined;
 }
 
@@ -175,10 +166,7 @@ interface DescribedBody {
   readonly notes: readonly string[];
 }
 
-/**
- * Returns the body for an operation, in the first media type that a flow can send. Throws an AutomateError (`usage`) if the operation
- * requires a body and a flow can send none of its media types.
- */
+/** The first media type that a flow can send. Throws an AutomateError (`usage`) if a required body has none. */
 function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): DescribedBody {
   const requestBody = document.at(operation.part.requestBody);
   const content = Object.entries(partOf(requestBody.content));
@@ -220,10 +208,7 @@ function writtenExample(document: OpenApi, { example, examples, schema }: OpenAp
   return example ?? document.at(first).value ?? sampleOf(document, schema);
 }
 
-/**
- * Returns the fields of a form. A form can contain strings, numbers, true, false, null, and lists of these. Any other value becomes JSON
- * text.
- */
+/** Forms hold strings, numbers, true, false, null, and lists of these. Any other value becomes JSON text. */
 function formOf(value: OpenApiObject): Record<string, unknown> {
   const plain = (one: unknown) => (typeof one === 'object' && one !== null && !('cel' in one) ? JSON.stringify(one) : one);
   return Object.fromEntries(

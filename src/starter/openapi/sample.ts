@@ -9,9 +9,8 @@ import { listOf, type OpenApi, type OpenApiObject, partOf } from './document.ts'
 const maxDepth = 3;
 
 /**
- * Returns the example of a schema, or a sample value generated from its type. `of` specifies whether the sample is for the body of a
- * request or for a response (`answer`). Leaves out `readOnly` members of a body and `writeOnly` members of a response. In objects inside a
- * body, also leaves out members that are not required.
+ * The example, or a sample by type. Leaves out `readOnly` members of a body, `writeOnly` members of an answer, and optional members of
+ * inner objects in a body.
  */
 export function sampleOf(
   document: OpenApi,
@@ -63,11 +62,7 @@ function sampleScalar(schema: OpenApiObject): unknown {
   return type === 'boolean' ? true : (formats[String(schema.format)] ?? 'string');
 }
 
-/**
- * Inserts a reference for each value that a record field can provide. The field's name consists of the names of the enclosing objects, if
- * any, and of the value's name, as in `category_id`. `isText` is true if all fields are strings. A number in the body is then converted
- * from a string.
- */
+/** Field names join the names of enclosing objects and the value, as in `category_id`. With `isText`, strings become numbers. */
 export function withFields(value: unknown, { known }: FieldNames, isText: boolean): unknown {
   return within(value, []);
 
@@ -90,10 +85,7 @@ function conversionOf(value: unknown): string | undefined {
   return typeof value !== 'number' ? undefined : Number.isInteger(value) ? 'int' : 'double';
 }
 
-/**
- * Returns the paths of values in a body that are only examples. Such a value does not come from a field, and the schema allows other
- * values. `path` is the path of `value` in the node.
- */
+/** Values that do not come from a field, although the schema allows other values. `path` is the path of `value` in the node. */
 export function exampleValues(document: OpenApi, written: unknown, value: unknown, path: ValuePath): ValuePath[] {
   const schema = document.schema(written);
   if (Array.isArray(value)) return value.flatMap((member, index) => exampleValues(document, schema.items, member, [...path, index]));
@@ -111,11 +103,10 @@ function isReference(value: unknown): boolean {
   return typeof value === 'string' ? value.includes('{{') : isMapping(value) && Object.keys(value).join() === 'cel';
 }
 
-/** Finds the record fields from which a request takes its values. */
 export interface FieldNames {
   /** Returns the field for a value that the request needs. If no column has a matching name, returns the value's own name. */
   needed(name: string): string;
-  /** Returns the field that matches the name of a value; undefined if the records have no such column. */
+  /** Undefined if the records have no such column. */
   known(name: string): string | undefined;
   /** Returns the fields that the request needs although they are not columns. */
   used(): readonly string[];
@@ -123,10 +114,7 @@ export interface FieldNames {
   notes(): readonly string[];
 }
 
-/**
- * Matches names with the columns of example records, first exactly, then without regard to case and separators. A name that ends in `id`
- * can also match the column `id`.
- */
+/** First exactly, then without regard to case and separators. A name that ends in `id` can also match the column `id`. */
 export function fieldNames(example: Example | undefined): FieldNames {
   const names = referableNames(example?.columns ?? []);
   const columns = [...names.keys()];

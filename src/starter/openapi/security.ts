@@ -3,7 +3,6 @@ import { type CredentialToStore, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import { listOf, type OpenApi, type OpenApiObject, partOf, textIn } from './document.ts';
 
-/** The `auth` of an operation, with its credentials and notes. */
 interface Security {
   readonly auth: readonly WrittenAuth[];
   readonly credentials: readonly CredentialToStore[];
@@ -44,10 +43,7 @@ export function securityOf(document: OpenApi, operation: OpenApiObject, url: str
   return found;
 }
 
-/**
- * Returns the name of a credential for each security scheme in a file, such as `swagger-api-key`. All operations share a scheme's
- * credential. Different schemes have different credentials, because a shared one might send a secret to the wrong place.
- */
+/** A name such as `swagger-api-key`. Schemes share no credentials, because a shared one might send a secret to the wrong place. */
 function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
   const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
   const names = new Map<string, string>();

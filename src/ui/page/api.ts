@@ -13,13 +13,11 @@ export class ApiError extends Error {
     super(problem.detail);
   }
 
-  /** True if the request was refused because the session has ended. */
   get isLoggedOut(): boolean {
     return this.problem.type.endsWith('/session-missing');
   }
 }
 
-/** Options of a request to the server. `json` is a value that is sent as the body. */
 interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly json?: unknown;
@@ -28,10 +26,7 @@ interface ApiRequest {
   readonly signal?: AbortSignal;
 }
 
-/**
- * The key in the browser's storage for the page token, which proves that a request comes from this web page. A cookie alone does not,
- * because browsers send it to every port of a host.
- */
+/** The page token proves that a request comes from this page. A cookie alone does not, because browsers send it to every port of a host. */
 const tokenName = 'automate-page-token';
 
 /** True if this browser has logged in. Only the server knows if the session is still open. */
@@ -39,25 +34,24 @@ export function hasToken(): boolean {
   return localStorage.getItem(tokenName) !== null;
 }
 
-/** Exchanges the token in a one-time link for a session. */
+/** The token is in a one-time link. */
 export async function logIn(token: string): Promise<void> {
   const { page_token } = await requestJson<{ page_token: string }>('/session', { method: 'POST', json: { token } });
   localStorage.setItem(tokenName, page_token);
 }
 
-/** Ends the session of this browser. */
 export async function logOut(): Promise<void> {
   await sendRequest('/session', { method: 'DELETE' }).catch(() => undefined);
   localStorage.removeItem(tokenName);
 }
 
-/** Sends a request to the server and returns the JSON in the response. Throws an ApiError if the server refuses it or cannot be reached. */
+/** Throws an ApiError if the server refuses the request or cannot be reached. */
 export async function requestJson<Answer>(path: string, given: ApiRequest = {}): Promise<Answer> {
   const response = await sendRequest(path, given);
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
-/** Sends a request to the server and returns the response. Throws an ApiError unless the status is 2xx. */
+/** Throws an ApiError unless the status is 2xx. */
 export async function sendRequest(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
   const all = new Headers(headers);
   all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
@@ -84,7 +78,7 @@ async function readProblem(response: Response): Promise<ReportedProblem> {
   return { type: 'unknown', title, detail: '', ...given, status: response.status };
 }
 
-/** Downloads a file from the server and saves it under this name. A plain link would not send the page token, which the server requires. */
+/** A plain link would not send the page token, which the server requires. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await sendRequest(path);
   const url = URL.createObjectURL(await response.blob());
@@ -94,10 +88,7 @@ export async function download(path: string, name: string): Promise<void> {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/**
- * Opens another path of the web page. Unlike the router's hooks, it can be called anywhere. `replace` is true if the back button should
- * skip the current path.
- */
+/** Unlike the router's hooks, it can be called anywhere. `replace` is true if the back button should skip the current path. */
 export function goTo(path: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', path);
   else history.pushState(null, '', path);

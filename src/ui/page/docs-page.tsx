@@ -7,7 +7,6 @@ import { CodeBlock, LoadedView } from './frame/feedback.tsx';
 import { Frame } from './frame/frame.tsx';
 import { useLoaded } from './use-loaded.ts';
 
-/** The page with examples and a list of the server's HTTP routes. */
 export function DocsPage() {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
@@ -69,12 +68,10 @@ function followText(address: string): string {
   return `${get('events')}\n${get('output')} -o enriched.csv`;
 }
 
-/** The members of an OpenAPI description that the web page uses. */
 interface ShownDescription {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary?: string }>>>>;
 }
 
-/** A route of the server's HTTP interface. */
 interface ShownRoute {
   readonly method: string;
   readonly path: string;

@@ -8,7 +8,6 @@ import { Check, Dialog, SelectField, TextField } from './frame/fields.tsx';
 import { Frame } from './frame/frame.tsx';
 import { useAction, useForm, useLoaded } from './use-loaded.ts';
 
-/** The page that lists the saved connections, which flows refer to by name. */
 export function IntegrationsPage() {
   const connections = useLoaded<{ readonly connections: readonly ShownConnection[] }>('/connections');
   const [isAdding, setAdding] = useState(false);
@@ -150,7 +149,7 @@ interface AddConnectionProps {
   readonly onAdded: () => void;
 }
 
-/** The dialog in which the user adds a connection. The connection is tested first, and saved only if the test succeeds. */
+/** The connection is tested first, and saved only if the test succeeds. */
 function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const [form, set] = useForm<ConnectionForm>(empty);
   const [isTested, setTested] = useState(true);
@@ -237,7 +236,7 @@ function AuthFields({
   );
 }
 
-/** Returns the body of the request that adds a connection, with only those members that the chosen authentication method needs. */
+/** Contains only members that the chosen authentication method needs. */
 function connectionBody({ type, name, url, auth, header, username, credential, secret }: ConnectionForm) {
   if (auth === 'none') return { type, name, url, auth: { type: auth } };
   return {
@@ -251,7 +250,7 @@ function connectionBody({ type, name, url, auth, header, username, credential, s
   };
 }
 
-/** Shows the result of testing a connection and, after a failure, what to check. */
+/** Shows what to check after a failure. */
 function TestResultView({ result: { ok, message, check } }: { readonly result: ShownConnectionTest }) {
   return (
     <div class={`notice ${ok ? 'good' : 'bad'}`} role="status">

@@ -3,10 +3,7 @@ import { goTo, logIn, type ReportedProblem } from './api.ts';
 import { CodeBlock, ProblemNotice } from './frame/feedback.tsx';
 import { problemOf } from './use-loaded.ts';
 
-/**
- * The login page, which exchanges the one-time token after `#` in the URL for a session. If there is no token, shows the command that
- * prints a login link.
- */
+/** The URL has the one-time token after `#`. Without a token, the page shows the command that prints a login link. */
 export function Login() {
   const [problem, setProblem] = useState<ReportedProblem>();
   const [isBusy, setBusy] = useState(location.hash.length > 1);

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, goTo, type ReportedProblem, requestJson } from './api.ts';
 
-/** Data that is loaded from the server. */
 export interface Loaded<Data> {
   /**
    * Undefined until the first load has ended. While the data is loaded again, the earlier data stays, so that nothing on the page jumps.
@@ -11,10 +10,7 @@ export interface Loaded<Data> {
   reload(): void;
 }
 
-/**
- * Loads JSON from the server when the component appears, when `path` changes, and every `everyMs` ms while the page is visible. Loads
- * nothing if `path` is undefined.
- */
+/** Loads at the start, when `path` changes, and every `everyMs` ms while the page is visible. Loads nothing if `path` is undefined. */
 export function useLoaded<Data>(path: string | undefined, everyMs?: number): Loaded<Data> {
   const [state, setState] = useState<LoadState<Data>>({});
   const [turn, setTurn] = useState(0);
@@ -41,12 +37,12 @@ interface LoadState<Data> {
   readonly problem?: ReportedProblem;
 }
 
-/** Returns a function that adds a problem to the state. Data that was loaded from the same path is kept. */
+/** Keeps data that was loaded from the same path. */
 function withProblem<Data>(path: string, problem: ReportedProblem): (before: LoadState<Data>) => LoadState<Data> {
   return (before) => ({ ...(before.path === path ? before : {}), path, problem });
 }
 
-/** Turns an error into a problem that the page can show. If the session has ended, goes to the login page. */
+/** If the session has ended, goes to the login page. */
 export function problemOf(error: unknown): ReportedProblem {
   if (!(error instanceof ApiError)) return { type: 'page', title: 'The page has an error', status: 0, detail: String(error) };
   if (error.isLoggedOut) goTo('/login', { replace: true });
@@ -62,7 +58,6 @@ export function useEvery(everyMs: number | undefined, act: () => void): void {
   }, [everyMs, act]);
 }
 
-/** An action that the user starts with a button. */
 export interface PageAction {
   readonly isBusy: boolean;
   readonly problem: ReportedProblem | undefined;
@@ -70,7 +65,6 @@ export interface PageAction {
   run(act: () => Promise<unknown>): Promise<boolean>;
 }
 
-/** Creates an action together with the state that its button shows. */
 export function useAction(): PageAction {
   const [state, setState] = useState<{ isBusy: boolean; problem: ReportedProblem | undefined }>({ isBusy: false, problem: undefined });
   const busy = useRef(false);
@@ -92,26 +86,19 @@ export function useAction(): PageAction {
   return { ...state, run };
 }
 
-/** One page of a list that the server returns in pages. */
 export interface ListPart {
   readonly next_cursor: string | null;
 }
 
-/** The older pages of a list, as far as the user has loaded them. */
 interface Older<Part> {
   readonly parts: readonly Part[];
   readonly action: PageAction;
-  /**
-   * Returns the cursor with which the next older page is loaded; null if there is none. `first` is the cursor that came with the newest
-   * page.
-   */
+  /** Null if there is no older page. `first` is the cursor that came with the newest page. */
   cursor(first: string | null): string | null;
   load(cursor: string): void;
 }
 
-/**
- * Loads the older pages of a list, one at a time. `path` must end with `?`, or with a query and `&`, because the cursor is appended to it.
- */
+/** Loads one page at a time. `path` must end with `?`, or with a query and `&`, because the cursor is appended to it. */
 export function useOlder<Part extends ListPart>(path: string): Older<Part> {
   const [parts, setParts] = useState<readonly Part[]>([]);
   const action = useAction();

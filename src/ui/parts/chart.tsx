@@ -12,7 +12,7 @@ const topPx = 6.5;
 /** Height in px of a chart, including the labels below the plot. */
 const height = plotHeight + 24;
 
-/** A labelled mark on an axis. `at` is its position, from 0 at the start of the axis to 1 at the end. */
+/** `at` is from 0 at the start of the axis to 1 at the end. */
 interface AxisMark {
   readonly at: number;
   readonly text: string;
@@ -25,12 +25,10 @@ interface ChartProps {
   readonly xMarks: readonly AxisMark[];
   /** `start` if each label of the x axis begins at its mark. If undefined, labels are centred below their marks. */
   readonly anchor?: 'start';
-  /** A table with the figures of the chart. */
   readonly table: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A chart with two axes. A table with the same figures is below it. */
 export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartProps) {
   return (
     <div class="chart">
@@ -62,7 +60,7 @@ export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartP
   );
 }
 
-/** Returns the text anchor for a label of the x axis, so that labels at both ends stay inside the plot. */
+/** Keeps labels at both ends inside the plot. */
 function anchorAt(at: number, anchor: 'start' | undefined): 'start' | 'middle' | 'end' {
   if (anchor === 'start') return at > 0.86 ? 'end' : 'start';
   if (at < 0.04) return 'start';
@@ -85,10 +83,7 @@ function YAxis({ marks }: { readonly marks: readonly AxisMark[] }) {
   );
 }
 
-/**
- * Returns the y coordinate of a value in px, counted from the top of the plot. `share` is the value as a share of the highest one, from 0
- * to 1.
- */
+/** Counts px from the top of the plot. `share` is the share of the highest value, from 0 to 1. */
 export function y(share: number): number {
   return Number((topPx + (plotHeight - topPx - 0.5) * (1 - share)).toFixed(2));
 }
@@ -117,7 +112,6 @@ export function timeTicks(maxMs: number): number[] {
   return Array.from({ length: Math.floor(maxMs / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-/** A bar of the chart, with its name. */
 interface NamedBar {
   readonly name: string;
   readonly value: number;
@@ -133,10 +127,8 @@ interface BarsChartProps {
 
 const barShare = 0.72;
 
-/** Maximum number of names that fit below the bars. */
 const maxNames = 6;
 
-/** A bar chart of named values. The same values are in a table below it. */
 export function BarsChart({ label, titles: [names, values], bars }: BarsChartProps) {
   const ticks = ticksUpTo(Math.max(0, ...bars.map(({ value }) => value)));
   const top = ticks.at(-1) ?? 1;

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact';
 
-/** A column of a table. */
 interface TableColumn<Row> {
   /** The title of the column. Empty if it needs none, such as for a column with buttons. */
   readonly title: string;
-  /** True for a column of numbers, which are right-aligned. */
+  /** Numbers are right-aligned. */
   readonly isNumber?: boolean;
   /** True for the column that fills the remaining width. */
   readonly isWide?: boolean;

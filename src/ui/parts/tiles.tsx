@@ -2,14 +2,12 @@ import type { ComponentChildren } from 'preact';
 import type { RunView } from '../../report/run-view.ts';
 import type { RunShape } from '../../serve/shapes.ts';
 
-/** A figure that is shown large, with its label. */
 export interface Tile {
   readonly label: string;
   readonly value: string;
   readonly note?: string | undefined;
 }
 
-/** A row of figures that are shown large. */
 export function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <dl class="tiles">
@@ -25,7 +23,6 @@ export function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   );
 }
 
-/** One section of a bar. */
 export interface BarPart {
   /** The section's share of the whole bar, from 0 to 1. */
   readonly share: number;
@@ -59,12 +56,10 @@ export function inPercent(share: number): string {
 
 interface PanelProps {
   readonly title: string;
-  /** A note in a dimmed color next to the title. */
   readonly note?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-/** A titled section of a page. */
 export function Panel({ title, note, children }: PanelProps) {
   return (
     <section class="panel">
@@ -82,12 +77,12 @@ export function Panel({ title, note, children }: PanelProps) {
   );
 }
 
-/** Text for a panel that has nothing to show yet. It says what the user can do next. */
+/** Says what the user can do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** A label for the state of a run. It is red only if records failed or an error ended the run. */
+/** Red only if records failed or an error ended the run. */
 export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & { readonly counts: Pick<RunView['counts'], 'failed'> } }) {
   const { state, counts } = view;
   const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';
@@ -95,7 +90,6 @@ export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & {
   return <span class={`state ${some ? 'warn' : kind}`}>{some ? 'finished, some failed' : state}</span>;
 }
 
-/** A label for the state of a run, made from the server's description of the run. */
 export function RunState({ run }: { readonly run: Pick<RunShape, 'state' | 'counts'> }) {
   return <StateLabel view={run} />;
 }

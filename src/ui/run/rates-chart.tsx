@@ -4,10 +4,7 @@ import { Chart, plotHeight, ticksUpTo, timeTicks, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
 import { inPercent } from '../parts/tiles.tsx';
 
-/**
- * A chart of how many records ended per second. It shows an area for all records, an area in front of it for failed records, and bands for
- * pauses of requests.
- */
+/** Shows areas for all records and, in front, for failed records, and bands for pauses of requests. */
 export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[] }) {
   const last = buckets.at(-1);
   const endMs = Math.max(1, last ? last.startMs + last.ms : 1);
@@ -43,7 +40,7 @@ function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly en
   );
 }
 
-/** Returns an SVG path that shows the rates as steps, one step for each interval. */
+/** Has one step for each interval. */
 function outlineOf(buckets: readonly RateBucket[], endMs: number, share: (bucket: RateBucket) => number): string {
   const x = (ms: number) => Number(((ms / endMs) * 1000).toFixed(1));
   const steps = buckets.map((bucket, index) => `${index === 0 ? 'M0,' : 'V'}${y(share(bucket))}H${x(bucket.startMs + bucket.ms)}`);
@@ -86,7 +83,6 @@ function RatesTable({ buckets }: { readonly buckets: readonly RateBucket[] }) {
 /** Width of a bar as a share of the distance between the starts of two bars. */
 const barShare = 0.84;
 
-/** A histogram of the response times. */
 export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
   const { buckets } = times;
   const ticks = ticksUpTo(Math.max(1, ...buckets.map((bucket) => bucket.count)));
@@ -117,7 +113,6 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
 
 type RateBar = ResponseTimesView['buckets'][number];
 
-/** Maximum number of labels below the bars. */
 const maxMarks = 6;
 
 /** Returns the labels of the x axis, each at the left edge of its bar. */

@@ -10,7 +10,6 @@ interface RunPanelsProps {
   readonly isPartial?: boolean;
 }
 
-/** Shows all panels with figures about a run. */
 export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
   return (
     <div class="stack">
@@ -92,7 +91,7 @@ function creditsTile({ credits: { spent, part, saved, limit, allowance } }: RunV
   return { label: 'Credits', value: creditFigure(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
 }
 
-/** Shows the progress of a run. For a run that has ended, shows how it ended. */
+/** For a run that has ended, shows how it ended. */
 function Progress({ view }: { readonly view: RunView }) {
   const { counts, total } = view;
   const done = counts.written + counts.failed + counts.filtered;
@@ -110,7 +109,7 @@ function Progress({ view }: { readonly view: RunView }) {
   );
 }
 
-/** Returns the finished share of a run, from 0 to 1; undefined while it is not known. */
+/** From 0 to 1; undefined while it is not known. */
 function shareOf({ state, total, share }: RunView, done: number): number | undefined {
   if (total !== undefined) return total === 0 ? 1 : done / total;
   return state === 'finished' ? 1 : share;

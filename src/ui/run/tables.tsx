@@ -7,7 +7,6 @@ interface ViewProps {
   readonly view: RunView;
 }
 
-/** A table of the results of all attempts to send requests, with the number of each. */
 export function StatusTable({ view }: ViewProps) {
   const { statuses } = view;
   const all = statuses.reduce((sum, status) => sum + status.count, 0);
@@ -35,7 +34,6 @@ export function StatusTable({ view }: ViewProps) {
   );
 }
 
-/** A table that shows how often each path of a node's map found a value. */
 export function MappingTable({ view }: ViewProps) {
   const { mapping } = view;
   if (mapping.length === 0) return null;

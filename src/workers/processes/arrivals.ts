@@ -7,22 +7,19 @@ import { isPiece, type ResultForm, resultOf } from './wire-form.ts';
 /** A result with more characters than this is kept in a temporary file. */
 const maxHeld = 256 * 1024;
 
-/** The result of a record. This is its failure, or its rows in memory or in a temporary file. */
 export type ArrivedResult = RowsText | SpilledRows | Failure;
 
 /** Joins the results of a run that arrive in pieces, and keeps long results in temporary files. */
 export class Arrivals {
   readonly #newText: () => SpilledText;
-  /**
-   * Results of which only some pieces have arrived. The key consists of the worker, the unit, and the record's position within the unit.
-   */
+  /** The key consists of the worker, the unit, and the record's position within the unit. */
   readonly #begun = new Map<string, ArrivedRows>();
 
   constructor(newText: () => SpilledText) {
     this.#newText = newText;
   }
 
-  /** Returns the complete result of a record. Undefined if `form` is only a piece of the result, or if pieces are missing. */
+  /** Undefined if pieces of the result are still missing. */
   take(worker: string, form: ResultForm): ArrivedResult | undefined {
     if (isPiece(form)) {
       const key = keyOf(worker, form);
@@ -64,15 +61,12 @@ function keyOf(worker: string, [unit, index]: ResultForm): string {
   return `${worker} ${unit} ${index}`;
 }
 
-/** Discards a result that is not needed. */
 export function discard(result: ArrivedResult | undefined): void {
   if (result && 'drop' in result) result.drop();
 }
 
-/** Rows of a record that were sent by a worker. */
 class ArrivedRows implements RenderedRows {
   rows = 0;
-  /** Number of pieces that have arrived so far. */
   pieces = 0;
   readonly #text: SpilledText;
   #added: Promise<void> = Promise.resolve();
@@ -81,7 +75,7 @@ class ArrivedRows implements RenderedRows {
     this.#text = text;
   }
 
-  /** Adds the next piece. A piece that was already added is ignored. */
+  /** Ignores a piece that was already added. */
   addPiece({ at, text }: { readonly at: number; readonly text: string }): void {
     if (at !== this.pieces) return;
     this.pieces++;

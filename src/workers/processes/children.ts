@@ -4,7 +4,6 @@ import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import { onFrames, sendFrame } from './frames.ts';
 import { type FromWorker, processChannel, type ToProcess, type ToWorker } from './wire-form.ts';
 
-/** Gates (the rate limiters of APIs) that the child processes share. */
 interface ChildStarts {
   reserve(gate: string, process: object, intervalMs: number, count: number): ReservedStarts;
   /** Ends a process's rate at one gate, or at all gates if `gate` is undefined. The rate then no longer slows down the gate. */
@@ -12,13 +11,11 @@ interface ChildStarts {
   pause(gate: string, waitMs: number): void;
 }
 
-/** Settings of the child processes that act as workers. */
 interface ChildrenOptions {
   readonly children: number;
   /** The arguments of Node.js that start a child process. */
   readonly command: readonly string[];
   readonly starts: ChildStarts;
-  /** Called when a child process has paused the gate with the name `gate`. */
   paused?(gate: string, waitMs: number): void;
 }
 
@@ -32,13 +29,9 @@ export interface Channel {
   sendText(text: string): void;
 }
 
-/** Called with each message from the child process that arrives on a channel. */
 export type ChannelListener = (message: Exclude<FromWorker, { kind: 'ended' }>) => void;
 
-/**
- * A process that exits after more than this many ms is replaced immediately. A process that exits sooner is replaced only when it is
- * needed, because the new process might exit at once, too.
- */
+/** A process that exits sooner is replaced only when it is needed, because the new process might exit at once, too. */
 const livelyMs = 1000;
 
 /** A fixed number of child processes that act as workers. Several runs can share them, each with a separate channel to every process. */
@@ -55,18 +48,13 @@ export class Children {
     this.#processes = Array.from({ length: options.children }, (_, at) => this.#start(at));
   }
 
-  /**
-   * Opens a channel to a child process. If the process has exited, starts a new process first. `at` is the 0-based index of the process.
-   */
+  /** If the process has exited, starts a new one first. `at` is the 0-based index of the process. */
   open(at: number, take: ChannelListener): Channel {
     if (this.#processes[at]?.hasExited !== false) this.#processes[at] = this.#start(at);
     return (this.#processes[at] as Child).open(++this.#lastChannel, take);
   }
 
-  /**
-   * Returns functions for a gate, which this process uses for its own calls. They reserve request starts, and pause the gate for all
-   * processes.
-   */
+  /** For this process's own calls. Reserves request starts, and pauses the gate for all processes. */
   permitsOf(gate: string): Permits {
     const { starts } = this.#options;
     return {
@@ -76,7 +64,7 @@ export class Children {
     };
   }
 
-  /** Ends the child processes. Processes that are still working on a run are killed. */
+  /** Kills processes that are still working on a run. */
   close(): void {
     this.#isClosed = true;
     for (const child of this.#processes) child.end();
@@ -105,7 +93,6 @@ export class Children {
   }
 }
 
-/** A child process and the channels that are open to it. */
 class Child {
   hasExited = false;
   readonly #process: ChildProcess;
@@ -170,7 +157,6 @@ class Child {
   }
 }
 
-/** A channel to a child process that is still open. */
 class OpenChannel implements Channel {
   readonly ended: Promise<void>;
   hasEndedWell = false;

@@ -1,12 +1,9 @@
 import type { Duplex } from 'node:stream';
 
-/** Size in bytes of a frame's header, which consists of the size of the text and the number of the channel. */
+/** The size of the text and the number of the channel. */
 const headBytes = 8;
 
-/**
- * Sends text on a channel as one frame. A frame consists of the text's size in bytes, the channel's number (both 32 bits, little-endian),
- * and the text in UTF-8. Returns false if the caller should wait until the stream has drained.
- */
+/** A frame is the text's size in bytes, the channel (both 32 bits, little-endian), and UTF-8 text. False if the stream has to drain. */
 export function sendFrame(stream: Duplex, channel: number, text: string): boolean {
   const body = Buffer.from(text);
   const head = Buffer.allocUnsafe(headBytes);
@@ -19,7 +16,6 @@ export function sendFrame(stream: Duplex, channel: number, text: string): boolea
   return hasRoom;
 }
 
-/** Calls `take` with each frame that has completely arrived on a stream. */
 export function onFrames(stream: Duplex, take: (channel: number, text: string) => void): void {
   let parts: Buffer[] = [];
   let bytes = 0;

@@ -13,13 +13,11 @@ import {
   type WorkerQuestion,
 } from './wire-form.ts';
 
-/** The functions that a child process calls for messages from its parent process. */
 interface PipeListener {
   unit(channel: number, items: readonly UnitItem[]): void;
   told(channel: number, message: Exclude<ToWorker, { kind: 'answer' }>): void;
 }
 
-/** The child process's end of the pipe to its parent process. */
 export class ChildPipe {
   readonly #pipe: Duplex;
   readonly #questions = new Map<number, (value: never) => void>();
@@ -47,21 +45,16 @@ export class ChildPipe {
     };
   }
 
-  /** Returns the link to the run that uses this channel. */
   linkOf(channel: number): PipeLink {
     return new PipeLink(this, channel);
   }
 
-  /**
-   * Sends a message to the parent process. If the pipe is full, returns a promise that resolves when more can be sent. Otherwise returns
-   * undefined.
-   */
+  /** If the pipe is full, returns a promise that resolves when more can be sent. */
   send(channel: number, message: FromWorker | ToProcess): Promise<void> | undefined {
     if (sendFrame(this.#pipe, channel, JSON.stringify(message))) return undefined;
     return new Promise((resolve) => this.#pipe.once('drain', resolve));
   }
 
-  /** Sends a question with a new id to the parent process. Resolves to the answer. */
   ask<Answer>(channel: number, question: (id: number) => FromWorker | ToProcess): Promise<Answer> {
     const id = ++this.#lastQuestion;
     return new Promise((resolve: (value: never) => void) => {
@@ -76,7 +69,6 @@ export class ChildPipe {
   }
 }
 
-/** The link from a child process to one of its runs. */
 export class PipeLink implements MessageCarrier {
   readonly #pipe: ChildPipe;
   readonly #channel: number;

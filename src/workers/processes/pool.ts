@@ -11,10 +11,7 @@ const unitsPerChild = 4;
 /** If this many child processes in a row die while they work on the same unit, the run ends, because the unit probably crashes them. */
 const maxLosses = 3;
 
-/**
- * If processes keep dying without a result, the run ends. This is the maximum number of such deaths in a row for each child process of the
- * run.
- */
+/** The run ends after this many deaths in a row without a result, for each child process of the run. */
 const maxVainLosses = 3;
 
 /** Maximum number of records that the message about a unit that crashes workers lists. */
@@ -32,14 +29,13 @@ export interface WorkerDesk {
   lost(worker: number): void;
 }
 
-/** Settings of the pool of child processes for one run. */
 interface PoolOptions {
   readonly children: Children;
   readonly manifest: object;
-  /** True if the records come from a table. All records then have the same fields. */
+  /** All records of a table have the same fields. */
   readonly isTable: boolean;
   readonly desk: WorkerDesk;
-  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
 }
 
@@ -52,7 +48,6 @@ interface PoolUnit {
   losses: number;
 }
 
-/** The child processes that work on one run. They process its records with the nodes of the flow. */
 export class Pool implements Units {
   /** Maximum number of child processes that worked on the run at the same time. */
   readonly most: number;
@@ -84,12 +79,10 @@ export class Pool implements Units {
     return this.most * unitsPerChild;
   }
 
-  /** Number of child processes that are working on the run. */
   get alive(): number {
     return this.#children.size;
   }
 
-  /** Number of units that are not finished. */
   get openUnits(): number {
     return this.#units.size;
   }
@@ -181,10 +174,7 @@ export class Pool implements Units {
     child?.units.delete(open);
   }
 
-  /**
-   * Sends each waiting unit to the child process with the fewest unfinished records. If there will be no further units, tells the processes
-   * to finish.
-   */
+  /** Each unit goes to the process with the fewest unfinished records. If there will be no further units, the processes finish. */
   #send(): void {
     while (this.#waiting.length > 0) {
       const child = this.#idlest();
@@ -241,7 +231,7 @@ export class Pool implements Units {
     this.#send();
   }
 
-  /** Leaves the records of waiting units unfinished, except the records that are still to be started. */
+  /** Leaves out the records that are still to be started. */
   #leaveUnwanted(): void {
     for (const open of this.#waiting.splice(0)) {
       const { unit, left } = open;
@@ -274,7 +264,6 @@ export function lossText({ unit, left }: Pick<PoolUnit, 'unit' | 'left'>): strin
   return `${maxLosses} workers in a row have died while ${records} in progress`;
 }
 
-/** A child process that works on the run, with its units. */
 class WorkingChild {
   readonly units = new Set<PoolUnit>();
   /** True once the child process knows that there will be no further units. */

@@ -6,20 +6,19 @@ import type { ResultForm, WorkerQuestion, WorkerReport } from './wire-form.ts';
 /** Maximum time in ms for which a report is held back, so that it can be sent together with results. */
 const reportMs = 200;
 
-/** The reports of a worker, and the results of records that it sends together with them. */
 export interface Results {
   readonly reports: readonly WorkerReport[];
   readonly results: readonly ResultForm[];
 }
 
-/** Carries the messages of a worker to its run, either over a pipe or through Redis. */
+/** Carries messages over a pipe or through Redis. */
 export interface MessageCarrier {
   /** Sends reports and results to the run. If no more can be sent at the moment, returns a promise that resolves when more can be sent. */
   deliver(results: Results): Promise<void> | undefined;
   ask(question: WorkerQuestion): Promise<unknown>;
 }
 
-/** The link from a worker to a run. It collects reports and results, and sends them together. */
+/** Collects reports and results, and sends them together. */
 export class RunReports implements RunLink {
   readonly #carrier: MessageCarrier;
   #reports: WorkerReport[] = [];
@@ -66,7 +65,7 @@ export class RunReports implements RunLink {
     this.add({ kind: 'event', event });
   }
 
-  /** Adds the result of a record. The next `flush` sends it. */
+  /** The next `flush` sends the result. */
   result(form: ResultForm): void {
     this.#results.push(form);
   }
@@ -77,13 +76,13 @@ export class RunReports implements RunLink {
     void this.flush();
   }
 
-  /** Adds a report that is not urgent. It is sent with the next results, or after 200 ms. */
+  /** The report is sent with the next results, or after 200 ms. */
   add(report: WorkerReport): void {
     this.#reports.push(report);
     this.#timer ??= setTimeout(() => void this.flush(), reportMs);
   }
 
-  /** Sends the collected reports and results. Resolves when more can be sent. */
+  /** Resolves when more can be sent. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

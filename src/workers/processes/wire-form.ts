@@ -9,7 +9,6 @@ import type { Redactor } from '../../credentials/redact.ts';
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit } from '../../engine/workers.ts';
 
-/** A question that a worker asks the coordinator of its run. */
 export type WorkerQuestion =
   | { readonly kind: 'take-calls'; readonly node: string; readonly calls: number }
   | { readonly kind: 'hold-money'; readonly node: string; readonly max: number; readonly most: number }
@@ -21,11 +20,11 @@ export interface SaveQuestion {
   readonly act: keyof SaveNames;
   readonly path: string;
   readonly owner: string;
-  /** The size of the file; undefined unless `act` is `note`. */
+  /** Undefined unless `act` is `note`. */
   readonly bytes?: number;
 }
 
-/** A report from a worker to the coordinator of its run. Unlike a question, it needs no answer. */
+/** Unlike a question, a report needs no answer. */
 export type WorkerReport =
   | { readonly kind: 'give-back'; readonly node: string; readonly calls: number }
   | { readonly kind: 'settle'; readonly node: string; readonly cost?: number | undefined }
@@ -54,18 +53,12 @@ export type ToWorker =
   | { readonly kind: 'pause'; readonly gate: string; readonly waitMs: number }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
 
-/**
- * A message from a worker about a run: a question, the reports and results collected so far, or the end of the worker's work on the run.
- */
 export type FromWorker =
   | { readonly kind: 'ended' }
   | { readonly kind: 'question'; readonly id: number; readonly question: WorkerQuestion }
   | { readonly kind: 'results'; readonly reports: readonly WorkerReport[]; readonly results: readonly ResultForm[] };
 
-/**
- * The result of a record: its rows as text, or its failure. `index` is the record's position within the unit. `pieces` is the number of
- * pieces of the text that were sent earlier; undefined if there are none.
- */
+/** `index` is the position within the unit. `pieces` is the number of pieces sent earlier; undefined if there are none. */
 export type ResultForm =
   | readonly [unit: number, index: number, rows: number, text: string, pieces?: number]
   | readonly [unit: number, index: number, failure: FailureForm]
@@ -74,7 +67,6 @@ export type ResultForm =
 /** A piece of the text of a record's rows. `at` is the 0-based index of the piece. */
 type PieceForm = readonly [unit: number, index: number, piece: { readonly at: number; readonly text: string }];
 
-/** A Failure as it is sent in JSON. */
 interface FailureForm {
   readonly kind: FailureClass;
   readonly message: string;
@@ -84,11 +76,11 @@ interface FailureForm {
   readonly sent: boolean;
   readonly code?: string | undefined;
   readonly details?: object | undefined;
-  /** The record's fields that contain a secret. Each consists of the field's name and the masked value as JSON. */
+  /** The fields that contain a secret, with the masked value as JSON. */
   readonly masked?: readonly (readonly [name: string, json: string])[];
 }
 
-/** An error as it is sent in JSON. An error without a kind is a bug. */
+/** An error without a kind is a bug. */
 interface ErrorForm {
   readonly kind?: ErrorKind | undefined;
   readonly message: string;
@@ -100,10 +92,7 @@ const unitBegin = '{"kind":"unit",';
 
 const tableBegin = `${unitBegin}"columns":`;
 
-/**
- * Returns records of a unit as JSON. Numbers keep all digits. `places` are the records' positions within the unit. For records of one table,
- * the column names are written only once.
- */
+/** Numbers keep all digits. `places` are positions within the unit. For one table, the column names are written only once. */
 export function unitText({ id, items }: Unit, places: readonly number[], isTable: boolean): string {
   const numbers = items.map(({ number }, index) => `[${places[index]},${number}]`).join(',');
   const [first, last] = [items[0] as Item, items.at(-1) as Item];
@@ -117,7 +106,6 @@ export function unitText({ id, items }: Unit, places: readonly number[], isTable
   return `${unitBegin}"id":${id},"numbers":[${numbers}],"rows":[${rows.join(',')}]}`;
 }
 
-/** Returns true if the text of a message contains the records of a unit. */
 export function isUnit(text: string): boolean {
   return text.startsWith(unitBegin);
 }
@@ -129,13 +117,11 @@ interface UnitForm {
   readonly rows: readonly (readonly Value[])[];
 }
 
-/** A record with its unit and its position within that unit. */
 export interface UnitItem extends Item {
   readonly unit: number;
   readonly index: number;
 }
 
-/** Parses the text of a unit and returns its records. */
 export function unitItems(text: string): UnitItem[] {
   const isTable = text.startsWith(tableBegin);
   const { id, numbers, columns, rows } = (isTable ? JSON.parse(text) : parseJson(text)) as unknown as UnitForm;
@@ -152,7 +138,7 @@ function rowFields(names: readonly string[], values: readonly Value[]): Fields {
   return fields;
 }
 
-/** Converts a record's failure to the form in which it is sent. All secrets in it are masked. `fields` are the record's fields. */
+/** Masks all secrets. `fields` are the record's fields. */
 export function failureForm(failure: Failure, fields: Fields, redactor: Pick<Redactor, 'text' | 'value'>): FailureForm {
   const { kind, node, status, attempts, sent, code, details } = failure;
   const masked = [...fields].flatMap(([name, value]) => {
@@ -166,12 +152,10 @@ export function failureForm(failure: Failure, fields: Fields, redactor: Pick<Red
   };
 }
 
-/** Returns true if a result is only a piece. */
 export function isPiece(form: ResultForm): form is PieceForm {
   return form.length === 3 && 'at' in form[2];
 }
 
-/** Converts a result back from the form in which it was sent. Returns the rows as text, or the failure. */
 export function resultOf(form: Exclude<ResultForm, PieceForm>): RowsText | Failure {
   if (form.length !== 3) return { rows: form[2], text: form[3] };
   const { kind, message, node, attempts, masked, ...facts } = form[2];
@@ -182,14 +166,12 @@ export function resultOf(form: Exclude<ResultForm, PieceForm>): RowsText | Failu
   return failure;
 }
 
-/** Converts an error to the form in which it is sent. */
 export function errorForm(error: unknown): ErrorForm {
   if (!(error instanceof AutomateError)) return { message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   const { kind, message, code, details } = error;
   return { kind, message, code, details };
 }
 
-/** Converts an error back from the form in which it was sent. */
 export function errorOfForm({ kind, message, code, details }: ErrorForm): Error {
   return kind ? new AutomateError(kind, message, { code, details } as ConstructorParameters<typeof AutomateError>[2]) : new Error(message);
 }

@@ -5,7 +5,6 @@ import { failureOf } from '../../http/error.ts';
 import { formatQueueUrl, type QueueAddress } from './queue-url.ts';
 import { refuseUnsafe } from './redis-info.ts';
 
-/** Settings for connecting to the Redis server of a queue. */
 export interface RedisSettings {
   readonly password?: string | undefined;
   /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
@@ -14,10 +13,10 @@ export interface RedisSettings {
   readonly deadlineMs?: number;
 }
 
-/** The reason why Redis cannot be used at present: it is unreachable, or it refuses commands, for example because its memory is full. */
+/** Redis is unreachable, or it refuses commands, for example because its memory is full. */
 type RedisTrouble = { readonly kind: 'away' } | { readonly kind: 'refusing'; readonly message: string };
 
-/** Called when the use of Redis becomes impossible, and with undefined when it is possible again. */
+/** Called with undefined when the use of Redis is possible again. */
 type TroubleListener = (trouble: RedisTrouble | undefined) => void;
 
 const defaultDeadlineMs = 30_000;
@@ -32,10 +31,7 @@ const againMs = 500;
 /** Maximum wait in ms for the main connection to close gracefully. */
 const closeMs = 1000;
 
-/**
- * Matches temporary errors of Redis, such as being full, starting up, busy or read-only. Also matches the loss of the connection during a
- * transaction.
- */
+/** Temporary errors, such as being full, starting up or read-only. Includes the loss of the connection during a transaction. */
 const passing = /^(?:OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|NOREPLICAS|TRYAGAIN) |connection close/;
 
 const refusals = /^(?:NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH|NOPERM)/;
@@ -59,7 +55,7 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
   }
 }
 
-/** The connections of this process to one Redis server. They reconnect automatically, and commands wait until then. */
+/** The connections reconnect automatically, and commands wait until then. */
 export class QueueRedis {
   readonly client: Redis;
   readonly #others = new Set<Redis>();
@@ -67,10 +63,7 @@ export class QueueRedis {
   readonly #beat: NodeJS.Timeout;
   #trouble: RedisTrouble | undefined;
   #isClosed = false;
-  /**
-   * The time (monotonic ms) at which a ping or connection attempt was sent that Redis has not replied to yet. Undefined if no reply is
-   * expected.
-   */
+  /** When a ping or connection attempt was sent that Redis has not replied to yet (monotonic). Undefined if no reply is expected. */
   #unansweredMs: number | undefined;
 
   constructor(client: Redis) {
@@ -83,7 +76,6 @@ export class QueueRedis {
     this.#beat = setInterval(() => this.#listen(), beatMs).unref();
   }
 
-  /** True while Redis is unreachable. */
   get isAway(): boolean {
     return this.#trouble?.kind === 'away';
   }
@@ -93,10 +85,7 @@ export class QueueRedis {
     this.#listeners.add(listener);
   }
 
-  /**
-   * Opens a further connection, for commands that block or subscribe. It is closed together with the main connection, without waiting for
-   * its commands.
-   */
+  /** For commands that block or subscribe. Closed together with the main connection, without waiting for its commands. */
   duplicate(options: Parameters<Redis['duplicate']>[0] = {}): Redis {
     const other = this.client.duplicate(options);
     other.on('error', () => undefined);
@@ -127,10 +116,7 @@ export class QueueRedis {
     }
   }
 
-  /**
-   * Executes a command that writes, and that the process repeats in short intervals. Notes if Redis temporarily refuses the command. All other
-   * commands then wait, too.
-   */
+  /** For a write command that the process repeats often. If Redis temporarily refuses it, all other commands wait, too. */
   async heartbeat<Result>(command: () => Promise<Result>): Promise<Result> {
     try {
       const result = await command();
@@ -199,10 +185,7 @@ export class QueueRedis {
   }
 }
 
-/**
- * Returns a handler for errors of a command that reads a key. It returns `nothing` if another program has stored a value of a different
- * type in the key, and rethrows all other errors.
- */
+/** Returns `nothing` if another program has stored a value of a different type in the key, and rethrows all other errors. */
 export function ifForeign<Result>(nothing: Result): (error: Error) => Result {
   return (error) => {
     if (!error.message.startsWith('WRONGTYPE')) throw error;
@@ -210,7 +193,7 @@ export function ifForeign<Result>(nothing: Result): (error: Error) => Result {
   };
 }
 
-/** Closes a connection to Redis immediately, even if Redis does not respond. */
+/** Works even if Redis does not respond. */
 function endNow(client: Redis): void {
   client.disconnect();
   // `stream` is undefined until the first connection has been made.

@@ -10,10 +10,8 @@ import type { Seal } from './seal.ts';
 /** Maximum number of gates whose pauses this process follows. It is limited because records may contain any number of hosts. */
 const maxKnownGates = 10_000;
 
-/** Called when the gate with the name `gate` pauses for `waitMs`. */
 type PauseListener = (gate: string, waitMs: number) => void;
 
-/** The Lua scripts for gates, which are called like Redis commands. */
 interface GateCommands {
   reserveStarts(
     gate: string,
@@ -37,9 +35,8 @@ export class RedisGates {
   readonly #prefix: string;
   readonly #seal: Pick<Seal, 'hash'>;
   readonly #now: () => number;
-  /** Identifies this process in Redis. */
   readonly #process = randomUUID();
-  /** Names of gates, keyed by their hashes. Redis contains only the hashes. */
+  /** Keyed by hash. Redis contains only the hashes. */
   readonly #names = new Map<string, string>();
   #listener: PauseListener | undefined;
   /** The usual time in ms between sending a command to Redis and receiving its reply. */
@@ -58,7 +55,7 @@ export class RedisGates {
     this.#client = redis.client as Redis & GateCommands;
   }
 
-  /** Returns functions for one gate. They reserve request starts, and pause the gate for all workers. */
+  /** Reserves request starts, and pauses the gate for all workers. */
   permitsOf(gate: string): Permits {
     const hash = this.#seal.hash(gate);
     if (this.#names.size >= maxKnownGates) this.#names.delete(this.#names.keys().next().value as string);
@@ -72,9 +69,7 @@ export class RedisGates {
   }
 
   /**
-   * Calls the listener for every pause of a gate that this process uses. This includes pauses that began while the process was not
-   * connected. May be called only once. Resolves when the subscription is active. Throws an AutomateError (`credential`) if Redis forbids
-   * the subscription.
+   * Includes pauses that began before the connection. May be called only once. Throws an AutomateError (`credential`) if Redis forbids it.
    */
   async onPause(listener: PauseListener): Promise<void> {
     this.#listener = listener;
@@ -110,10 +105,7 @@ export class RedisGates {
     return { count: reservedCount, inMs: reservedCount > 0 ? inUs / 1000 - lateMs : inUs / 1000, intervalMs };
   }
 
-  /**
-   * Returns how many ms longer than usual Redis took to reply. After a faster reply, the usual time drops to the new time at once. After a
-   * slower reply, it rises only slowly.
-   */
+  /** How much longer than usual Redis took. After a faster reply, the usual time drops at once; after a slower reply, it rises slowly. */
   #lateness(tripMs: number): number {
     const usualMs = this.#tripMs ?? tripMs;
     this.#tripMs = Math.min(tripMs, usualMs + (tripMs - usualMs) / 10);

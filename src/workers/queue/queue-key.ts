@@ -1,17 +1,16 @@
 import { AutomateError } from '../../core/failure.ts';
 import { oneLine, readSecretFile } from '../../credentials/environment.ts';
 
-/** Minimum length of a queue key in characters. Shorter keys could be guessed. */
+/** In characters. Shorter keys could be guessed. */
 const minKeyLength = 16;
 
 const wayOut = `make one: openssl rand -base64 24
 set AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue, or AUTOMATE_QUEUE_KEY_FILE to the name of a file with it`;
 
-/** The secrets of a queue. The caller has to mask them in all output. */
+/** The caller has to mask these in all output. */
 interface QueueSecrets {
   /** The key that encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. */
   readonly key: string;
-  /** The password for Redis; undefined if none is set. */
   readonly password: string | undefined;
 }
 
@@ -37,8 +36,7 @@ function faultOfKey(key: string): string | undefined {
 }
 
 /**
- * Reads a secret from an environment variable, or from the file that `<variable>_FILE` names. An empty variable counts as unset. Throws an
- * AutomateError (`credential`) if both variables are set.
+ * May be in the file that `<variable>_FILE` names. Empty variables count as unset. Throws an AutomateError (`credential`) if both are set.
  */
 async function readSecret(variable: string, environment: NodeJS.ProcessEnv): Promise<string | undefined> {
   const text = environment[variable];

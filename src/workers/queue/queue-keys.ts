@@ -3,7 +3,7 @@ import { queuePrefix } from './queue-url.ts';
 /** Time in seconds after which Redis deletes the keys of a run that its coordinator has not removed. */
 export const keptSeconds = 7 * 24 * 3600;
 
-/** The names of a queue's keys in Redis. In a Redis cluster, all of them belong to the same slot. */
+/** In a Redis cluster, all keys of a queue belong to the same slot. */
 export interface QueueKeys {
   /** The prefix of the keys that BullMQ uses for the queue. */
   readonly prefix: string;
@@ -18,7 +18,7 @@ export interface QueueKeys {
   worker(id: string): string;
 }
 
-/** The names of a run's keys in Redis. A unit (a group of records for one worker) is identified by its generation and its number. */
+/** A unit is identified by its generation and its number. */
 export interface RunKeys {
   /** Key of the hash with the run's version, flow, times, counts and sealed state. */
   readonly run: string;
@@ -30,12 +30,11 @@ export interface RunKeys {
   records(unit: string): string;
 }
 
-/** True for the id of a run: a UUID, which begins with `run_` for a run of a server. Other text in Redis is not the id of a run. */
+/** A UUID, which begins with `run_` for a run of a server. */
 export function isRunId(found: unknown): found is string {
   return typeof found === 'string' && /^(?:run_)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(found);
 }
 
-/** Returns the names of the keys and channels in Redis that a queue uses. */
 export function queueKeys(queueName: string): QueueKeys {
   const prefix = queuePrefix(queueName);
   return {

@@ -8,31 +8,23 @@ import { type Consent, type QueueAnswer, type QueueNews, type QueueQuestion, rea
 import { sendScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
-/**
- * Interval in ms at which a worker repeats a question to the coordinator until the answer arrives. Redis may have lost the question or the
- * answer.
- */
+/** A worker repeats a question in this interval, because Redis may have lost the question or the answer. */
 const askAgainMs = 3000;
 
 /** Delay in ms before a message is sent again because too many messages were waiting or the run did not exist. */
 const sendAgainMs = 250;
 
-/**
- * Maximum number of attempts to send a message to a run that is missing in Redis. There are several attempts, because the run's coordinator
- * may be about to store the run in Redis again.
- */
+/** Attempts to send to a run that is missing in Redis. Its coordinator may be about to store it again. */
 const maxVain = 24;
 
-/** Settings of the link from a worker to the coordinator of a run. */
 interface QueueLinkOptions {
   readonly redis: QueueRedis;
   readonly keys: RunKeys;
   readonly seal: Seal;
   readonly run: string;
   readonly gen: string;
-  /** The id of this worker. */
   readonly worker: string;
-  /** Returns the input number of the record at a position in a unit; undefined if the number is unknown. */
+  /** The input number of the record; undefined if the number is unknown. */
   numberOf(unit: number, index: number): number | undefined;
   /** Called after a message was sent, with the results in it. If a message contains only a piece of a result, that result is left out. */
   sent(results: readonly ResultForm[]): void;
@@ -40,7 +32,7 @@ interface QueueLinkOptions {
   failed(error: unknown): void;
 }
 
-/** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
+/** Messages go through Redis and arrive in the order in which they were sent. */
 export class QueueLink implements MessageCarrier {
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
@@ -98,12 +90,10 @@ export class QueueLink implements MessageCarrier {
     void this.say({ kind: 'join' });
   }
 
-  /** Returns true if a message is the coordinator's answer to this link. */
   accepts({ gen, nonce }: QueueAnswer): boolean {
     return gen === this.#options.gen && nonce === this.#nonce;
   }
 
-  /** Passes the coordinator's answer to the question with this id to the caller that asked it. */
   answered(id: number, value: unknown): void {
     const open = this.#questions.get(id);
     const reply = open && readReply(open.question, value);
@@ -112,10 +102,7 @@ export class QueueLink implements MessageCarrier {
     this.#questions.delete(id);
   }
 
-  /**
-   * Sends a message to the coordinator after all earlier messages. Resolves once Redis has received the message, or once it is clear that
-   * the run no longer exists.
-   */
+  /** Keeps the order of messages. Resolves once Redis has received the message, or once it is clear that the run no longer exists. */
   say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
     this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.#options.failed(error));
     return this.#sending;
@@ -142,16 +129,12 @@ export class QueueLink implements MessageCarrier {
   }
 }
 
-/** A question to the coordinator that has not been answered yet. */
 interface OpenQuestion {
   readonly question: QueueQuestion;
   resolve(value: unknown): void;
 }
 
-/**
- * Returns a refusal as the answer to a question that the coordinator will not answer. The worker then does not make the call, because the
- * run continues without this worker.
- */
+/** The worker then does not make the call, because the run continues without this worker. */
 function refusalWithoutRun({ kind }: QueueQuestion): PaidCalls | HeldMoney | Consent {
   if (kind === 'begin') return [];
   if (kind === 'hold-money') return { held: 'used-up', total: 0 };

@@ -5,13 +5,11 @@ import type { HeldMoney, PaidCalls } from '../../engine/workers.ts';
 import type { Results } from '../processes/run-reports.ts';
 import type { ToWorker, WorkerQuestion } from '../processes/wire-form.ts';
 
-/** A message from a worker to the coordinator of a run. */
 export type QueueMessage = QueueSender & QueueNews;
 
-/** The sender of a message and the number that identifies it. */
 interface QueueSender {
   readonly worker: string;
-  /** The generation of the units that the message is about. A new generation begins whenever all units are put into the queue again. */
+  /** A new generation begins whenever all units are put into the queue again. */
   readonly gen: string;
   /** A random text of the worker's own. The coordinator's messages to the worker repeat it, so that recorded messages are worthless. */
   readonly nonce: string;
@@ -19,7 +17,6 @@ interface QueueSender {
   readonly seq: number;
 }
 
-/** The content of a message from a worker to the coordinator. */
 export type QueueNews =
   /** The worker wants to process units of the run, and waits for a sign that the coordinator is alive. */
   | { readonly kind: 'join' }
@@ -46,13 +43,11 @@ export type QueueQuestion = WorkerQuestion | { readonly kind: 'begin'; readonly 
  */
 export type Consent = readonly number[] | 'held';
 
-/** The content of a message from the coordinator of a run to a worker. */
 export type RunNews =
   | Exclude<ToWorker, { kind: 'run' | 'pause' }>
   /** The coordinator is alive. Every state of the run with a lower `beat` is older than this message. */
   | { readonly kind: 'welcome'; readonly beat: number };
 
-/** A message from the coordinator of a run to a worker. */
 export type QueueAnswer = { readonly run: string; readonly gen: string; readonly nonce: string } & RunNews;
 
 const whole = z.int().nonnegative();
@@ -73,7 +68,6 @@ const endings: Readonly<Record<Ending, true>> = {
   'refused-credential': true,
 };
 
-/** The form of a Closing as JSON. */
 export const closingShape = {
   phase: z.enum(['open', 'finishing', 'unpaid', 'stopped']),
   reason: z
@@ -164,12 +158,12 @@ const heldMoney = z.object({ held: z.union([z.number(), z.enum(['used-up', 'unst
 
 const consent = z.union([z.array(whole), z.literal('held')]);
 
-/** Checks a value from Redis. Returns undefined if it does not have the expected form. */
+/** Undefined if the value does not have the expected form. */
 export function readAs<Shape extends z.ZodType>(shape: Shape, value: unknown): z.output<Shape> | undefined {
   return shape.safeParse(value).data;
 }
 
-/** Parses and checks JSON from Redis. Returns undefined if it is not JSON, or does not have the expected form. */
+/** Undefined if the text is not JSON, or does not have the expected form. */
 export function readJsonAs<Shape extends z.ZodType>(shape: Shape, text: string): z.output<Shape> | undefined {
   try {
     return readAs(shape, JSON.parse(text));
@@ -178,12 +172,10 @@ export function readJsonAs<Shape extends z.ZodType>(shape: Shape, text: string):
   }
 }
 
-/** Checks a worker's message. Returns undefined if it does not have the expected form. */
 export function readMessage(value: unknown): QueueMessage | undefined {
   return readAs(message, value) as QueueMessage | undefined;
 }
 
-/** Checks a coordinator's message. Returns undefined if it does not have the expected form. */
 export function readAnswer(value: unknown): QueueAnswer | undefined {
   return readAs(answer, value) as QueueAnswer | undefined;
 }

@@ -19,19 +19,13 @@ export const unitsPerWorker = 4;
 /** Maximum number of messages from workers that are read from Redis at once. */
 const takenAtOnce = 64;
 
-/**
- * All open units are put into the queue again at most once in this many ms. Without this limit, unreadable data in Redis could keep the
- * workers busy forever.
- */
+/** Between two rounds of putting all open units into the queue. Otherwise, unreadable data could keep the workers busy forever. */
 const againMs = 5000;
 
 /** A unit without a result for this many ms is looked for in the queue. */
 const quietMs = 5000;
 
-/**
- * Number of checks in a row in which a unit has to be missing. In one check alone, it may be missing because it was just moved, or because
- * its last results have not been read yet.
- */
+/** Checks in a row in which a unit has to be missing. Once, it may have just moved, or its last results are still unread. */
 const maxMisses = 2;
 
 /**
@@ -49,34 +43,27 @@ const silentMs = 3000;
 /** Maximum wait in ms until the workers have handed back the credits and units of a run that has ended. */
 const endMs = 5000;
 
-/**
- * Number of answers that are kept for each worker. They are needed because a worker repeats its question if it has not received the answer.
- */
+/** Kept for each worker, because a worker repeats its question if it has not received the answer. */
 const keptAnswers = 64;
 
 /** Number of times that a unit may be begun without any result. After that, it ends the run, because it probably crashes the workers. */
 const maxStarts = 3;
 
-/** The parts of a queue that all runs in it share. */
 interface QueueParts {
   readonly redis: QueueRedis;
   readonly keys: QueueKeys;
   readonly seal: Seal;
   readonly jobs: UnitQueue;
-  /** Returns the current time in monotonic ms. */
+  /** Monotonic time in ms. */
   now(): number;
 }
 
-/** Settings of one run in a queue. */
 interface QueueRunOptions extends RunEntryOptions {
   readonly isTable: boolean;
-  /**
-   * True if this run may use results that workers have computed for an earlier coordinator of the run. Every record must then have a unique
-   * number.
-   */
+  /** Uses results for an earlier coordinator of the run. Every record must then have a unique number. */
   readonly takesOldResults: boolean;
   readonly desk: WorkerDesk;
-  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
   warn(text: string): void;
   /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */
@@ -127,10 +114,7 @@ interface EarlyResult {
   readonly result: ArrivedResult;
 }
 
-/**
- * The units and workers of one run in a queue, as seen by the run's coordinator. If Redis loses data, the coordinator puts all open units
- * into the queue again.
- */
+/** If Redis loses data, the coordinator puts all open units into the queue again. */
 export class QueueUnits implements Units {
   most = 0;
   lost = 0;
@@ -156,7 +140,6 @@ export class QueueUnits implements Units {
   #living: readonly SeenWorker[] = [];
   /** For how many ms each worker has been silent, keyed by its id. */
   #silent: ReadonlyMap<string, number> = new Map();
-  /** All generations that this coordinator has used. Each time all units are put into the queue again, a new generation begins. */
   readonly #gens = new Set<string>();
   #lastWorker = 0;
   #listener: UnitListener | undefined;
@@ -192,15 +175,11 @@ export class QueueUnits implements Units {
     return this.#able().length;
   }
 
-  /** Number of units that are not finished. */
   get openUnits(): number {
     return this.#units.size;
   }
 
-  /**
-   * Makes this process the coordinator of the run. Throws an AutomateError (`output-exists`) if another living process is already the run's
-   * coordinator.
-   */
+  /** Throws an AutomateError (`output-exists`) if another living process is already the run's coordinator. */
   async begin(): Promise<void> {
     await this.#claim();
     const { redis } = this.#parts;
@@ -290,7 +269,7 @@ export class QueueUnits implements Units {
     if (name === this.#nameOf(unit)) open.quietSinceMs = now();
   }
 
-  /** Puts all open units into the queue again, in a new generation, because Redis has lost or changed something that the run needs. */
+  /** Begins a new generation, because Redis has lost or changed something that the run needs. */
   async #putAgain(why: Loss): Promise<void> {
     const now = this.#parts.now();
     if (this.#isClosed || this.#isEnding || this.#isPuttingAgain || now - this.#putAgainMs < againMs) return;
@@ -334,7 +313,6 @@ export class QueueUnits implements Units {
     return seenWorkers(this.#parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
   }
 
-  /** Reports a problem of Redis once. */
   #say(text: string): void {
     if (this.#said.has(text)) return;
     this.#said.add(text);
@@ -432,10 +410,7 @@ export class QueueUnits implements Units {
     return this.#taking;
   }
 
-  /**
-   * Processes the messages from workers and then removes them. If a message is read twice, it is recognized by its sequence number and
-   * ignored.
-   */
+  /** Removes messages after processing. A message that is read twice is recognized by its sequence number and ignored. */
   async #takeMessages(): Promise<void> {
     const { client } = this.#parts.redis;
     try {
@@ -612,7 +587,6 @@ export class QueueUnits implements Units {
     for (const index of [...open.left]) this.#finish(open, index, undefined);
   }
 
-  /** Returns the name of a unit in Redis. */
   #nameOf({ id }: Unit): string {
     return `${this.#entry.gen}-${id}`;
   }
@@ -643,10 +617,7 @@ export class QueueUnits implements Units {
     return this.#parts.redis.insist(() => this.#entry.beatOnce());
   }
 
-  /**
-   * Tells the workers that the run has ended. Waits until they have handed back the run's units and credits, but not longer than `endMs`,
-   * and not for silent workers.
-   */
+  /** Waits until the workers have handed back units and credits, but not longer than `endMs`, and not for silent workers. */
   async #endWorkers(): Promise<void> {
     const { redis, now } = this.#parts;
     if (redis.isAway) return;

@@ -1,13 +1,13 @@
 import { invalidOption } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** The location of a Redis server and its database, without the password. */
+/** Contains no password. */
 export interface QueueAddress {
   /** A host name or an IP address. An IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
   readonly db: number;
-  /** The user name for Redis; undefined for the default user. */
+  /** Undefined for the default user. */
   readonly user: string | undefined;
   readonly isTls: boolean;
 }
@@ -19,7 +19,6 @@ const example = 'expected a URL such as redis://redis:6379';
 const passwordText =
   'expected a URL without a password, which others could see\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that contains it';
 
-/** The parts of a queue's URL. */
 interface UrlParts {
   /** The text before `://`; undefined if the URL has no `://`. */
   readonly scheme?: string | undefined;
@@ -50,10 +49,7 @@ export function parseQueueUrl(text: string): QueueAddress {
   };
 }
 
-/**
- * Returns the reason why a queue's URL is not accepted; undefined if it is accepted. Everything up to the last `@` counts as the user,
- * because a password may contain any character.
- */
+/** The reason why the URL is refused. Everything up to the last `@` counts as the user, because a password may contain any character. */
 function faultOfUrl({ scheme, user = '', rest }: UrlParts): string | undefined {
   const name = orUndefined(() => decodeURIComponent(user));
   if (`${user}${name}`.includes(':')) return passwordText;
@@ -70,21 +66,19 @@ function addressIn({ rest }: UrlParts): URL {
   return url;
 }
 
-/** Formats the address of a Redis server as a URL without the password. */
+/** Contains no password. */
 export function formatQueueUrl({ host, port, db, user, isTls }: QueueAddress): string {
   const name = user === undefined ? '' : `${encodeURIComponent(user)}@`;
   return `${isTls ? 'rediss' : 'redis'}://${name}${host.includes(':') ? `[${host}]` : host}:${port}${db === 0 ? '' : `/${db}`}`;
 }
 
-/**
- * Parses the name of a queue. The default name is `default`. Throws an AutomateError (`usage`) if the name cannot be used in Redis keys.
- */
+/** Throws an AutomateError (`usage`) if the name cannot be used in Redis keys. */
 export function parseQueueName(text = 'default'): string {
   if (/^[\w-]{1,64}$/.test(text)) return text;
   throw invalidOption('queueName', `expected letters, digits, - and _, at most 64 of them, found "${text}"`);
 }
 
-/** Returns the prefix of all Redis keys of a queue. Because of the braces, all these keys belong to the same slot of a Redis cluster. */
+/** Because of the braces, all keys of the queue belong to the same slot of a Redis cluster. */
 export function queuePrefix(queueName: string): string {
   return `{automate:${queueName}}`;
 }

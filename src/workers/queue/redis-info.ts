@@ -1,9 +1,7 @@
 import type { Redis } from 'ioredis';
 import { AutomateError } from '../../core/failure.ts';
 
-/**
- * The sections of Redis' INFO command that are read. Each section needs a separate command, because Redis 6.2 accepts only one at a time.
- */
+/** Each section needs a separate INFO command, because Redis 6.2 accepts only one at a time. */
 const sections = ['server', 'memory', 'persistence', 'replication'] as const;
 
 /** Values from the replies to INFO, keyed by name. A managed service may forbid some sections, whose values are then missing. */

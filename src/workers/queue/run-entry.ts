@@ -16,11 +16,10 @@ export const deadMs = 15_000;
 
 /** The sealed state of a run, which its coordinator stores at every heartbeat. */
 interface SealedRunState {
-  /** The generation of the run's units. */
   readonly gen: string;
-  /** The number of the heartbeat. It only ever rises, so an older state that was put back is recognized. */
+  /** Only ever rises, so an older state that was put back is recognized. */
   readonly beat: number;
-  /** The phase in which the run is ending, and the reason; undefined while it is open. */
+  /** Undefined while the run is open. */
   readonly closing?: Closing | undefined;
   readonly hasEnded?: boolean | undefined;
 }
@@ -45,7 +44,7 @@ export interface FoundRun {
   readonly flow: string;
 }
 
-/** Reads a run from Redis. Undefined if there is no such run; it is then also removed from the queue's set of runs. */
+/** If there is no such run, also removes it from the queue's set of runs. */
 export async function findRun(redis: QueueRedis, keys: QueueKeys, seal: Seal, run: string): Promise<FoundRun | undefined> {
   const { client } = redis;
   const { run: key } = keys.run(run);
@@ -65,7 +64,6 @@ export async function findRun(redis: QueueRedis, keys: QueueKeys, seal: Seal, ru
   };
 }
 
-/** Returns the ids of a queue's runs. */
 export async function runIds({ client }: QueueRedis, { runs }: QueueKeys): Promise<string[]> {
   return client.smembers(runs).catch(ifForeign<string[]>([]));
 }
@@ -79,9 +77,9 @@ export function manifestContext(run: string, gen: string): string {
 export interface RunEntryOptions {
   readonly run: string;
   readonly manifest: object;
-  /** Facts about the run that Redis stores unencrypted: flow, version, host, pid and start time. */
+  /** Stored unencrypted: flow, version, host, pid and start time. */
   readonly facts: Readonly<Record<string, string>>;
-  /** Returns the counts that the `status` command shows. They are stored in Redis as JSON. */
+  /** For the `status` command. Stored in Redis as JSON. */
   counts(): object;
 }
 
@@ -91,7 +89,7 @@ export interface RunEntryOptions {
  */
 export type BeatResult = 'ours' | 'mended' | 'lost' | 'older' | 'taken';
 
-/** The entry of a run in Redis, as the run's coordinator stores it. Each heartbeat restores all of it. */
+/** Each heartbeat restores the whole entry in Redis. */
 export class RunEntry {
   gen = newGen();
   closing: Closing | undefined;
@@ -127,10 +125,7 @@ export class RunEntry {
     return this.#beat;
   }
 
-  /**
-   * Makes this process the coordinator of the run, with a new generation of units. Throws an AutomateError (`output-exists`) if another
-   * living process is the run's coordinator.
-   */
+  /** Begins a new generation of units. Throws an AutomateError (`output-exists`) if another living process is the coordinator. */
   async claim(): Promise<void> {
     const { run, manifest } = this.#options;
     this.gen = newGen();
@@ -165,7 +160,6 @@ export class RunEntry {
     return 'mended';
   }
 
-  /** Removes the run from Redis. */
   async remove(): Promise<void> {
     const { client } = this.#redis;
     const { run, manifest, results } = this.#keys;

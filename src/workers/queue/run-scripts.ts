@@ -8,7 +8,6 @@ local function isForeign(key, type)
 end
 `;
 
-/** Defines a function that returns the current time. */
 const now = `
 local function now()
   local time = redis.call('TIME')
@@ -88,10 +87,7 @@ redis.call('PUBLISH', ARGV[2], '')
 return 1
 `;
 
-/**
- * Puts a unit off. KEYS: later. ARGV: the unit, and the time in ms. The time counts on Redis' clock, because the clocks of workers may be
- * wrong.
- */
+/** Puts a unit off. KEYS: later. ARGV: the unit, and the ms on Redis' clock, because the clocks of workers may be wrong. */
 export const putOffScript = `${isForeign}
 if isForeign(KEYS[1], 'zset') then redis.call('DEL', KEYS[1]) end
 local time = redis.call('TIME')

@@ -1,23 +1,15 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** Compresses and encrypts the data that a queue stores in Redis. */
 export interface Seal {
   /** A string that identifies the queue key without revealing it. */
   readonly fingerprint: string;
-  /** Returns true if the fingerprint belongs to the same queue key. */
   fits(fingerprint: string): boolean;
-  /**
-   * Compresses and encrypts text. `about` is the context of the text, such as the run and the unit. The text can be unsealed only with the
-   * same context.
-   */
+  /** `about` is the context, such as the run and the unit. The text can be unsealed only with the same context. */
   seal(text: string, about: string): Buffer;
-  /**
-   * Returns the original text. It is undefined if the bytes were changed, or if they were sealed for a different context or with a different
-   * key.
-   */
+  /** Undefined if the bytes were changed, or were sealed for a different context or with a different key. */
   unseal(bytes: Uint8Array, about: string): string | undefined;
-  /** Parses sealed JSON and returns its value. Undefined if the text cannot be unsealed or is not JSON. */
+  /** Undefined if the text cannot be unsealed or is not JSON. */
   unsealValue(bytes: Uint8Array, about: string): unknown;
   /** Returns a hash of the text for the names of Redis keys. Without the queue key, the hash does not reveal the text. */
   hash(text: string): string;
@@ -32,7 +24,7 @@ const tagBytes = 16;
 /** The first byte of sealed text that is compressed; otherwise it is 0. The encryption also protects this byte against changes. */
 const isPacked = 1;
 
-/** Creates a seal. Deriving its encryption key from `key` takes about 60 ms and 32 MB. */
+/** Deriving the encryption key takes about 60 ms and 32 MB. */
 export function createSeal(key: string, queueName: string): Seal {
   const derived = deriveKey(key, queueName);
   const hash = (text: string) => createHmac('sha256', derived).update(text).digest('hex').slice(0, 32);
@@ -68,18 +60,12 @@ export function createSeal(key: string, queueName: string): Seal {
   return seal;
 }
 
-/**
- * Derives the encryption key from the queue key. All processes of a queue must get the same result, so the salt is the queue's name, which
- * is not secret.
- */
+/** All processes of a queue must get the same result, so the salt is the queue's name, which is not secret. */
 function deriveKey(key: string, queueName: string): Buffer {
   return scryptSync(key.normalize('NFKC'), `automate queue ${queueName}`, 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 });
 }
 
-/**
- * Returns the bytes that are authenticated together with sealed text: the first byte of the sealed text, the name of the queue, and the
- * context.
- */
+/** Authenticated with sealed text: the first byte of the sealed text, the name of the queue, and the context. */
 function aboutBytes(head: Uint8Array, queueName: string, about: string): Buffer {
   return Buffer.concat([head, Buffer.from(JSON.stringify([queueName, about]))]);
 }

@@ -6,7 +6,7 @@ import { isRunId, type QueueKeys } from './queue-keys.ts';
 import { readAs, readJsonAs } from './queue-message.ts';
 import { dueScript, putOffScript, takeOutScript, unitStatesScript } from './run-scripts.ts';
 
-/** Identifies a unit (a group of records for one worker) in the queue, by its run and its name within that run. */
+/** A run and the unit's name within that run. */
 export interface UnitPlace {
   readonly run: string;
   readonly unit: string;
@@ -14,10 +14,7 @@ export interface UnitPlace {
 
 const placeShape = z.object({ run: z.string().refine(isRunId), unit: z.string().regex(/^[\da-f]+-\d+$/) });
 
-/**
- * The fate of a unit after a worker has processed it. The unit is done, goes to another worker at once (`back`), or is tried again
- * after a delay (`later`).
- */
+/** `back` goes to another worker at once, `later` is tried again after a delay. */
 export type UnitEnd = 'done' | 'back' | 'later';
 
 const queueName = 'units';
@@ -31,16 +28,15 @@ const often = 1_000_000;
 /** Maximum wait in ms for the units of a closed worker to be back in the queue. */
 const backMs = 2000;
 
-/** The state of a unit in the queue. It is `missing` if no worker can ever get it. */
+/** `missing` if no worker can ever get the unit. */
 type UnitState = 'missing' | 'waiting' | 'active';
 
-/** BullMQ's keys and their types. A key of a different type would keep all units in the queue. */
+/** A key of a different type would keep all units in the queue. */
 const bullKeys = {
   ...{ wait: 'list', active: 'list', meta: 'hash', id: 'string', 'stalled-check': 'string', stalled: 'set', marker: 'zset' },
   ...{ events: 'stream', delayed: 'zset', prioritized: 'zset', paused: 'list', pc: 'string', completed: 'zset', failed: 'zset' },
 };
 
-/** The queue of units, as used by the coordinators of runs. */
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
   /** Puts a unit into the queue again, although BullMQ has given it to a worker. */
@@ -58,7 +54,6 @@ export interface UnitQueue {
   close(): Promise<void>;
 }
 
-/** Opens the queue for a coordinator, which puts units into it. */
 export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueKeys): Promise<UnitQueue> {
   const { Queue } = await import('bullmq');
   const connection = redis.duplicate();
@@ -123,41 +118,37 @@ async function countsOf(client: QueueRedis['client'], [wait, active, later]: rea
   return { waiting: waiting + off, active: taken };
 }
 
-/** Returns the data of a unit's BullMQ job, exactly as BullMQ stores it. */
+/** Exactly as BullMQ stores the data. */
 function dataOf({ run, unit }: UnitPlace): string {
   return JSON.stringify({ run, unit });
 }
 
-/** Returns the id of a unit's BullMQ job. BullMQ does not allow integers or colons in ids. */
+/** BullMQ does not allow integers or colons in ids. */
 function jobId({ run, unit }: UnitPlace): string {
   return `${run}-${unit}`;
 }
 
-/** Settings of a consumer that takes units from the queue. */
 interface UnitTakerOptions {
   /** Maximum number of units that the consumer processes at a time. */
   readonly units: number;
   readonly leaseMs: number;
 }
 
-/** The part of a worker that takes units from the queue. It keeps each unit until the unit is done or goes back. */
+/** Keeps each unit until it is done or goes back. */
 export interface UnitTaker {
   /** Number of units that are currently being processed. */
   readonly held: number;
   /** Stops taking units permanently. Units that have already been taken are not affected. */
   pause(): void;
-  /** Stops taking units for a while, or resumes. While it is stopped, the other workers get the units. */
+  /** While taking is stopped, the other workers get the units. */
   setTaking(isTaking: boolean): void;
   close(): Promise<void>;
 }
 
-/**
- * A consumer is replaced if it has not received a unit for this many ms although units are waiting. BullMQ's workers sometimes do not
- * resume after Redis was unreachable.
- */
+/** A consumer without a unit for this time is replaced if units wait. BullMQ's workers sometimes do not resume after Redis was away. */
 const deafMs = 30_000;
 
-/** Starts taking units from the queue. `take` processes a unit and resolves to what happens to the unit next. */
+/** `take` processes a unit and resolves to what happens to the unit next. */
 export async function takeUnits(
   redis: QueueRedis,
   keys: QueueKeys,

@@ -5,7 +5,7 @@ import { readAs, readJsonAs } from './queue-message.ts';
 import { isForeign } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
-/** The kinds of reasons for which a worker cannot process a run, with a text for readers that cannot unseal the reason itself. */
+/** Texts for readers that cannot unseal the reason itself. */
 const problemTexts = {
   version: 'it needs a different version of automate',
   key: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere",
@@ -19,10 +19,8 @@ const problemTexts = {
   error: "an unexpected error (shown in the worker's output)",
 };
 
-/** The kind of a reason for which a worker cannot process a run. */
 type ProblemCode = keyof typeof problemTexts;
 
-/** The reason why a worker cannot process the records of a run. */
 export interface RunProblem {
   readonly run: string;
   readonly code: ProblemCode;
@@ -43,14 +41,11 @@ export interface WorkerSign {
   readonly pid: number;
   readonly version: string;
   readonly leaseMs: number;
-  /** Number of units that the worker is processing. */
   readonly units: number;
-  /** Number of records that the worker has finished. */
   readonly records: number;
   readonly problems: readonly RunProblem[];
 }
 
-/** The last status that a worker has published, and its age. */
 export interface SeenWorker extends WorkerSign {
   /** Time at which the status was published, in microseconds of Redis' clock. */
   readonly atUs: number;
@@ -71,7 +66,6 @@ const signShape = z.object({
   problems: z.array(z.object({ run: z.string(), code: z.enum(Object.keys(problemTexts) as ProblemCode[]), sealed: z.base64() })),
 });
 
-/** The sealed part of a problem. */
 const detailShape = z.object({
   problem: z.string(),
   credentials: z.array(z.string()).optional(),
@@ -85,14 +79,13 @@ redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000000 + t
 return 1
 `;
 
-/** The parts of a queue that are needed for the status of workers. */
 interface SignParts {
   readonly redis: QueueRedis;
   readonly keys: QueueKeys;
   readonly seal: Seal;
 }
 
-/** Publishes the status of a worker in Redis. Coordinators of runs and the `status` command read it. */
+/** Coordinators of runs and the `status` command read the status. */
 export async function showWorker({ redis, keys, seal }: SignParts, sign: WorkerSign): Promise<void> {
   const problems = sign.problems.map(({ run, code, ...detail }) => ({
     ...{ run, code },
@@ -101,15 +94,11 @@ export async function showWorker({ redis, keys, seal }: SignParts, sign: WorkerS
   await redis.client.eval(signScript, 1, keys.workers, sign.id, JSON.stringify({ ...sign, problems }));
 }
 
-/** Removes from Redis the status of a worker that has ended. */
 export async function removeWorker({ client }: QueueRedis, { workers }: QueueKeys, id: string): Promise<void> {
   await client.hdel(workers, id);
 }
 
-/**
- * Returns the last status of each worker of a queue, including workers that have died. Leaves out what is not a worker's status, and calls
- * `unreadable` with its name.
- */
+/** Includes workers that have died. Leaves out what is not a worker's status, and calls `unreadable` with its name. */
 export async function seenWorkers({ redis, keys, seal }: SignParts, unreadable: (id: string) => void): Promise<SeenWorker[]> {
   const { client } = redis;
   const [all, time] = await Promise.all([client.hgetall(keys.workers).catch(ifForeign<Record<string, string>>({})), client.time()]);
@@ -133,26 +122,20 @@ function problemContext(worker: string, run: string): string {
   return `${run} problem of ${worker}`;
 }
 
-/**
- * Maximum time in ms that one observation adds to the time for which a process has been silent. Without this limit, a process would seem
- * silent while Redis is unreachable and no process can report its status.
- */
+/** The most that one observation adds to a silence. Otherwise, processes would seem silent while Redis is unreachable. */
 const maxStepMs = 2000;
 
-/** Measures for how long other processes have been silent while Redis was reachable. Uses only the clock of this process. */
+/** Measures silence while Redis was reachable. Uses only the clock of this process. */
 export class Silences {
   readonly #now: () => number;
   readonly #known = new Map<string, { atUs: number; silentMs: number; seenMs: number }>();
 
-  /** `now` returns the current time in monotonic ms. */
+  /** `now` returns monotonic ms. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /**
-   * Notes the timestamp of another process's last status. Returns for how many ms that process has been silent. For a process that was
-   * unknown until now, this is `ageMs`, the age of the status.
-   */
+  /** Returns for how many ms the process has been silent. For an unknown process, this is `ageMs`, the age of the status. */
   note(id: string, atUs: number, ageMs: number): number {
     const now = this.#now();
     const known = this.#known.get(id);

@@ -1,10 +1,8 @@
 import type { CategoryQuery, LookupDocument } from '../../lookup.ts';
 import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
 
-/** Maximum number of candidates in the result of a category lookup. */
 const maxCandidates = 5;
 
-/** Minimum score of a category that is listed as a candidate. */
 const minCandidateScore = 0.4;
 
 /** A category of places, such as cafés, that the words of a lookup may refer to. */
@@ -19,16 +17,12 @@ export interface CategoryCandidate {
 /** A category as it is listed for the user. `words` contains its other names and related terms. */
 export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly words: readonly string[]; readonly score?: number };
 
-/** Creates the lookup that finds the category of places that some words refer to. `folder` contains the embedded data. */
 export function loadCategories(folder: string): (query: CategoryQuery) => LookupDocument {
   const search = categorySearch(folder);
   return (query) => categoryAnswer(search, query);
 }
 
-/**
- * Creates a function that lists the categories that some words may refer to, with the best match first. If the words are undefined, it
- * lists all categories. `folder` contains the embedded data.
- */
+/** Lists the categories that some words may refer to, the best match first; all categories if the words are undefined. */
 export function loadCategoryList(folder: string): (words: string | undefined, language?: string) => DescribedCategory[] {
   const search = categorySearch(folder);
   return (words, language) => {

@@ -7,19 +7,14 @@ const minScore = 0.9;
 /** Minimum score of a category whose name is exactly the words. */
 const nameScore = 0.99;
 
-/**
- * The best category's score must exceed all other scores by at least this much. This does not apply if the words are exactly the category's
- * name.
- */
+/** Minimum lead of the best score over all others, unless the words are exactly the category's name. */
 const minLead = 0.025;
 
-/** Minimum score of a category that an error message suggests. */
 const minChoiceScore = 0.5;
 
-/** Maximum number of categories that an error message suggests. */
 const maxChoices = 5;
 
-/** Creates a function that finds the one category that words in a flow refer to. `folder` contains the embedded data. */
+/** Finds the one category that words in a flow refer to. */
 export function loadCategoryNames(folder: string): CategoryNames {
   const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));
@@ -36,10 +31,7 @@ function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
   return { id, tags };
 }
 
-/**
- * Returns true if the words may refer to this hit as well as to the best hit, because their scores are nearly equal. If the words are
- * exactly the best hit's name, the scores must be equal. Also returns true for the best hit itself.
- */
+/** True if the scores are nearly equal, or equal if the words are exactly the best hit's name. True for the best hit itself. */
 function isRival({ score, category: [id, tags] }: CategoryHit, { score: most, category: [bestId, bestTags] }: CategoryHit): boolean {
   if (id === bestId) return true;
   // If the words also refer to more specific categories, the category with a single tag is meant. `education/school` is left out, because

@@ -2,7 +2,6 @@ import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { CategoryData, type CategoryRow } from './category-stems.ts';
 import { LanguageIndex } from './language-index.ts';
 
-/** A category that the words of a lookup may refer to. */
 export interface CategoryHit {
   readonly category: CategoryRow;
   /** Index of the category in the embedded data. */
@@ -11,10 +10,7 @@ export interface CategoryHit {
   readonly score: number;
 }
 
-/**
- * If the best score is at least this, no other languages are searched. If the words are exactly a term for a category, its score is at
- * least this.
- */
+/** From this score, no other languages are searched. Words that are exactly a term have at least this score. */
 const sureScore = 0.92;
 
 /** Minimum score of a category whose name in another language is exactly the words. */
@@ -39,10 +35,7 @@ function plainId([id]: CategoryRow): string {
 
 const searches = new Map<string, CategorySearch>();
 
-/**
- * Returns the category search for a folder with embedded data. There is one search per folder, which all callers in the process share, so
- * the data is read only once.
- */
+/** All callers in the process share one search per folder, so the data is read only once. */
 export function categorySearch(folder: string): CategorySearch {
   const found = searches.get(folder) ?? new CategorySearch(new CategoryData(folder));
   searches.set(folder, found);
@@ -52,7 +45,6 @@ export function categorySearch(folder: string): CategorySearch {
 /** Languages, each with the factor for its scores. */
 type Languages = readonly (readonly [language: string, share: number])[];
 
-/** A search for the categories of places that words in any language refer to. */
 export class CategorySearch {
   readonly data: CategoryData;
   readonly #ids: ReadonlyMap<string, number>;
@@ -63,10 +55,7 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /**
-   * Returns the category with an ID such as `amenity/cafe`, which may also be written as a tag (`amenity=cafe`). Undefined if there is no
-   * such category.
-   */
+  /** Also accepts an ID such as `amenity/cafe` as a tag (`amenity=cafe`). */
   byId(text: string): CategoryHit | undefined {
     const index = this.#ids.get(text.trim().replace('=', '/'));
     return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
@@ -89,10 +78,7 @@ export class CategorySearch {
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
 
-  /**
-   * Searches the first language and English. If neither contains a certain match, also searches the other languages. In the other
-   * languages, only exact names count if there is already a good match or if the lookup specifies a language.
-   */
+  /** Searches other languages only without a certain match, and only for exact names after a good match or if the language is given. */
   #searchIn(languages: Languages, words: readonly string[], isGiven: boolean): Map<number, number> {
     const found = new Map<number, number>();
     const [own, others] = [false, true].map((isOther) => languages.filter(([, share]) => (share === otherShares.other) === isOther));
@@ -123,10 +109,7 @@ export class CategorySearch {
     return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
   }
 
-  /**
-   * Returns the score of a more specific category. If the general category scores nearly as high, returns the general category's score, so
-   * the general category is preferred. For example, `mairie` then means any `amenity/townhall`.
-   */
+  /** Prefers the general category if it scores nearly as high. For example, `mairie` then means any `amenity/townhall`. */
   #plainScore(found: ReadonlyMap<number, number>, index: number, score: number): number {
     const plain = found.get(this.#ids.get(plainId(this.data.categories[index] as CategoryRow)) ?? -1) ?? 0;
     return score - plain < nearly ? plain : score;
@@ -138,10 +121,7 @@ export class CategorySearch {
     return { category, index, score: Math.round(score * (0.9 + 0.1 * category[2]) * 100) / 100 };
   }
 
-  /**
-   * Returns the languages in which the words are searched for, with the factors for their scores. These are the first language, English,
-   * and all languages that use the script of the words.
-   */
+  /** The first language, English, and all languages that use the script of the words. */
   #languagesOf(words: string, first: string): Languages {
     const others = this.data.languages.filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
     const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
@@ -170,7 +150,6 @@ const scripts: Readonly<Record<string, RegExp>> = {
   zh: /\p{Script=Han}/u,
 };
 
-/** Returns true if the words contain letters of the script in which a language is written. */
 function isWrittenAs(language: string, words: string): boolean {
   return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
@@ -189,10 +168,7 @@ function best(found: ReadonlyMap<number, number>): number {
 /** Keys of OpenStreetMap tags. Categories with an earlier key are more likely to be meant. */
 const kindOrder = ['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education'];
 
-/**
- * Sorts hits by score. Of hits with equal scores, the more general category comes first. After that, the number of chains and the order of
- * the tag keys decide.
- */
+/** Sorts by score, then the more general category first, then by the number of chains and the order of the tag keys. */
 function byScore(one: CategoryHit, other: CategoryHit): number {
   const chains = other.category[3] - one.category[3];
   return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;

@@ -1,8 +1,7 @@
 import { readDataNow } from '../data.ts';
 
 /**
- * Word endings to remove in each language, in folded form (lower case, without accents). Most of them mark plurals, cases or genders.
- * Others mark trades, so that `slagerij` (butcher's shop) and `slager` (butcher) have the same stem. A stem need not be a word, because it
+ * Endings to remove, in folded form: plurals, cases, genders, and trades (`slagerij` and `slager`). A stem need not be a word, because it
  * is only compared with other stems of the same language.
  */
 const endings: Readonly<Record<string, string>> = {
@@ -37,7 +36,6 @@ const minLetters = 3;
 /** A double vowel that becomes single in the Dutch plural, as in `apotheek` and `apotheken`. */
 const dutchVowels = /([aeou])\1(?=[^aeiou]$)/;
 
-/** Removes the endings of one language from words, so that different forms of a word have the same stem. */
 export class Stemmer {
   /** The endings, keyed by their last letter. In each list, the longest ending is the first. */
   readonly #endings = new Map<string, string[]>();
@@ -52,10 +50,7 @@ export class Stemmer {
     }
   }
 
-  /**
-   * Returns the stem of a word. Endings are found without regular expressions, which would be too slow: the first lookup has to stem
-   * 100,000 words.
-   */
+  /** Uses no regular expressions, which would be too slow: the first lookup has to stem 100,000 words. */
   stemOf(word: string): string {
     let stem = word;
     for (let shorter = this.#withoutEnd(stem); shorter.length < stem.length; shorter = this.#withoutEnd(stem)) stem = shorter;
@@ -90,10 +85,7 @@ const places = new Set(
 /** The words from `places` that can be the end of a compound word, as in `Fahrradladen`. */
 const placeEnds = [...places].filter((word) => /^(?:laden|geschaft|winkel|butik|affar|kaup)/.test(word));
 
-/**
- * Removes words that can be added to the name of any category, so `shoe store` becomes `shoe`. If this would leave no meaningful word,
- * returns the words unchanged.
- */
+/** For example, `shoe store` becomes `shoe`. If no meaningful word would be left, the words are unchanged. */
 export function withoutPlaces(words: readonly string[]): readonly string[] {
   const rest = words.flatMap(withoutPlace);
   return rest.some((word) => !fillers.has(word)) ? rest : words;
@@ -137,38 +129,26 @@ function pairsOf(word: string): string[] {
   return letters.length < 2 ? letters : letters.slice(1).map((letter, index) => `${letters[index]}${letter}`);
 }
 
-/**
- * Splits text that contains several names, such as `Gym / Fitness Center`. Also returns the whole text, once with and once without the
- * parts in parentheses.
- */
+/** Splits text such as `Gym / Fitness Center`. Adds the whole text, with and without the parts in parentheses. */
 export function nameParts(name: string): string[] {
   if (!/[(/|,]/.test(name)) return name === '' ? [] : [name];
   const plain = name.replace(/\s*\([^)]*\)/g, '');
   return [...new Set([name, plain, ...plain.split(/\s*[/|,]\s*/)])].filter((part) => part !== '');
 }
 
-/**
- * A category of places in the embedded data. The ID is, for example, `amenity/cafe`, and the tags are OpenStreetMap tags. If words refer to
- * several categories, the one with the higher weight (0 to 1) is preferred. `chains` is the number of chains (brands) in the category.
- */
+/** `id` is, for example, `amenity/cafe`; `tags` are OpenStreetMap tags. A higher `weight` (0 to 1) is preferred. */
 export type CategoryRow = readonly [id: string, tags: Readonly<Record<string, string>>, weight: number, chains: number];
 
-/**
- * The words for a category in one language: its name, its other names, and related terms. It is 0 if the data has no words in the language.
- */
+/** `aliases` are other names, and `terms` related words. 0 if the data has no words in the language. */
 export type CategoryWords = readonly [name: string, aliases: readonly string[], terms: readonly string[]] | 0;
 
-/**
- * The categories of places and the words for them. The words of each language are read when they are first needed, because most lookups
- * need only English.
- */
+/** The words of a language are read when they are first needed, because most lookups need only English. */
 export class CategoryData {
   readonly categories: readonly CategoryRow[];
   readonly languages: readonly string[];
   readonly #folder: string;
   readonly #words = new Map<string, readonly CategoryWords[]>();
 
-  /** `folder` contains the embedded data. */
   constructor(folder: string) {
     const { languages, categories } = readDataNow<{ languages: string[]; categories: CategoryRow[] }>(folder, 'categories');
     this.categories = categories;

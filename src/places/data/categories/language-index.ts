@@ -2,19 +2,15 @@ import { foldedText, NearKeys, wordsOfFolded } from '../folded-text.ts';
 import { type CategoryWords, headOf, nameParts, Stemmer, stemsOf, withoutPlaces } from './category-stems.ts';
 
 /**
- * Scores for words that match a category's name, the value of its tag, one of its other names, or a term for it. The first score is for an
- * exact match, and the second for the same stems. Two more texts count as terms: the main word of a name, and a name without a word such as
- * `store` (`clothing` for `clothing store`).
+ * Scores for a match with a category's name, the value of its tag, another name or a term: first if exact, then with the same stems. Terms
+ * include the main word of a name, and a name without a word such as `store`.
  */
 const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
 
 /** Maximum number of categories whose names have the same main word. If there are more, the main word is not used to find a category. */
 const maxHeads = 12;
 
-/**
- * If the main word of a query is the whole name of more categories than this, none of them is found. For example, `school` is the name of
- * two categories, `amenity/school` and `education/school`.
- */
+/** If the main word is the whole name of more categories than this, none of them is found. */
 const maxNamed = 2;
 
 /** If several categories have the same term, its score is reduced by `each` for every other category, but at most by `most`. */
@@ -26,7 +22,7 @@ const shares = { withoutPlaces: 0.97, head: 0.8 };
 /** Maximum score of a category if only some of the words fit. */
 const partScore = 0.84;
 
-/** Weight of a word in a term for a category. The weight of a word in a name is 1. */
+/** The weight of a word in a name is 1. */
 const termWeight = 0.85;
 
 /** Factor by which the score of a misspelled word is multiplied. */
@@ -37,7 +33,6 @@ type TextKind = keyof typeof scores;
 /** Minimum number of letters in each of the two parts of a compound word. */
 const minPart = 4;
 
-/** A name of a category, the value of its tag, or a term for it. */
 interface CategoryText {
   readonly category: number;
   readonly text: string;
@@ -59,10 +54,7 @@ export class LanguageIndex {
   readonly #stemmer: Stemmer;
   #near: NearKeys | undefined;
 
-  /**
-   * If the language is English, `ids` contains the category IDs, because tag values such as `coffee_shop` are English words. For other
-   * languages, it is empty.
-   */
+  /** `ids` are the category IDs for English, because tag values such as `coffee_shop` are English words; empty for other languages. */
   constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
     this.#language = language;
@@ -73,10 +65,7 @@ export class LanguageIndex {
     for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
   }
 
-  /**
-   * Returns the categories that the words may refer to, with their scores. In all methods of this class, the words must be folded (lower
-   * case, without accents).
-   */
+  /** In all methods of this class, the words must be folded (lower case, without accents). */
   search(words: readonly string[]): Map<number, number> {
     const found = this.#search(words);
     const rest = withoutPlaces(words);
@@ -98,10 +87,7 @@ export class LanguageIndex {
     return found;
   }
 
-  /**
-   * Returns the categories whose whole name is the main word, such as `school` in `primary school`. Undefined if too many categories have
-   * that name, as for `station`.
-   */
+  /** Categories whose whole name is the main word. Undefined if too many categories have that name, as for `station`. */
   searchHead(words: readonly string[]): Map<number, number> | undefined {
     const found = new Map<number, number>();
     if (words.length < 2) return found;
@@ -111,10 +97,7 @@ export class LanguageIndex {
     return named.length <= maxNamed ? found : undefined;
   }
 
-  /**
-   * Returns the categories with a name, tag value or term that consists of the same words or the same stems. If several categories have the
-   * same term, their scores are reduced.
-   */
+  /** Finds the same words or the same stems. Scores are reduced if several categories have the same term. */
   #byText(words: readonly string[], stems: readonly string[]): Map<number, number> {
     const found = new Map<number, number>();
     for (const texts of [this.#letters.get(words.join('')), this.#texts.get(stemKey(stems))]) {
@@ -145,7 +128,7 @@ export class LanguageIndex {
     this.#texts.add(stemKey(stems), category, stemmed);
   }
 
-  /** Returns the categories that have some of the stems in their names or terms. Rare stems have a greater influence on the score. */
+  /** Rare stems have a greater influence on the score. */
   #byParts(stems: readonly string[]): Map<number, number> {
     const known = stems.flatMap((stem) => this.#knownStems(stem));
     const whole = known.reduce((sum, { stem }) => sum + this.#rarity(stem), 0);
@@ -157,10 +140,7 @@ export class LanguageIndex {
     return sums;
   }
 
-  /**
-   * Returns the stems in the index that `stem` may stand for: the stem itself, the two parts of a compound word, or the most similar stem.
-   * `share` is the factor for the score.
-   */
+  /** The stem itself, the two parts of a compound word, or the most similar stem. `share` is the factor for the score. */
   #knownStems(stem: string): { readonly stem: string; readonly share: number }[] {
     if (this.#stems.has(stem)) return [{ stem, share: 1 }];
     for (let at = minPart; at <= stem.length - minPart; at++) {
@@ -206,10 +186,7 @@ function stemKey(stems: readonly string[]): string {
   return stems.length === 1 ? (stems[0] as string) : [...stems].sort().join(' ');
 }
 
-/**
- * Categories, keyed by name, term or stem, each with a score or weight from 0 to 1. If a category was added several times for the same key,
- * the highest number is used.
- */
+/** If a category was added several times for the same key, the highest number is used. */
 class Index {
   /**
    * Each number contains a category and its score or weight. Objects would take too much memory, because there are about 100,000 entries.

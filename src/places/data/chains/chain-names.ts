@@ -2,29 +2,22 @@ import { readDataNow } from '../data.ts';
 import { NearKeys } from '../folded-text.ts';
 import { type BrandRow, type ChainData, type ChainRow, companyWords, isPlainCommon, readChains } from './company-words.ts';
 
-/** One of the names of a chain. */
 export interface ChainName {
   /** Index of the chain in the embedded data. */
   readonly chain: number;
   readonly text: string;
   /** Kind of the name: 0 for the main name, 1 for a further current name, and 2 for an old, official or alternative name. */
   readonly rank: 0 | 1 | 2;
-  /**
-   * True for a name without its possessive ending, such as `Sainsbury` for `Sainsbury's`. A longer name that only begins with it, such as
-   * `Sainsbury Smith`, does not count as the chain.
-   */
+  /** A name without its possessive ending, such as `Sainsbury`. A longer name such as `Sainsbury Smith` is not the chain. */
   readonly isOwner?: true;
-  /** The brand of the chain that has this name; undefined for the chain's main brand. */
+  /** Undefined for the chain's main brand. */
   readonly brand?: BrandRow;
 }
 
 /** Names of chains, keyed by their letters and digits, without spaces. */
 type NameMap = Map<string, ChainName | ChainName[]>;
 
-/**
- * Minimum number of letters in a name. `owner` is for a name without its possessive ending, such as `Sainsbury`. `single` is for a
- * shortened name of one word, and `several` for a shortened name of several words.
- */
+/** Minimum letters in a name without its possessive ending (`owner`), and in a shortened name of one or several words. */
 const shortLetters = { owner: 5, single: 7, several: 9 };
 
 /** Names of chains that occur only on bank statements, keyed by the chain's Wikidata ID. */
@@ -34,10 +27,7 @@ const lineNames: Readonly<Record<string, readonly string[]>> = {
   Q1809448: ['WholeFds', 'WholeFds Mkt'],
 };
 
-/**
- * The names of all chains, which are looked up by their letters and digits without spaces. Indexes that are rarely needed are created on
- * first use.
- */
+/** Looked up by letters and digits without spaces. Indexes that are rarely needed are created on first use. */
 export class ChainNames {
   readonly data: ChainData;
   readonly #names: NameMap = new Map();
@@ -49,7 +39,6 @@ export class ChainNames {
   readonly #folder: string;
   #anyTowns: StatementTowns | undefined;
 
-  /** `folder` contains the embedded data. */
   constructor(data: ChainData, folder: string) {
     this.data = data;
     this.#folder = folder;
@@ -82,16 +71,12 @@ export class ChainNames {
     return namesIn(this.#shortened, key);
   }
 
-  /**
-   * Returns the names of chains that are similar to `key`, each with its number of spelling mistakes. The names are returned as letters and
-   * digits without spaces.
-   */
+  /** Similar names as letters and digits, each with its number of spelling mistakes. */
   near(key: string): Map<string, number> {
     this.#near ??= new NearKeys(this.#names.keys());
     return this.#near.near(key);
   }
 
-  /** Returns true if a word means one of the chain's categories. */
   isWordFor(chain: number, word: string): boolean {
     return (this.data.chains[chain]?.[2] ?? []).some((category) => this.#wordsOf(category).has(word));
   }
@@ -102,7 +87,6 @@ export class ChainNames {
     return isPlainCommon(word) || this.#kindWords.has(word);
   }
 
-  /** Returns true if the letters and digits of a chain's name are also the name of a town. */
   isTown(key: string): boolean {
     this.#towns ??= new Set(this.data.towns.split(' '));
     return this.#towns.has(key);
@@ -114,17 +98,15 @@ export class ChainNames {
     return this.#anyTowns.has(words);
   }
 
-  /** Returns the tags of a chain's categories, with the main category first. */
+  /** The main category comes first. */
   categoriesOfBrand(chain: number): string[] {
     return this.tagsOf(this.data.chains[chain]?.[2] ?? []);
   }
 
-  /** Returns the tags of the categories with these indexes. */
   tagsOf(categories: readonly number[]): string[] {
     return categories.map((index) => this.data.categories[index] as string);
   }
 
-  /** Returns true if a chain has branches worldwide. */
   isWorldwide(chain: number): boolean {
     return this.data.chains[chain]?.[3] === world;
   }
@@ -151,10 +133,7 @@ export class ChainNames {
     if (owner.length >= shortLetters.owner) addName(this.#names, owner, { ...name, isOwner: true });
   }
 
-  /**
-   * Adds shortened forms of a chain's name to `shortenedName`. Common words at the end are left out. If at least two words remain, words
-   * for the chain's category at the end are also left out.
-   */
+  /** Leaves out common words at the end and, if at least two words remain, words for the chain's category. */
   #addShortened(shortenedName: NameMap, name: ChainName): void {
     const words = name.text.includes(' ') ? companyWords(name.text) : [];
     let isCommonEnd = true;
@@ -192,17 +171,12 @@ function addName(names: NameMap, key: string, name: ChainName): void {
 /** The possessive ending in a name, as in `Sainsbury's`. */
 const ownerEnd = /['’]s\b/i;
 
-/** The country code of worldwide chains in the embedded data. */
 export const world = '001';
 
-/**
- * The names of towns with at least 2,000 inhabitants, as sorted 32-bit hashes. At most one in 50,000 other strings has the same hash as a
- * town and is therefore mistaken for a town.
- */
+/** Towns with at least 2,000 inhabitants, as sorted 32-bit hashes. At most one in 50,000 other strings is mistaken for a town. */
 class StatementTowns {
   readonly #hashes: Uint32Array;
 
-  /** `folder` contains the embedded data. */
   constructor(folder: string) {
     const steps = readDataNow<number[]>(folder, 'chain-towns');
     let hash = 0;
@@ -222,7 +196,6 @@ class StatementTowns {
   }
 }
 
-/** Words in the names of towns, and their abbreviations on statements. */
 const shortForms: Readonly<Record<string, string>> = { saint: 'st', fort: 'ft', mount: 'mt' };
 
 /** Returns the 32-bit FNV-1a hash of text. */

@@ -3,10 +3,9 @@ import type { ChainName, ChainNames } from './chain-names.ts';
 import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from './company-words.ts';
 import { isStatementLike, statementNames } from './statement-line.ts';
 
-/** The way in which a name led to a chain. `cleaned` means that store numbers, company suffixes such as `Ltd`, accents and punctuation were left out. */
+/** `cleaned` means that store numbers, company suffixes such as `Ltd`, accents and punctuation were left out. */
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 
-/** A chain that a name in a lookup may refer to. */
 export interface ChainHit {
   readonly name: ChainName;
   readonly method: Method;
@@ -14,10 +13,7 @@ export interface ChainHit {
   readonly score: number;
 }
 
-/**
- * Scores for the ways in which the name in a lookup may differ from a chain's name. By default, a chain is a match if its score is at least
- * 0.85.
- */
+/** Scores by how a name differs from a chain's name. By default, a chain matches from 0.85. */
 const scores = {
   punctuation: 0.98,
   core: 0.95,
@@ -29,19 +25,13 @@ const scores = {
   shortStart: 0.7,
 };
 
-/**
- * Maximum scores: `other` for an old or alternative name, and `doubtful` for a name that any company could have. `doubtful` does not apply
- * if the chain fits the lookup's country or category.
- */
+/** `other` is for an old or alternative name, and `doubtful` for a name that any company could have, unless country or category fit. */
 const maxScores = { other: 0.97, doubtful: 0.84 };
 
 /** The score of a chain is reduced by this if it has no branches in the lookup's country. */
 const absence = 0.1;
 
-/**
- * Minimum length of a chain's name that identifies the chain even if unknown words follow. `several` is for names of several words, and
- * `single` for names of one word.
- */
+/** A chain's name of at least this length, in several words or one, identifies the chain even if unknown words follow. */
 const tellingLetters = { several: 9, single: 10 };
 
 /** Minimum number of letters in a chain's name that is next to a word for its category, as in `EDEKA Supermarkt Schulze`. */
@@ -52,10 +42,7 @@ const anyones = { letters: 4, chains: 3 };
 
 type Query = Omit<ChainQuery, 'minScore'>;
 
-/**
- * Returns the chains that a name may refer to, each with its best score. If the whole name does not belong to a chain, it is treated as a
- * bank statement line that may contain a chain's name.
- */
+/** If the whole name is not a chain's, it is treated as a bank statement line that may contain a chain's name. */
 export function searchChains(names: ChainNames, query: Query): ChainHit[] {
   if (!isStatementLike(query.name)) return searchName(names, query).all();
   const found = searchName(names, query, false);
@@ -64,7 +51,6 @@ export function searchChains(names: ChainNames, query: Query): ChainHit[] {
   return found.all();
 }
 
-/** Adds the chains whose names are found in a bank statement line. */
 function addInLine(names: ChainNames, query: Query, hits: Hits): void {
   for (const { text, mayBeTown, country } of statementNames(query.name, (words) => names.isAnyTown(words))) {
     const words = companyWords(text);
@@ -106,10 +92,7 @@ class Hits {
     this.#query = query;
   }
 
-  /**
-   * Adds a hit, unless there is already a better one for the same chain. If `isSettled` is true, the score already takes the country into
-   * account.
-   */
+  /** Keeps only the best hit of each chain. If `isSettled` is true, the score already takes the country into account. */
   add(hit: ChainHit, isSettled = false): void {
     const score = !isSettled && this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
     const before = this.#hits.get(hit.name.chain);
@@ -145,7 +128,6 @@ interface Words {
   readonly core: readonly string[];
 }
 
-/** Adds the chains whose name equals the whole name in the lookup. */
 function addWhole(names: ChainNames, written: string, { words, core }: Words, hits: Hits): void {
   const lower = written.trim().toLowerCase();
   const key = core.join('');
@@ -177,7 +159,6 @@ function isAnyones(names: ChainNames, key: string): boolean {
 /** A name that is divided into its first words, which may be the name of a chain, and the rest. */
 interface NameStart {
   readonly words: readonly string[];
-  /** The words after the first words. */
   readonly rest: readonly string[];
 }
 
@@ -187,10 +168,7 @@ const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{S
 /** Minimum number of letters of a chain's name at the beginning of a word, in a script without spaces. */
 const minPart = 3;
 
-/**
- * Returns all ways to divide a name into first words and a rest. The longest first words come first. In a script without spaces, a single
- * word is divided between its letters.
- */
+/** The longest first words come first. In a script without spaces, a single word is divided between its letters. */
 function startsOf(words: readonly string[]): NameStart[] {
   const [only = ''] = words;
   if (words.length > 1) return words.slice(1).map((_, index) => ({ words: words.slice(0, -1 - index), rest: words.slice(-1 - index) }));
@@ -200,7 +178,7 @@ function startsOf(words: readonly string[]): NameStart[] {
   return starts;
 }
 
-/** Adds the chains whose name is at the beginning of the words. Stops at the longest name that fits well enough. */
+/** Stops at the longest name that fits well enough. */
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
   for (const start of startsOf(words)) {
     const key = start.words.join('');
@@ -232,15 +210,12 @@ function isTelling(names: ChainNames, words: readonly string[]): boolean {
 }
 
 /**
- * Categories in which a chain's name often follows a word for the category, as in `Supermercados Mercadona`. In other categories, a name
- * after such a word usually belongs to a single business, as in `Pizzeria Napoli`.
+ * Categories with names such as `Supermercados Mercadona`. In other categories, a name after such a word, as in `Pizzeria Napoli`, usually
+ * belongs to a single business.
  */
 const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
 
-/**
- * Adds the chains whose name follows a word for their category, as in `Supermercados Mercadona`. They must have branches in the lookup's
- * country.
- */
+/** For names such as `Supermercados Mercadona`. The chain must have branches in the lookup's country. */
 function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[], hits: Hits): void {
   const key = words.join('');
   if (key.length < minBesideKind) return;
@@ -251,10 +226,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
   }
 }
 
-/**
- * Adds the chains whose names differ from the words only by spelling mistakes. If the words end with common words, such as `store`, the
- * names are also compared with the words before these.
- */
+/** Accepts spelling mistakes. Also compares the words before common words at the end, such as `store`. */
 function addNear(names: ChainNames, words: readonly string[], hits: Hits): void {
   const whole = words.join('');
   const start = words.slice(0, lastTelling(words) + 1).join('');
@@ -269,10 +241,7 @@ function addNear(names: ChainNames, words: readonly string[], hits: Hits): void 
   }
 }
 
-/**
- * Counts the words whose first letter is different. People rarely mistype the first letter, so these are probably different words and not
- * spelling mistakes.
- */
+/** Counts words with a different first letter, which people rarely mistype, so they are probably different words. */
 function initialMistakes(words: readonly string[], key: string, found: string): number {
   if (key.length !== found.length) return key.charAt(0) === found.charAt(0) ? 0 : 1;
   let at = 0;

@@ -4,10 +4,8 @@ import { ChainNames, world } from './chain-names.ts';
 import { type ChainHit, type Method, searchChains } from './chain-search.ts';
 import type { ChainRow } from './company-words.ts';
 
-/** Maximum number of candidates in the result of a chain lookup. */
 const maxCandidates = 5;
 
-/** Minimum score of a chain that is listed as a candidate. */
 const minCandidateScore = 0.5;
 
 /** A match whose score is below this is reported as doubtful. */
@@ -25,7 +23,6 @@ export interface ChainCandidate {
   readonly method: Method;
 }
 
-/** Loads the data of all chains. Resolves to the lookup, which finds the chain that a name refers to. */
 export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
   const names = await ChainNames.read(folder);
   return (query) => chainAnswer(names, query);
@@ -37,7 +34,7 @@ interface FoundChains {
   readonly doubt: string | null;
 }
 
-/** Loads the data of all chains. Resolves to a function that lists the chains that a name may refer to. */
+/** Lists the chains that a name may refer to. */
 export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => FoundChains> {
   const names = await ChainNames.read(folder);
   return (query) => {
@@ -63,7 +60,6 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   };
 }
 
-/** Returns the reasons why a person should check the best hit before using it. */
 function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
   if (!best) return { ambiguous: false, doubt: null };
   const { method, score, name } = best.hit;
@@ -94,18 +90,14 @@ function rowOf({ data }: ChainNames, { name: { chain } }: ChainHit): ChainRow {
   return data.chains[chain] as ChainRow;
 }
 
-/** Returns the tags of the categories of the brand that was found, with the main category first. */
+/** The main category of the brand comes first. */
 function categoriesOf(names: ChainNames, { name: { chain, brand } }: ChainHit): string[] {
   return brand ? names.tagsOf(brand[1]) : names.categoriesOfBrand(chain);
 }
 
-/** A hit with the numbers by which the hits are sorted. */
 interface RankedHit {
   readonly hit: ChainHit;
-  /**
-   * Numbers for the reasons to prefer a hit. They are compared in this order: score, kind of name (main, further or old), country, and
-   * category. Higher numbers are better.
-   */
+  /** Compared in this order: score, kind of name (main, further or old), country, and category. Higher is better. */
   readonly reasons: readonly number[];
   /** Numbers for sorting hits whose `reasons` are equal. Hits that differ only in these numbers still count as equally good. */
   readonly order: readonly number[];
@@ -129,9 +121,7 @@ function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): Ran
     .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
 }
 
-/**
- * Returns true if the two best hits are equally good. Returns false if they have the same name, but the best chain is far more widespread.
- */
+/** False if the hits have the same name, but the best chain is far more widespread. */
 function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
   if (compared(best.reasons, second.reasons) !== 0) return false;
   return spread(rowOf(names, best.hit)) < clearLead * spread(rowOf(names, second.hit));
@@ -145,10 +135,7 @@ function compared(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/**
- * The number of countries that a worldwide chain is assumed to have. It is not larger, because chains whose countries are unknown also
- * count as worldwide.
- */
+/** It is not larger, because chains whose countries are unknown also count as worldwide. */
 const worldCountries = 40;
 
 /** Returns how widespread a chain is: its number of countries, multiplied by its number of categories and names. */

@@ -1,7 +1,7 @@
 import { readData } from '../data.ts';
 import { foldedText } from '../folded-text.ts';
 
-/** Company suffixes for the legal form, such as `Ltd`. A suffix of several words is joined into one word. */
+/** A suffix of several words is joined into one word. */
 const legalForms = new Set(
   [
     'inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt',
@@ -80,7 +80,6 @@ export function isCommon(word: string): boolean {
   return commonWords.has(word) || legalForms.has(word) || /\d|.[店점]$/u.test(word);
 }
 
-/** Returns true for a word that may be in any chain's name or follow it, such as `store`. */
 export function isPlainCommon(word: string): boolean {
   return commonWords.has(word);
 }
@@ -91,7 +90,6 @@ export function wordsBeforeBranch(words: readonly string[]): readonly string[] {
   return at < 0 ? words : words.slice(0, at);
 }
 
-/** A chain of stores or restaurants (a brand with many branches) in the embedded data. */
 export type ChainRow = readonly [
   name: string,
   /** The chain's Wikidata ID; null if it has none. */
@@ -133,7 +131,6 @@ export interface ChainData {
   readonly chains: readonly ChainRow[];
 }
 
-/** Reads all chains from the embedded data. */
 export function readChains(folder: string): Promise<ChainData> {
   return readData(folder, 'chains');
 }

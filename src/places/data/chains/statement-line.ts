@@ -25,17 +25,13 @@ const joiningWords = new Set('at to on from par du a la le en con de del bei via
 /** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
 const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
 
-/** Codes of the US states. */
 const states = new Set(
   'al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt va wa wv wi wy dc pr'.split(
     ' ',
   ),
 );
 
-/**
- * Country codes, keyed by other names for a country and by the abbreviations of Canadian provinces and Australian states. Abbreviations
- * that are also a country's code are left out.
- */
+/** Country codes by other names, and by Canadian and Australian abbreviations, except abbreviations that are also a country's code. */
 const otherRegions: ReadonlyMap<string, string> = new Map(
   Object.entries({
     CA: 'ab bc mb nb nl on qc sk ns can canada',
@@ -68,19 +64,16 @@ const noise =
 /** Matches the code of a payment service before the name of the business, such as `SQ *`. */
 const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
 
-/** Matches a number that may be a store number. It has at least three digits, or two after letters or `#`. */
+/** It has at least three digits, or two after letters or `#`. */
 const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 
-/**
- * Matches a number that is certainly a store number. It has at least four digits, or two after letters or `#`. The words after it may be a
- * town that is not in the data.
- */
+/** It has at least four digits, or two after letters or `#`. The words after it may be a town that is not in the data. */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
 /** Maximum number of words in a town's name. */
 const longestTown = 3;
 
-/** Returns true if text may be a line of a bank or card statement. This quick check excludes most names of businesses. */
+/** This quick check excludes most names of businesses. */
 export function isStatementLike(text: string): boolean {
   if (/[\d*]/.test(text)) return true;
   const lower = text.toLowerCase();
@@ -110,10 +103,7 @@ interface Line {
   readonly isCapital: boolean;
 }
 
-/**
- * Returns the parts of a bank or card statement line that may be the name of the business, with the likeliest first. Returns an empty array
- * if the text does not look like a statement line.
- */
+/** The likeliest part comes first. Empty if the text does not look like a statement line. */
 export function statementNames(text: string, isTown: (words: readonly string[]) => boolean): StatementName[] {
   const line = statementLineOf(text);
   const { words, isPayment, isShortened, region } = line;
@@ -136,10 +126,7 @@ export function statementNames(text: string, isTown: (words: readonly string[]) 
   return names;
 }
 
-/**
- * Finds the possible towns at the end of a line, and returns for each of them the number of words before it. If the town is written twice,
- * only the words before the first one are counted.
- */
+/** The number of words before each possible town. If a town is written twice, only the words before the first mention count. */
 function townStarts(words: readonly string[], isTown: (words: readonly string[]) => boolean): number[] {
   const counts: number[] = [];
   for (let count = 1; count <= longestTown && count < words.length; count++) {
@@ -200,10 +187,7 @@ function paymentEnd(words: readonly string[]): number {
   return end < words.length ? end : 0;
 }
 
-/**
- * Returns the state or country at the end of a line as `region`, and the number of words before it as `at`. Numbers after the state or
- * country are ignored.
- */
+/** `at` is the number of words before the state or country. Numbers after it are ignored. */
 function endOf(words: readonly string[], start: number): { readonly at: number; readonly region: string | undefined } {
   let at = words.length;
   while (at > start + 2 && /^\d{3,}$/.test(words[at - 1] as string) && !isNumberOfStore(words, at - 1)) at--;
@@ -212,10 +196,7 @@ function endOf(words: readonly string[], start: number): { readonly at: number; 
   return { at, region: at < last ? words[last - 1] : undefined };
 }
 
-/**
- * Returns true if a number at the end of a line may belong to the business's name. This is not so if it follows a state, a country or
- * another number.
- */
+/** False for a number after a state, a country or another number. */
 function isNumberOfStore(words: readonly string[], at: number): boolean {
   const before = words[at - 1] as string;
   return !isRegion(before) && !/^\d+$/.test(before);

@@ -10,10 +10,7 @@ export interface AreasMeta<Area> {
 /** Number of points in a piece of a border. Pieces that are entirely north or south of a point are skipped. */
 const pieceSize = 16;
 
-/**
- * Areas on a map that do not overlap, such as countries. The border of an area consists of rings. A ring is a closed line around a part of
- * the area or around a hole in it.
- */
+/** Areas that do not overlap. A border consists of rings: closed lines around a part of the area or around a hole in it. */
 export class Areas<Area> {
   readonly #areas: readonly Area[];
   readonly #scale: number;
@@ -41,7 +38,6 @@ export class Areas<Area> {
     this.#byDegree = ringsByDegree(this.#bounds, this.#scale);
   }
 
-  /** Returns the area that contains a point; undefined if no area contains it. */
   at(lat: number, lon: number): Area | undefined {
     const x = lon * this.#scale;
     const y = lat * this.#scale;
@@ -64,10 +60,7 @@ export class Areas<Area> {
     return isBetween && y >= (bounds[at + 1] as number) && y <= (bounds[at + 3] as number);
   }
 
-  /**
-   * Returns true if a point is inside a ring. This is the case if a line from the point to the east crosses the ring an odd number of
-   * times. Pieces that are entirely north or south of the point are skipped.
-   */
+  /** True if a line from the point to the east crosses the ring an odd number of times. Skips pieces north or south of it. */
   #contains(ring: number, y: number, x: number): boolean {
     const start = this.#starts[ring] as number;
     const end = this.#starts[ring + 1] as number;
@@ -131,10 +124,7 @@ function ringsByDegree(bounds: Int32Array, scale: number): number[][] {
   return found;
 }
 
-/**
- * Decodes the points of all rings. Each point is stored as the difference from the previous point, in signed numbers with seven bits per
- * byte.
- */
+/** Each point is the difference from the previous one, in signed numbers with seven bits per byte. */
 function pointsOf(bytes: Buffer, starts: Uint32Array): Int32Array {
   const points = new Int32Array(2 * (starts.at(-1) as number));
   let at = 0;

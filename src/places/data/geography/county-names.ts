@@ -5,7 +5,7 @@ import type { Country, District, Region } from './places.ts';
 /** A county, province or department, which may follow the town in an address. */
 export interface NamedCounty {
   readonly region: Region;
-  /** The districts in the data that belong to the county. Empty for a traditional county that no longer exists. */
+  /** Empty for a traditional county that no longer exists. */
   readonly districts: readonly District[];
 }
 
@@ -99,10 +99,7 @@ export function countryNames(countries: readonly Country[]): CountryNames {
   return found;
 }
 
-/**
- * Territories with their own country code in GeoNames, keyed by the country that they belong to. Addresses in a territory may contain the
- * name of that country.
- */
+/** Territories with their own GeoNames country code, keyed by country. Addresses there may name that country. */
 const dependents: Readonly<Record<string, readonly string[]>> = {
   US: ['PR', 'GU', 'VI', 'AS', 'MP'],
   FR: ['GP', 'MQ', 'GF', 'RE', 'PM', 'YT', 'BL', 'MF', 'WF', 'PF', 'NC'],
@@ -115,7 +112,6 @@ const dependents: Readonly<Record<string, readonly string[]>> = {
   AU: ['CX', 'CC', 'NF'],
 };
 
-/** Returns true if `land` is a territory that belongs to `state`, although it has its own country code. */
 export function isDependent(land: Country, state: Country): boolean {
   return dependents[state.code]?.includes(land.code) ?? false;
 }

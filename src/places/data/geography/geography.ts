@@ -14,7 +14,6 @@ import { Columns, type PlacesMeta, PlaceTable } from './places.ts';
 import { regionNames } from './region-names.ts';
 import { findPoint, LargeCities, type ReversedPoint } from './reverse.ts';
 
-/** Loads the places and their names. Resolves to the lookup, which finds the place that an address refers to. */
 export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
   const { columns, places } = await loadPlaces(folder);
   const countries = countryNames(places.countries);
@@ -26,7 +25,6 @@ export async function loadAddresses(folder: string): Promise<(query: AddressQuer
   return (query) => addressDocument(findAddress(query, gazetteer, misspellings), places);
 }
 
-/** Loads the places, the borders of countries, and the US counties. Resolves to the lookup, which finds the place nearest to a point. */
 export async function loadPoints(folder: string): Promise<(query: PointQuery) => LookupDocument> {
   const [{ places }, borders, countyColumns] = await Promise.all([
     loadPlaces(folder),
@@ -88,7 +86,6 @@ interface Parts {
   readonly candidates?: readonly Candidate[];
 }
 
-/** Creates the result of the lookup of an address. */
 export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: PlaceTable): LookupDocument {
   const [found] = candidates;
   if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
@@ -99,7 +96,7 @@ function plainPart({ text, as }: UnderstoodPart) {
   return { text, as };
 }
 
-/** Creates the result of the lookup of a point. `county` is the US county that contains the point; undefined outside the USA. */
+/** `county` is undefined outside the USA. */
 export function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance, town } = nearest;
@@ -112,7 +109,6 @@ export function pointDocument(nearest: ReversedPoint | undefined, places: PlaceT
 /** A match whose score is below this is reported as doubtful. */
 const lowScore = 0.8;
 
-/** Creates the result for a place, region or country that was found. */
 function geographyDocument(parts: Parts, places: PlaceTable): LookupDocument {
   const {
     found,

@@ -1,23 +1,16 @@
 import type { Columns } from './places.ts';
 
-/** The places that have the same name. */
 export interface Namesakes {
   /**
    * Number of the first place with this main name. There are `count` such places, which are numbered consecutively, with the largest first.
    */
   readonly first: number;
   readonly count: number;
-  /**
-   * Numbers of the places that have this name in another language or spelling. For each region or district, only the largest place is
-   * included.
-   */
+  /** Places with this name in another language or spelling; for each region or district, only the largest. */
   readonly others: Uint32Array;
 }
 
-/**
- * Size in bytes of the buffer for the name to search for. A character takes up to three bytes. Names that may not fit into the buffer are
- * not searched for.
- */
+/** Size in bytes of the buffer for a name; a character takes up to three bytes. Longer names are not searched for. */
 const maxBytes = 768;
 
 /** All names of all places, in sorted order and in the normalized form that `placeKey` returns. */
@@ -39,7 +32,6 @@ export class Names {
     this.#others = columns.numbers('others');
   }
 
-  /** Finds the places that have a name; undefined if there are none. */
   find(key: string): Namesakes | undefined {
     const length = this.#want(key);
     if (length === 0) return undefined;
@@ -68,10 +60,7 @@ export class Names {
     return text.length > maxBytes / 3 ? 0 : this.#wanted.write(text);
   }
 
-  /**
-   * Returns the index of the first name, in sorted order, that is equal to the name in the buffer or comes after it. `length` is the length
-   * of the name in the buffer, in bytes.
-   */
+  /** The first name that is equal to the buffer or comes after it. `length` is in bytes. */
   #firstFrom(length: number): number {
     let low = 0;
     let high = this.#count;

@@ -7,17 +7,13 @@ const radians = Math.PI / 180;
 /** Maximum number of places in a leaf of the search tree. The places in a leaf are compared one by one. */
 const nodeSize = 16;
 
-/** The place that was found for a point, and its great-circle distance. */
 export interface NearestPlace {
   readonly place: number;
   /** Distance between the point and the place in metres. */
   readonly distance: number;
 }
 
-/**
- * An index that finds the place nearest to a point. It is a k-d tree of longitudes and latitudes, although distances are measured on the
- * sphere.
- */
+/** A k-d tree of longitudes and latitudes, although distances are measured on the sphere. */
 export class Nearest {
   /** The number of each place, in the order of the tree. */
   readonly #ids: Uint16Array | Uint32Array;
@@ -26,10 +22,7 @@ export class Nearest {
   /** The position of each place as a unit vector (x, y, z), in the order of the tree. */
   readonly #vectors: Float64Array;
   // The fields below belong to the current search. There is only one search at a time, so they are reused and no memory is allocated.
-  /**
-   * Branches of the tree that remain to be searched. Each has a first and last index, an axis and a squared distance. There is at most one
-   * branch per level of the tree.
-   */
+  /** Remaining branches: first and last index, axis and squared distance. At most one per level of the tree. */
   readonly #stack = new Float64Array(4 * 64);
   /** Index after the last used number on the stack. */
   #top = 0;
@@ -105,10 +98,7 @@ export class Nearest {
     }
   }
 
-  /**
-   * Searches a branch down to the leaf in which the point would be. At each level, the half without the point is put off until later,
-   * because it may turn out to be too far away.
-   */
+  /** Searches down to the leaf of the point. The other halves are put off, because they may turn out to be too far away. */
   #descend(first: number, last: number, firstAxis: number): void {
     let [left, right, axis] = [first, last, firstAxis];
     while (right - left > nodeSize) {

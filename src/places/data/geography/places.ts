@@ -1,15 +1,9 @@
 import type { Coordinates } from '../../coordinates.ts';
 
-/**
- * A country in the data file, with its alpha-2 and alpha-3 codes and its English name. `seat` is the number of its capital. `population` is
- * the total population of its places.
- */
+/** `seat` is the number of the capital. `population` is the total of its places. */
 type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
 
-/**
- * A region in the data file. `code` is the country's code and the region's code, joined by a dot. `seat` is the number of its capital, and
- * `largest` the number of its largest place. `population` is the total population of its places.
- */
+/** `code` joins the country's and the region's code with a dot. `seat` and `largest` are numbers of places. */
 type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
 
 /** A district in the data file, with its name. `code` is the codes of the country, the region and the district, joined by dots. */
@@ -24,7 +18,6 @@ export interface PlacesMeta {
   readonly districts: readonly DistrictRow[];
 }
 
-/** A country in the data, with its capital and the total population of its places. */
 export interface Country {
   readonly number: number;
   readonly code: string;
@@ -49,10 +42,7 @@ export interface Region {
   readonly largest: number;
 }
 
-/**
- * A part of a region, such as a county, a province or a department. The data contains districts only for countries in which they are used
- * in addresses.
- */
+/** Such as a county, province or department; only in countries that use them in addresses. */
 export interface District {
   readonly number: number;
   /** The GeoNames code of the district within its region. */
@@ -61,10 +51,7 @@ export interface District {
   readonly region: Region;
 }
 
-/**
- * All places in the data. A place is identified by its number. Places with the same name are numbered consecutively, with the largest
- * first.
- */
+/** A place is identified by its number. Namesakes are numbered consecutively, the largest first. */
 export class PlaceTable {
   readonly count: number;
   readonly countries: readonly Country[];
@@ -131,7 +118,6 @@ export class PlaceTable {
     return this.regions[this.#regionNumbers[place] as number] as Region;
   }
 
-  /** Returns the district that contains a place; undefined if it is unknown. */
   district(place: number): District | undefined {
     return this.districts[(this.#districtNumbers[place] as number) - 1];
   }
@@ -155,7 +141,7 @@ export class PlaceTable {
     return sums.map(({ lat, lon, count }) => ({ lat: lat / count, lon: lon / count }));
   }
 
-  /** Returns the number of inhabitants of a place; 0 if unknown. */
+  /** 0 if unknown. */
   population(place: number): number {
     return this.#populations[place] as number;
   }
@@ -170,10 +156,7 @@ interface DataHead {
   readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
 }
 
-/**
- * A table with columns of numbers and strings that was read from a file. The first line of the file is JSON that lists the columns, and the
- * bytes of the columns follow it.
- */
+/** The first line of the file is JSON that lists the columns, and the bytes of the columns follow it. */
 export class Columns<Meta> {
   readonly meta: Meta;
   readonly #parts = new Map<string, { readonly bytes: Buffer; readonly width: number; readonly length: number }>();
@@ -194,10 +177,7 @@ export class Columns<Meta> {
     return this.#part(name).bytes;
   }
 
-  /**
-   * Returns the numbers in a column. In the file, the lowest bytes of all numbers come first, followed by all second-lowest bytes, and so
-   * on.
-   */
+  /** In the file, the lowest bytes of all numbers come first, then all second-lowest bytes, and so on. */
   numbers(name: string): Uint32Array {
     const { bytes, width, length } = this.#part(name);
     const numbers = new Uint32Array(length);

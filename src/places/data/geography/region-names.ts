@@ -4,10 +4,7 @@ import type { Region } from './places.ts';
 /** Regions, keyed by their names and codes in the normalized form that `placeKey` returns. */
 export type RegionNames = ReadonlyMap<string, readonly Region[]>;
 
-/**
- * Other names of regions, separated by bars, keyed by country and by the region's GeoNames code. They are names in the country's language,
- * traditional abbreviations, and common codes for regions whose GeoNames code is only a number.
- */
+/** Local names, traditional abbreviations and common codes, separated by bars, keyed by country and GeoNames code. */
 const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   US: {
     AL: 'Ala',
@@ -149,7 +146,6 @@ const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   MX: { '02': 'BC', '06': 'Chih', 14: 'Jal', 19: 'NL', 15: 'Estado de México' },
 };
 
-/** Words for a kind of region, such as `state`. */
 export const kindWords = 'land state province voivodeship oblast krai kray region district governorate prefecture county republic'.split(
   ' ',
 );

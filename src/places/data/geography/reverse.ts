@@ -4,16 +4,11 @@ import type { Areas } from './areas.ts';
 import type { Nearest, NearestPlace } from './nearest.ts';
 import type { PlaceTable } from './places.ts';
 
-/** The place nearest to a point, and the town that the point belongs to. */
 export interface ReversedPoint extends NearestPlace {
-  /**
-   * Number of the town that the point belongs to. This is the nearest place itself, the town that this place is part of, or a large city
-   * around the point.
-   */
+  /** The nearest place, the town that it is part of, or a large city around the point. */
   readonly town: number;
 }
 
-/** The data with which points are looked up. */
 interface Surroundings {
   readonly places: PlaceTable;
   readonly nearest: Nearest;
@@ -22,25 +17,19 @@ interface Surroundings {
   readonly borders: Areas<string | null>;
 }
 
-/**
- * If the nearest place is in a different country from the point, a place in the point's own country is preferred within this distance in
- * metres.
- */
+/** Within this distance in metres, a place in the point's own country is preferred over the nearest place. */
 const ownCountryDistance = 10_000;
 
 /** A place in the point's own country is also preferred if it is at most this many times as far away as the nearest place. */
 const ownCountryFactor = 3;
 
-/** Finds the place nearest to a point and the town that the point belongs to. Returns undefined if no place is near enough. */
+/** Undefined if no place is near enough. */
 export function findPoint(query: PointQuery, surroundings: Surroundings): ReversedPoint | undefined {
   const found = findNearest(query, surroundings);
   return found && { ...found, town: surroundings.cities.townOf(found, query) };
 }
 
-/**
- * Finds the place nearest to a point; undefined if none is near enough. Close to a border, a place in the country that contains the point
- * is preferred.
- */
+/** Close to a border, prefers a place in the country that contains the point. */
 function findNearest(
   { lat, lon, country: codes, maxDistance }: PointQuery,
   { places, nearest, borders }: Surroundings,
@@ -54,16 +43,12 @@ function findNearest(
   return nearest.find(lat, lon, limit, (place) => codeOf(place) === own) ?? found;
 }
 
-/** Minimum number of inhabitants of a large city. */
 const minPopulation = 500_000;
 
 /** Assumed inhabitants per square kilometre, for estimating the radius of a city. */
 const density = 5000;
 
-/**
- * If a point is nearer to a city's centre than this, this distance in metres is assumed. Otherwise, the city's pull would be infinite at
- * its centre.
- */
+/** Minimum assumed distance in metres. Otherwise, the city's pull would be infinite at its centre. */
 const minDistance = 300;
 
 /** Every city's radius is less than this, in degrees of latitude. */
@@ -76,10 +61,7 @@ interface City extends Coordinates {
   readonly radius: number;
 }
 
-/**
- * The large cities. A point inside a large city belongs to that city, even if the nearest place in the data is a separately listed quarter
- * of the city.
- */
+/** A point inside a large city belongs to it, even if the nearest place is a separately listed quarter of the city. */
 export class LargeCities {
   readonly #places: PlaceTable;
   /** Cities, keyed by whole degrees of latitude. Each city is listed under all degrees that it may extend into. */
@@ -104,10 +86,7 @@ export class LargeCities {
     }
   }
 
-  /**
-   * Returns the town that a point belongs to. This is usually the town of the nearest place. But if the point is inside a large city in the
-   * same region that has a stronger pull, it is that city. The pull is the population divided by the squared distance.
-   */
+  /** A large city around the point in the same region wins if its pull, population divided by squared distance, is stronger. */
   townOf({ place, distance }: NearestPlace, point: Coordinates): number {
     const places = this.#places;
     const region = places.region(place);

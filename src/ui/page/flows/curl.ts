@@ -1,7 +1,6 @@
 import type { FlowShape } from '../../../serve/shapes.ts';
 import { queryOf } from './run-dialog.tsx';
 
-/** Returns a curl command line that sends one record to a flow. `address` is the URL of the server. */
 export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowShape, 'id' | 'fields' | 'open_vars'>): string {
   const record = Object.fromEntries(fields.map((field) => [field, '...']));
   return [
@@ -12,10 +11,7 @@ export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowSh
   ].join(' \\\n  ');
 }
 
-/**
- * Returns a curl command line that runs a flow over a file. The request waits up to a minute for the run to end. `address` is the URL of
- * the server.
- */
+/** The request waits up to a minute for the run to end. */
 export function curlOfRun(address: string, { id, ...flow }: Pick<FlowShape, 'id' | 'open_vars'>): string {
   return [
     `curl ${shellQuoted(`${address}/v1/flows/${id}/runs${neededQuery(flow)}`)}`,
@@ -30,7 +26,6 @@ function neededQuery({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>): st
   return queryOf(Object.fromEntries(open.flatMap(({ name, default: value }) => (value === null ? [[name, '...']] : []))));
 }
 
-/** Quotes a word of a command line for a shell, if necessary. */
 function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -11,7 +11,6 @@ import { curlOfCall, curlOfRun } from './curl.ts';
 import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { RunDialog } from './run-dialog.tsx';
 
-/** The page about one flow, with its nodes, its runs, and ways to run it. */
 export function FlowPage({ id }: { readonly id: string }) {
   const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`, 5000);
   const [isStarting, setStarting] = useState(false);

@@ -8,7 +8,6 @@ import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
 
-/** The page that lists all flows in the server's folder. */
 export function FlowsPage() {
   const flows = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows', everyMs);
   const runs = useLoaded<RunListShape>('/runs?limit=200', everyMs);
@@ -72,7 +71,6 @@ function FlowList({ flows, runs }: FlowListProps) {
   );
 }
 
-/** A label that says if a flow is valid or not. */
 export function FlowState({ state }: Pick<FlowShape, 'state'>) {
   return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
 }
@@ -89,7 +87,6 @@ function LastRun({ run }: { readonly run: RunShape | undefined }) {
   );
 }
 
-/** Shows the problems of an invalid flow, each with its position in the file. */
 export function FlowProblems({ flow: { name, problems } }: { readonly flow: FlowShape }) {
   return (
     <Panel title={`Problems of ${name}`} note="runs are refused until they are solved">

@@ -121,14 +121,14 @@ const mediaTypes: Readonly<Record<string, string>> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 
-/** Returns the request headers for an uploaded file with this name; undefined if the extension is unknown. */
+/** Undefined if the extension is unknown. */
 export function inputHeaders(name: string): InputHeaders | undefined {
   const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
   const type = mediaTypes[extension];
   return type === undefined ? undefined : { 'Content-Type': type, ...(gz !== undefined && { 'Content-Encoding': 'gzip' }) };
 }
 
-/** The values that the user typed for a flow's variables, by name. Empty values are not sent. */
+/** Empty values are not sent. */
 export type VariableValues = Readonly<Record<string, string>>;
 
 interface VariableFieldsProps {
@@ -137,7 +137,6 @@ interface VariableFieldsProps {
   readonly onInput: (values: VariableValues) => void;
 }
 
-/** Shows a text field for each variable that callers of the flow may set. */
 export function VariableFields({ flow, values, onInput }: VariableFieldsProps) {
   return (flow.open_vars ?? []).map(({ name, default: value }) => (
     <TextField
@@ -152,12 +151,11 @@ export function VariableFields({ flow, values, onInput }: VariableFieldsProps) {
   ));
 }
 
-/** True if the user has typed a value for every variable without a default. */
 function hasValues({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>, values: VariableValues): boolean {
   return open.every(({ name, default: value }) => value !== null || (values[name] ?? '') !== '');
 }
 
-/** Returns a query string that sets variables and further parameters, with the question mark. It is empty if there is nothing to set. */
+/** Includes the question mark; empty if there is nothing to set. */
 export function queryOf(values: VariableValues, more: Readonly<Record<string, string>> = {}): string {
   const members = [...Object.entries(values).map(([name, value]) => [`var.${name}`, value] as const), ...Object.entries(more)];
   const query = new URLSearchParams(members.filter(([, value]) => value !== '').map(([name, value]) => [name, value])).toString();

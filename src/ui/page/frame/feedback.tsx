@@ -3,7 +3,6 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ReportedProblem } from '../api.ts';
 import type { Loaded, PageAction } from '../use-loaded.ts';
 
-/** Shows a problem that the server reported, in red. */
 export function ProblemNotice({ problem }: { readonly problem: ReportedProblem | undefined }) {
   if (problem === undefined) return null;
   return (
@@ -24,7 +23,7 @@ interface LoadedViewProps<Data> {
   readonly children: (data: Data) => ComponentChildren;
 }
 
-/** Shows data that was loaded from the server. If loading it again fails, the problem appears above the earlier data. */
+/** If loading again fails, the problem appears above the earlier data. */
 export function LoadedView<Data>({ loaded, children }: LoadedViewProps<Data>) {
   const { data, problem } = loaded;
   return (
@@ -44,7 +43,7 @@ interface ActionButtonProps {
   readonly children: ComponentChildren;
 }
 
-/** A button that starts an action. It is disabled while the action is running. */
+/** Disabled while the action is running. */
 export function ActionButton({ action, kind, isDisabled = false, onAct, children }: ActionButtonProps) {
   return (
     <button
@@ -77,7 +76,6 @@ export function timeText(at: Date, now: Date): string {
   return dayAndYear.format(at);
 }
 
-/** A date shown without the time of day. */
 export function Day({ at }: { readonly at: string }) {
   return <time dateTime={at}>{dayAndYear.format(new Date(at))}</time>;
 }
@@ -102,7 +100,6 @@ function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly 
   );
 }
 
-/** Text in a fixed-width font, such as a command, with a button that copies it. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <div class="code">

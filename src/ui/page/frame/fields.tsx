@@ -15,7 +15,6 @@ interface TextFieldProps extends FieldProps {
   readonly pattern?: string;
 }
 
-/** A labelled field in which the user types a line of text. */
 export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
   const id = useId();
   const more = { ...(placeholder !== undefined && { placeholder }), ...(pattern !== undefined && { pattern }) };
@@ -44,7 +43,6 @@ interface SelectFieldProps extends FieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A labelled field in which the user selects one of several choices. */
 export function SelectField({ label, hint, value, choices, onChange }: SelectFieldProps) {
   const id = useId();
   return (
@@ -81,7 +79,6 @@ interface CheckProps {
   readonly children: ComponentChildren;
 }
 
-/** A checkbox with its label. */
 export function Check({ isChecked, onChange, children }: CheckProps) {
   return (
     <label class="check">
@@ -97,7 +94,6 @@ interface CheckGroupProps extends FieldProps {
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** A group of checkboxes, of which the user may check any number. */
 export function CheckGroup({ label, hint, choices, chosen, onChange }: CheckGroupProps) {
   const toggled = (value: string, isChecked: boolean) => (isChecked ? [...chosen, value] : chosen.filter((other) => other !== value));
   return (

@@ -7,15 +7,13 @@ import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {
   readonly title: string;
-  /** Shown next to the title of the page, such as the state of a run. */
   readonly mark?: ComponentChildren;
-  /** Shown below the title of the page. */
   readonly sub?: ComponentChildren;
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page, with navigation, title and content. When another page opens, its title gets the keyboard focus. */
+/** When another page opens, its title gets the keyboard focus. */
 export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   const { path } = useLocation();
   const heading = useRef<HTMLHeadingElement>(null);

@@ -2,7 +2,6 @@ import type { RunView } from '../../../report/run-view.ts';
 import type { ProgressData, RunShape } from '../../../serve/shapes.ts';
 import { sendRequest } from '../api.ts';
 
-/** An event in a stream of server-sent events. */
 interface StreamEvent {
   readonly id: string | undefined;
   readonly event: string;
@@ -34,10 +33,7 @@ function eventOf(block: string): StreamEvent | undefined {
 /** Time in ms to wait after a broken connection before connecting again. */
 const againAfterMs = 2000;
 
-/**
- * Receives the events of a run until it ends. If the connection breaks, opens another one that continues after the last event. EventSource
- * is not used, because it cannot send the page token.
- */
+/** If the connection breaks, opens another one that continues after the last event. EventSource cannot send the page token. */
 export async function followRun(id: string, signal: AbortSignal, take: (event: StreamEvent) => void): Promise<void> {
   let last: string | undefined;
   while (!signal.aborted) {
@@ -60,7 +56,7 @@ export async function followRun(id: string, signal: AbortSignal, take: (event: S
   }
 }
 
-/** Yields the chunks of a stream as text. A reader is used, because not every browser can iterate over a stream. */
+/** Uses a reader, because not every browser can iterate over a stream. */
 async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
@@ -73,10 +69,7 @@ interface ProgressOf {
   readonly isPartial: boolean;
 }
 
-/**
- * Adds the latest progress of a run to the data that the page shows. The counts in the data stay, so that all panels agree. If the data is
- * partial, the counts are taken from the progress instead.
- */
+/** The counts in the data stay, so that all panels agree. If the data is partial, the counts are taken from the progress instead. */
 export function withProgress(view: RunView, progress: ProgressData | undefined, { now, isPartial }: ProgressOf): RunView {
   if (progress === undefined) return view;
   const { written, failed, retries, credits, share, eta_s, paused, workers } = progress;
@@ -93,10 +86,7 @@ export function withProgress(view: RunView, progress: ProgressData | undefined, 
   };
 }
 
-/**
- * Returns the page's data with figures of the whole run, including its parts before it was resumed. These figures are the counts, failures,
- * found paths and credits.
- */
+/** Adds the counts, failures, found paths and credits of the whole run, including its parts before it was resumed. */
 export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
   const { counts, failures, mapping, credits } = viewOfRun(run, now);
@@ -120,7 +110,7 @@ export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   };
 }
 
-/** Creates the data for the page from the server's description of a run alone. It has no figures that only the report contains. */
+/** Has no figures that only the report contains. */
 export function viewOfRun(run: RunShape, now: number): RunView {
   const { counts, started_at, created_at, ended_at, state } = run;
   const startedAt = started_at ?? created_at;

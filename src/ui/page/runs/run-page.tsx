@@ -18,7 +18,6 @@ const living = new Set(['queued', 'running', 'stopping']);
 /** Interval in ms at which the figures of an active run are loaded. */
 const figuresEveryMs = 2000;
 
-/** The page about one run. Its figures change while the run is active. */
 export function RunPage({ id }: { readonly id: string }) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const run = useLoaded<RunShape>(path);
@@ -56,10 +55,7 @@ export function RunPage({ id }: { readonly id: string }) {
   );
 }
 
-/**
- * Returns the latest progress of an active run; undefined if there is none yet. `onState` is called whenever the state of the run might
- * have changed.
- */
+/** `onState` is called whenever the state of the run might have changed. */
 function useProgress(id: string, isLiving: boolean, onState: () => void): ProgressData | undefined {
   const [progress, setProgress] = useState<ProgressData>();
   useEffect(() => {
@@ -110,7 +106,6 @@ interface RunActionsProps {
   readonly onChange: () => void;
 }
 
-/** Buttons for the actions that the run's state allows: stop, resume, retry failed records, download, delete. */
 function RunActions({ run, onChange }: RunActionsProps) {
   const action = useAction();
   const [isDeleting, setDeleting] = useState(false);

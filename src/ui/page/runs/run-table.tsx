@@ -4,7 +4,6 @@ import { Table } from '../../parts/table.tsx';
 import { Bar, RunState } from '../../parts/tiles.tsx';
 import { Time } from '../frame/feedback.tsx';
 
-/** A table of runs, in the order of the list. */
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
   return (
     <Table
@@ -37,7 +36,6 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
   );
 }
 
-/** A bar that shows the shares of written and failed records of a run. */
 function Parts({ run: { counts, share, ended_at } }: { readonly run: RunShape }) {
   const { written, failed } = counts;
   const done = Math.max(1, written + failed);

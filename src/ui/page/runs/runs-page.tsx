@@ -9,7 +9,6 @@ import { Frame } from '../frame/frame.tsx';
 import { useLoaded, useOlder } from '../use-loaded.ts';
 import { RunTable } from './run-table.tsx';
 
-/** The query parameters that filter the list of runs. */
 const filters = ['flow', 'state', 'key'];
 
 const states = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'];
@@ -100,7 +99,7 @@ function RunPages({ search }: { readonly search: string }) {
   );
 }
 
-/** Joins two pages of the list of runs without duplicates. They can overlap, because new runs push older ones to the next page. */
+/** The pages can overlap, because new runs push older ones to the next page. */
 function joined(newest: readonly RunShape[], older: readonly RunShape[]): RunShape[] {
   const ids = new Set(newest.map(({ id }) => id));
   return [...newest, ...older.filter(({ id }) => !ids.has(id))];

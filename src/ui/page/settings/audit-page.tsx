@@ -9,7 +9,7 @@ interface AuditList extends ListPart {
   readonly entries: readonly AuditRow[];
 }
 
-/** The page of the audit log, which shows who did what, with the newest entry first. */
+/** The newest entry is first. */
 export function AuditPage() {
   const first = useLoaded<AuditList>('/audit');
   const older = useOlder<AuditList>('/audit?');

@@ -10,7 +10,6 @@ import { Dialog, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
-/** The page that shows the credits spent this month, and the limits of the server. */
 export function BillingPage() {
   const billing = useLoaded<Billing>('/billing', 10_000);
   const [isSetting, setSetting] = useState(false);
@@ -111,7 +110,6 @@ interface SharesProps {
   readonly title: string;
   readonly shares: readonly CreditShare[];
   readonly used: number;
-  /** Text that is shown in place of an empty name. */
   readonly none?: string;
 }
 

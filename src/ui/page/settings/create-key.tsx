@@ -24,7 +24,6 @@ interface CreateKeyProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** The dialog in which the user creates an API key. */
 export function CreateKey({ onClose, onMade }: CreateKeyProps) {
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const [form, set] = useForm({ name: '', expires: '90d', rate: '600/min', credits: '' });
@@ -87,7 +86,6 @@ interface KeyActionsProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** The buttons that change, rotate or revoke an API key. */
 export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
   const [open, setOpen] = useState<'change' | 'rotate' | 'revoke'>();
   const close = () => setOpen(undefined);
@@ -185,7 +183,6 @@ interface ChangeDialogProps {
   readonly onChange: () => void;
 }
 
-/** The dialog in which the user changes the limits of an API key. */
 function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClose, onChange }: ChangeDialogProps) {
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const before = { rate, credits: credits.quota?.toString() ?? '', expires: '' };
@@ -243,7 +240,7 @@ function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClose, onC
   );
 }
 
-/** Returns the flows that the user can choose: the flows of the server, and flows that the API key allows but the server does not have. */
+/** Includes flows that the API key allows but the server does not have. */
 function flowChoices(served: readonly FlowShape[], own: readonly string[]): (readonly [id: string, name: string])[] {
   const others = own.filter((flow) => !served.some(({ id }) => id === flow));
   return [...served.map(({ id, name }) => [id, name] as const), ...others.map((flow) => [flow, flow] as const)];

@@ -8,7 +8,6 @@ import { Frame } from '../frame/frame.tsx';
 import { useLoaded } from '../use-loaded.ts';
 import { CreateKey, KeyActions } from './create-key.tsx';
 
-/** The page that lists the API keys. */
 export function KeysPage() {
   const keys = useLoaded<{ readonly keys: readonly KeyOnPage[] }>('/keys', 10_000);
   const [isCreating, setCreating] = useState(false);
@@ -132,7 +131,6 @@ function Quota({ apiKey }: { readonly apiKey: KeyOnPage }) {
 }
 
 interface SparkProps {
-  /** The name of the API key, for screen readers. */
   readonly label: string;
   readonly days: KeyOnPage['days'];
 }

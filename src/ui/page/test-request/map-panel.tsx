@@ -21,7 +21,6 @@ interface MapPanelProps {
   readonly onChange: (map: PathMap) => void;
 }
 
-/** Shows a node's `map` as form fields, as YAML, and as the rows that it extracts from the response. */
 function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanelProps) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const entries = Object.entries(map);
@@ -108,7 +107,6 @@ interface AnswerViewProps {
   readonly result: Answered;
 }
 
-/** Shows the paths in a response, and the node's `map` made of the paths that the user chooses. */
 export function AnswerView({ flow, node, result }: AnswerViewProps) {
   const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
@@ -123,7 +121,6 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
 
 interface MappedProps extends AnswerViewProps {
   readonly text: FlowText;
-  /** The node's `map` as the flow file contains it. */
   readonly written: PathMap;
 }
 

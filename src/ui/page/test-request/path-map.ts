@@ -9,10 +9,7 @@ export function toggled(map: PathMap, path: string, taken: readonly string[] = [
   return { ...map, [freeField(map, path, taken)]: path };
 }
 
-/**
- * Returns the map with one field renamed. The order of the fields stays the same. If the new name cannot be used, returns the map
- * unchanged.
- */
+/** Keeps the order of the fields. If the new name cannot be used, the map stays unchanged. */
 export function renamed(map: PathMap, field: string, name: string): PathMap {
   if (name === '' || (name !== field && name in map)) return map;
   return Object.fromEntries(Object.entries(map).map(([other, path]) => [other === field ? name : other, path]));
@@ -28,7 +25,6 @@ function freeField(map: PathMap, path: string, taken: readonly string[]): string
   }
 }
 
-/** Returns the YAML lines of a node's `map`. */
 export function mapYaml(map: PathMap): string {
   const entries = Object.entries(map);
   if (entries.length === 0) return 'map: {}';
@@ -41,7 +37,7 @@ function yamlWord(text: string): string {
   return isPlain ? text : JSON.stringify(text);
 }
 
-/** The part of a path that stands for each element of an array. */
+/** Stands for each element of an array. */
 const each = '[]';
 
 /** Splits a path such as `data.items[].price`, `list[0]` or `["odd key"]` into its steps. */
@@ -70,13 +66,9 @@ export interface MappedParts {
   readonly body?: unknown;
 }
 
-/** Maximum number of rows that the page shows. */
 const maxRows = 20;
 
-/**
- * Returns the rows that a `map` extracts from a response. A path with `[]` makes one row for each element of the array. The other fields
- * are the same in all these rows.
- */
+/** A path with `[]` makes one row for each element of the array. The other fields are the same in all these rows. */
 export function mappedRows(map: PathMap, answer: MappedParts): Record<string, unknown>[] {
   const fields = Object.entries(map).map(([field, path]) => ({ field, values: valuesAt(path, answer), expands: path.includes(each) }));
   const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));

@@ -1,9 +1,8 @@
 import { CodeBlock } from '../frame/feedback.tsx';
 
-/** A request with its secrets masked, as the server returns it. */
+/** The server has masked the secrets. */
 type ShownRequest = Readonly<Record<string, unknown>>;
 
-/** Shows a request as it is sent. */
 export function RequestView({ request }: { readonly request: ShownRequest }) {
   return <CodeBlock text={requestText(request)} label="Request" />;
 }
@@ -17,7 +16,6 @@ export function requestText(request: ShownRequest): string {
   return [...lines, '', typeof body === 'string' ? body : JSON.stringify(body, null, 2)].join('\n');
 }
 
-/** Formats headers, one per line. */
 export function headerLines(headers: ShownRequest): string[] {
   return Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
 }

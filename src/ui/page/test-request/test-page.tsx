@@ -11,7 +11,7 @@ import { useAction, useLoaded } from '../use-loaded.ts';
 import { AnswerView } from './map-panel.tsx';
 import { RequestView } from './request-view.tsx';
 
-/** The page that sends one request of a flow. The user makes the node's `map` by clicking paths in the response. */
+/** The user makes the node's `map` by clicking paths in the response. */
 export function TestPage({ id }: { readonly id: string }) {
   const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`);
   return (

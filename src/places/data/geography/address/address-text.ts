@@ -12,7 +12,6 @@ import {
   wordsOfUnits,
 } from './street-words.ts';
 
-/** A word in an address, with its position in the text. */
 export interface Word {
   /** The word in the normalized form that `placeKey` returns, which is used to compare names. */
   readonly key: string;
@@ -29,7 +28,7 @@ export interface Segment {
   readonly town: readonly Word[];
   readonly hasNumber: boolean;
   readonly hasStreet: boolean;
-  /** True if the segment contains a street with a house number. The whole segment can then not be the name of a town. */
+  /** The whole segment can then not be the name of a town. */
   readonly hasHouse: boolean;
   /** The numbers in the segment, except numbers that are certainly postcodes. */
   readonly numbers: readonly Span[];
@@ -43,7 +42,6 @@ export interface Span {
   readonly end: number;
 }
 
-/** An address that has been split into segments. */
 export interface AddressText {
   readonly text: string;
   readonly segments: readonly Segment[];
@@ -158,10 +156,7 @@ function scan(text: string, addWord: AddWord, addBreak: () => void): void {
   }
 }
 
-/**
- * The role of each ASCII character in an address: 1 for a character of a word, 2 for a separator of segments, and 3 for a character that
- * separates segments only between spaces.
- */
+/** For each ASCII character: 1 for a word, 2 for a separator of segments, and 3 for a separator only between spaces. */
 const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   return /[A-Za-z0-9'`]/.test(character) ? 1 : /[,;|\t\r\n]/.test(character) ? 2 : /[-/]/.test(character) ? 3 : 0;
@@ -182,10 +177,7 @@ function scanAscii(text: string, addWord: AddWord, addBreak: () => void): void {
   }
 }
 
-/**
- * Adds a word to a segment. A word with digits is added as a number, because it is a house number or a postcode. In a script without
- * spaces, only the text before the digits is added, as in `渋谷区道玄坂1`.
- */
+/** A word with digits counts as a number. In a script without spaces, only the text before the digits is added, as in `渋谷区道玄坂1`. */
 function pushToken(tokens: AddressToken[], token: AddressToken): void {
   if (!/\d/.test(token.key)) tokens.push(token);
   else if (!isUnspaced(token.key)) tokens.push({ ...token, isNumber: true });
@@ -200,15 +192,12 @@ function isUnspaced(text: string): boolean {
   return !isAscii.test(text) && /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text);
 }
 
-/**
- * Returns true for text in Chinese, Japanese or Korean characters. Addresses in these scripts begin with the country and end with the
- * house.
- */
+/** Addresses in Chinese, Japanese or Korean begin with the country and end with the house. */
 export function isEastAsian(text: string): boolean {
   return isUnspaced(text) || (!isAscii.test(text) && /\p{Script=Hangul}/u.test(text));
 }
 
-/** Creates a segment from its words. The segment is empty if the words mean that there is no value, such as `n/a`. */
+/** Empty if the words mean "no value", such as `n/a`. */
 function segmentOf(all: readonly AddressToken[], text: string, offset: number): Segment {
   const [first, last] = [all[0], all.at(-1)];
   if (!first || !last || isNoValue(text.slice(first.start, last.end))) return nothing;

@@ -3,7 +3,6 @@ import type { Country, PlaceTable, Region } from '../places.ts';
 import type { Word } from './address-text.ts';
 import type { AddressReading } from './readings.ts';
 
-/** A place, region or country that an address may refer to. */
 export interface Candidate {
   readonly level: 'place' | 'region' | 'country';
   readonly place: number;
@@ -14,20 +13,17 @@ export interface Candidate {
   readonly country: Country;
   /** Number of inhabitants; 0 if unknown. */
   readonly population: number;
-  /**
-   * Number by which candidates are compared. This is the number of inhabitants. It is reduced if the address contains a different name
-   * instead of the main name of the place.
-   */
+  /** The number of inhabitants, reduced if the address does not contain the main name of the place. */
   readonly weight: number;
   readonly reading: AddressReading;
-  /** The words in the address that are the place's name; empty for a region or country. */
+  /** Empty for a region or country. */
   readonly hit: readonly Word[];
   /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
   readonly words: number;
   readonly score: number;
   /** True if the place's name is misspelled in the address. */
   readonly isNear: boolean;
-  /** The fit of the candidate and the postcodes in the address. This is the highest result of `postcodeFit`. */
+  /** This is the highest result of `postcodeFit`. */
   readonly fit: 0 | 1 | 2;
   /** The unexplained words before the place's name. `after` contains the unexplained words after the name. */
   readonly before: readonly Word[];
@@ -39,7 +35,6 @@ export interface Candidate {
 /** Factor for the number of inhabitants of a place if the address contains a different name instead of its main name. */
 const otherNameWeight = 0.1;
 
-/** A place in the data whose name was found in the address. */
 export interface Hit {
   readonly place: number;
   /** True if the name is the place's main name. False for a name in another language or spelling. */
@@ -51,21 +46,16 @@ export interface Hit {
   readonly isNear?: boolean;
 }
 
-/**
- * Factors for a place's score: `own` for its main name, `other` for another name, `part` for a name among other words, and `near` for a
- * misspelled name.
- */
+/** Factors: `own` for the main name, `other` for another, `part` for a name among other words, `near` for a misspelled name. */
 const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
 
 /** The evidence for and against a place that an address may refer to. */
 type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
 
-/** Returns a place's score, depending on the name in the address. */
 export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
   return (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1);
 }
 
-/** Creates the candidate for a place whose name was found in the address. */
 export function placeCandidate(
   places: PlaceTable,
   hit: Hit,
@@ -96,16 +86,10 @@ export function placeCandidate(
   };
 }
 
-/**
- * A capital with the same name as its region or country may stand for the whole area. It must have at least this share of the area's
- * inhabitants.
- */
+/** A capital with the name of its region or country stands for the area if it has at least this share of the inhabitants. */
 const wholeShare = 0.8;
 
-/**
- * Returns the candidate for an address that contains only a region or country; undefined if it contains neither. The candidate has the
- * coordinates of the capital. If the capital is nearly the whole area, as in Bogotá D.C., the candidate is the capital itself.
- */
+/** For an address with only a region or country. Has the coordinates of the capital, or is the capital if it is nearly the whole area. */
 export function areaCandidate(reading: AddressReading, places: PlaceTable): Candidate | undefined {
   const area = reading.region ?? reading.country;
   if (!area) return undefined;

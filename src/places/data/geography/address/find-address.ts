@@ -10,10 +10,8 @@ import type { Gazetteer, PlaceSearch } from './search.ts';
 import { townsIn } from './town-names.ts';
 import { isMeantFor, type Meaning, meaningOf, type Understanding, understandingOf } from './understanding.ts';
 
-/** The candidates for an address, and the parts of the address that were understood. */
 export interface FoundAddress extends Meaning, Understanding {}
 
-/** An address that has been split into segments, and all ways to read it. */
 interface ReadAddress {
   /** The whole address. If it consists of separate parts, they are joined. */
   readonly whole: AddressText;
@@ -22,7 +20,6 @@ interface ReadAddress {
   readonly hasUnknownState: boolean;
 }
 
-/** Finds the place, region or country that an address refers to. */
 export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
   const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
   const searches = searchesOf(query, { gazetteer, readings, whole });
@@ -91,17 +88,13 @@ function rememberingFind(names: Names): PlaceSearch['find'] {
   };
 }
 
-/** A search for places in one reading of an address, with its results. */
 interface Searched {
   readonly search: PlaceSearch;
   readonly accepted: readonly Candidate[];
   readonly rejected: readonly Candidate[];
 }
 
-/**
- * Runs the searches, beginning with the reading that contains the most names of areas. Skips a search that can explain fewer words than a
- * place that has already been found.
- */
+/** Begins with the reading with the most names of areas. Skips searches that explain fewer words than a place already found. */
 function searchedOf(searches: readonly PlaceSearch[]): Searched[] {
   const searched: Searched[] = [];
   let most = 0;
@@ -128,10 +121,7 @@ function isNaming({ used, rest }: AddressReading): boolean {
   return used > 0 && rest.length > 0;
 }
 
-/**
- * Returns true if a town is not meant, because the address contains an area with the same name. The other words in the address are then a
- * place in that area that is not in the data. For example, `Nowhere, Oregon` does not mean the town of Oregon in Ohio.
- */
+/** True if the address contains an area with the town's name: `Nowhere, Oregon` does not mean the town of Oregon in Ohio. */
 function isNamedAfter(town: Candidate, unknown: readonly AddressReading[], places: PlaceTable): boolean {
   if (town.level !== 'place' || town.hit.length === 0) return false;
   const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
@@ -152,10 +142,7 @@ function preferringCounty(found: readonly Candidate[], places: PlaceTable): read
   return found.filter(({ reading, place }) => !reading.county || isAround(place, reading.county.districts, places));
 }
 
-/**
- * Maximum distance, in degrees of latitude, between a town and the centre of the county in its address. The town need not be in the county,
- * because some towns have become districts of their own.
- */
+/** In degrees of latitude. A town need not be in its county, because some towns have become districts of their own. */
 const aroundDegrees = 0.8;
 
 function isAround(place: number, districts: readonly District[], places: PlaceTable): boolean {
@@ -167,10 +154,7 @@ function isAround(place: number, districts: readonly District[], places: PlaceTa
   });
 }
 
-/**
- * Returns the reading that contains the most words in names of areas. If several readings contain equally many, prefers one with a region.
- * Undefined if no reading contains an area.
- */
+/** Prefers the most words in names of areas, then a region. Undefined if no reading contains an area. */
 function bestReading(readings: readonly AddressReading[]): AddressReading | undefined {
   const rank = ({ used, region }: AddressReading) => 2 * used + (region ? 1 : 0);
   return readings.reduce<AddressReading | undefined>(

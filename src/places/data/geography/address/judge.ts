@@ -6,28 +6,16 @@ import type { PlaceSearch } from './search.ts';
 import { plainWords } from './street-words.ts';
 import { isNear, namesPlaceIn } from './town-names.ts';
 
-/**
- * Minimum population of a place whose name is only a part of a segment, if the only other evidence for the place is a country or the
- * pattern of a postcode.
- */
+/** Minimum population if the name is only part of a segment, and the only other evidence is a country or a postcode's pattern. */
 const leastAmongWords = 15_000;
 
-/**
- * Minimum population of a place whose name is next to unexplained words, as in `Eiffel Tower, Paris`, if there is no other evidence for the
- * place.
- */
+/** Minimum population if the name is next to unexplained words, as in `Eiffel Tower, Paris`, without other evidence. */
 const leastAlone = 500_000;
 
-/**
- * Minimum population of a place whose name is next to unexplained words, if the text contains numbers. Text with numbers is more likely to
- * be an address.
- */
+/** Minimum population next to unexplained words if the text contains numbers, and so is more likely to be an address. */
 const leastWithNumbers = 50_000;
 
-/**
- * Minimum number of digits of a postcode that may be anywhere in the address. A number with fewer digits counts as a postcode only next to
- * the town.
- */
+/** Minimum digits of a postcode anywhere in the address. Shorter numbers count as postcodes only next to the town. */
 const minDigits = 5;
 
 /** Maximum number of characters between a town and a postcode that is next to it. */
@@ -72,20 +60,14 @@ function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
   return unsupportedVerdict(evidence, search);
 }
 
-/**
- * Decides whether to accept a place if its name is the only evidence for it. A large city is accepted even if there are unexplained words
- * on one side of its name.
- */
+/** For a name without other evidence. A large city is accepted even with unexplained words on one side of its name. */
 function unsupportedVerdict({ before, after, population }: Evidence, { hasNumbers }: PlaceSearch): Verdict {
   if (before.length + after.length === 0) return 'yes';
   const isOneSided = before.length === 0 || after.length === 0;
   return isOneSided && population >= (hasNumbers ? leastWithNumbers : leastAlone) ? 'doubtful' : 'no';
 }
 
-/**
- * Returns true if a postcode in the address is evidence against the place. This is so if letters before the postcode specify a different
- * country. It is also so if the postcode fits only a different country and the place's name is the only evidence for it.
- */
+/** True if letters before a postcode specify another country, or if it fits only other countries and only the name supports the place. */
 function isContradicted(fit: Candidate['fit'], { postcodes, reading }: PlaceSearch): boolean {
   if (fit > 0 || postcodes.length === 0) return false;
   return postcodes.some(({ namesCountry }) => namesCountry) || (reading.used === 0 && !reading.isCity && postcodes.some(isTelling));
@@ -94,10 +76,7 @@ function isContradicted(fit: Candidate['fit'], { postcodes, reading }: PlaceSear
 /** Maximum number of characters in the code of a country or region. */
 const longestCode = 3;
 
-/**
- * Returns true if the words after a place's name are a country or region that does not contain the place. An example is `Paris, France`, if
- * the place is a Paris in the USA.
- */
+/** True if the words are a country or region without the place, as in `Paris, France` for a Paris in the USA. */
 function namesElsewhere(after: readonly Word[], { gazetteer: { addressNames } }: PlaceSearch): boolean {
   if (after.length === 0) return false;
   const key = keyOf(after);
@@ -151,15 +130,12 @@ function unexplained(search: PlaceSearch, segment: Segment, { words: hit, place 
   return !isHere && hasNumber && !namesPlaceIn(search, words, () => true) ? [] : left;
 }
 
-/** Returns true if a place's name overlaps one of the words. In scripts without spaces, a name can be a part of a word. */
+/** In scripts without spaces, a name can be a part of a word. */
 function overlapsHit(words: readonly Word[], hit: readonly Word[]): boolean {
   return hit.some(({ start, end }) => words.some((word) => word.start < end && start < word.end));
 }
 
-/**
- * Factors for a score: for unexplained words before the name, for unexplained words after the name, and for a postcode that fits only other
- * places.
- */
+/** Factors for unexplained words before or after the name, and for a postcode that fits only other places. */
 const [withBefore, withAfter, withOtherCode] = [0.9, 0.7, 0.8];
 
 function scoreShare({ before, after, fit }: Evidence, { postcodes }: PlaceSearch): number {

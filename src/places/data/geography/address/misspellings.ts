@@ -10,10 +10,7 @@ import { namesPlaceIn } from './town-names.ts';
 /** Minimum length of a name in which one spelling mistake is accepted, and minimum length for two mistakes. */
 const [minLength, minForTwo] = [5, 7];
 
-/**
- * Minimum population of a place whose name is misspelled: the first number if the address contains the place's region, and the second if it
- * contains only the country.
- */
+/** Minimum population of a misspelled place if the address contains its region, and if it contains only the country. */
 const [leastInRegion, leastInCountry] = [5000, 20_000];
 
 /** Minimum population of a place whose name contains two spelling mistakes. */
@@ -25,10 +22,7 @@ interface KnownNames {
   readonly places: readonly number[];
 }
 
-/**
- * Finds places whose names are misspelled in an address, with one or two mistakes. The address must also contain the place's region or
- * country.
- */
+/** Accepts one or two mistakes if the address also contains the place's region or country. */
 export class Misspellings {
   readonly #places: PlaceTable;
   /** The places in each region, indexed by the region's number. Undefined until the first search. */
@@ -39,10 +33,7 @@ export class Misspellings {
     this.#places = places;
   }
 
-  /**
-   * Returns the places whose names are similar to the last segment that may be a town. If the segment is the exact name of a place in the
-   * same country, returns none.
-   */
+  /** For the last segment that may be a town; none if it is the exact name of a place in the same country. */
   hits(search: PlaceSearch): Hit[] {
     const { reading } = search;
     const words = reading.rest.findLast(({ town }) => town.length > 0)?.town.filter(({ key }) => !plainWords.has(key)) ?? [];

@@ -1,6 +1,5 @@
 import type { District, Region } from '../places.ts';
 
-/** A pattern for postcodes, and the countries whose postcodes match it. */
 interface PostcodeForm {
   /** The pattern, which is applied to text in capital letters. */
   readonly form: RegExp;
@@ -66,10 +65,7 @@ const zipAreas =
   '660 KS 680 NE 700 LA 716 AR 730 OK 733 TX 734 OK 750 TX 800 CO 820 WY 832 ID 840 UT 850 AZ 870 NM 885 TX 889 NV 900 CA 967 HI 969 GU ' +
   '970 OR 980 WA 995 AK';
 
-/**
- * GeoNames codes of regions, keyed by country and by the beginning of their postcodes. If several regions have the same beginning, their
- * codes are separated by bars.
- */
+/** GeoNames codes of regions, keyed by country and by the beginning of their postcodes. Bars separate several codes. */
 const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CA: {
     ...{ A: '05', B: '07', C: '09', E: '04', G: '10', H: '10', J: '10', K: '08', L: '08', M: '08', N: '08', P: '08', R: '03' },
@@ -100,7 +96,6 @@ export interface Postcode {
   readonly start: number;
   readonly end: number;
   readonly code: string;
-  /** Codes of the countries whose postcodes look like this one. */
   readonly countries: readonly string[];
   /** True if the postcode cannot be a house number, because it contains letters, spaces or dashes. */
   readonly isMarked: boolean;
@@ -155,10 +150,7 @@ function* prefixedIn(capitals: string): Generator<Postcode> {
   }
 }
 
-/**
- * Returns the countries of a postcode with letters, spaces or dashes. Postcodes of Jersey, Guernsey, the Isle of Man and Gibraltar are
- * recognized by their first letters.
- */
+/** Recognizes Jersey, Guernsey, the Isle of Man and Gibraltar by their first letters. */
 function ownersOf(code: string, countries: readonly string[]): readonly string[] {
   const own = /^(?:GY|JE|IM|GX)/.exec(code)?.[0];
   if (countries[0] !== 'GB') return countries;
@@ -166,7 +158,7 @@ function ownersOf(code: string, countries: readonly string[]): readonly string[]
   return nationOf(/^[A-Z]+/.exec(code)?.[0] ?? '') ? ['GB'] : [];
 }
 
-/** Returns the countries of a postcode that consists of digits. A French territory's postcode is recognized by its first three digits. */
+/** Recognizes a French territory by its first three digits. */
 function digitCountries(code: string, countries: readonly string[]): readonly string[] {
   if (code.length !== 5) return countries;
   const territory = frenchTerritories[code.slice(0, 3)];
@@ -188,7 +180,6 @@ function nationOf(area: string): string | undefined {
 const zips = zipAreas.split(' ');
 const provinces = spanishProvinces.split(' ');
 
-/** Returns the code of the US state that a ZIP code belongs to. */
 function stateOfZip(code: string): string | undefined {
   let state: string | undefined;
   for (let index = 0; index < zips.length && (zips[index] as string) <= code.slice(0, 3); index += 2) state = zips[index + 1];

@@ -4,7 +4,6 @@ import type { Country, Region } from '../places.ts';
 import { kindWords, type RegionNames, withoutKind } from '../region-names.ts';
 import type { AddressText, PartTexts, Segment, Word } from './address-text.ts';
 
-/** The words in an address that are the name of a place, region, county or country. */
 export interface Named {
   readonly words: readonly Word[];
   readonly as: 'place' | 'region' | 'county' | 'country';
@@ -12,13 +11,11 @@ export interface Named {
 
 /** One way to read an address. It contains the country, the region and the county that some words are read as, and the remaining words. */
 export interface AddressReading {
-  /** The country in the address; undefined if there is none. */
   readonly country: Country | undefined;
   readonly region: Region | undefined;
   readonly county: NamedCounty | undefined;
   /** The segments with the remaining words. */
   readonly rest: readonly Segment[];
-  /** The words that are the names of the country, the region and the county. */
   readonly named: readonly Named[];
   /** Number of words that belong to the names in `named`. */
   readonly used: number;
@@ -31,10 +28,7 @@ export interface AddressNames {
   readonly countries: CountryNames;
   readonly regions: RegionNames;
   readonly counties: CountyNames;
-  /**
-   * The last words of all names of countries, regions and counties. They are used for a quick check: text with a different last word does
-   * not end with an area.
-   */
+  /** For a quick check: text with a different last word does not end with an area. */
   readonly lastWords: ReadonlySet<string>;
 }
 
@@ -51,7 +45,7 @@ const longestName = 7;
 /** Minimum number of characters in the name of a country at the beginning of an address. */
 const minFirstCountry = 4;
 
-/** Returns all ways to read an address that consists of a single string. In the first reading, no word is a country, region or county. */
+/** In the first reading, no word is a country, region or county. */
 export function textReadings({ segments }: AddressText, names: AddressNames): AddressReading[] {
   return withAreas({ ...nothingNamed, rest: segments }, names);
 }
@@ -65,10 +59,7 @@ function withAreas(plain: AddressReading, names: AddressNames): AddressReading[]
   return [...regions, ...regions.flatMap((reading) => withCounty(reading, names))];
 }
 
-/**
- * Returns false if an address certainly neither begins nor ends with the name of a country, region or county. This quick check excludes
- * most addresses.
- */
+/** False if an address certainly contains no area at its beginning or end. This quick check excludes most addresses. */
 function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boolean {
   const isLast = (segment: Segment | undefined) => segment !== undefined && lastWords.has((segment.words.at(-1) as Word).key);
   return isLast(rest.at(-1)) || (rest.length > 1 && isLast(rest[0]));
@@ -86,10 +77,7 @@ function withCountry(reading: AddressReading, names: AddressNames): AddressReadi
   return [found, { ...found, country: inner.found, rest: inner.before, named, used: found.used + inner.words.length }];
 }
 
-/**
- * Returns the reading in which the first segment is the country, as in `Россия, Москва, ул. Ленина 5`. Returns an empty array if the first
- * segment is not a country.
- */
+/** For an address such as `Россия, Москва, ул. Ленина 5`. Empty if the first segment is not a country. */
 function withFirstCountry(reading: AddressReading, { countries, lastWords }: AddressNames): AddressReading[] {
   const [first] = reading.rest;
   if (!first || reading.rest.length < 2 || !lastWords.has((first.words.at(-1) as Word).key)) return [];
@@ -114,7 +102,7 @@ function withRegion(reading: AddressReading, names: AddressNames): AddressReadin
   });
 }
 
-/** Returns the readings in which the last words are a county. A county must follow other words, such as a town. */
+/** A county must follow other words, such as a town. */
 function withCounty(reading: AddressReading, names: AddressNames): AddressReading[] {
   const { counties } = names;
   const { country, region, named, used } = reading;
@@ -141,10 +129,7 @@ interface End<Found> {
   readonly words: readonly Word[];
 }
 
-/**
- * Finds the longest name of an area at the end of the last segment. Returns the area, the words of its name, and the segments without these
- * words. Undefined if there is no such name.
- */
+/** Finds the longest name. The result includes its words and the segments without them. */
 function endNamed<Found>(
   rest: readonly Segment[],
   { lastWords }: AddressNames,
@@ -170,10 +155,7 @@ function endNamed<Found>(
 
 const knownTails = new WeakMap<readonly Word[], readonly string[]>();
 
-/**
- * Returns the last word, the last two words, the last three words, and so on. The results are kept, because several readings of an address
- * contain the same words.
- */
+/** Returns the last word, the last two words, and so on. The results are kept, because several readings contain the same words. */
 function tailsOf(words: readonly Word[]): readonly string[] {
   if (words.length === 1) return [(words[0] as Word).key];
   const known = knownTails.get(words);
@@ -192,10 +174,7 @@ export function keyOf(words: readonly Word[]): string {
   return words.length === 1 ? (words[0] as Word).key : words.map(({ key }) => key).join(' ');
 }
 
-/**
- * Returns all ways to read an address that consists of separate parts. If the country is unknown, returns none, because a place in a
- * different country would be wrong. An unknown region is ignored.
- */
+/** None if the country is unknown, because a place elsewhere would be wrong. An unknown region is ignored. */
 export function partReadings({ text, parts }: PartTexts, names: AddressNames): AddressReading[] {
   const { city, state, country, street } = parts;
   const isThere = (part: AddressText) => placeKey(part.text) !== '';

@@ -6,7 +6,6 @@ import type { Hit } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
 import { type AddressNames, type AddressReading, keyOf } from './readings.ts';
 
-/** The data with which addresses are looked up. */
 export interface Gazetteer {
   readonly places: PlaceTable;
   readonly names: Names;
@@ -18,7 +17,6 @@ export interface PlaceSearch {
   readonly gazetteer: Gazetteer;
   readonly reading: AddressReading;
   readonly postcodes: readonly Postcode[];
-  /** Returns true if a place in this country may be a result of the lookup. */
   readonly isAllowed: (country: Country) => boolean;
   /** True if the lookup is limited to certain countries. */
   readonly isLimited: boolean;
@@ -28,9 +26,7 @@ export interface PlaceSearch {
   readonly find: (key: string) => Namesakes | undefined;
 }
 
-/**
- * Maximum number of letters in a name that may be the code of a region, country or airport instead. The name must consist of Latin letters.
- */
+/** A name of at most this many Latin letters may be the code of a region, country or airport instead. */
 const longestCode = 3;
 
 /** Maximum number of places with the same name that are considered. */
@@ -60,9 +56,8 @@ export function hitsOf(search: PlaceSearch, words: readonly Word[], isWhole: boo
 }
 
 /**
- * If a name is not a place's main name, the place may be excluded. This happens if the name is the main name of another place in the same
- * region, which has at least this share of the excluded place's inhabitants. For example, `New Delhi` is also a name of Delhi, but does not
- * mean the far larger Delhi.
+ * A place with another main name is excluded if the name is the main name of a place in its region with at least this share of its
+ * inhabitants. For example, `New Delhi` is also a name of Delhi, but does not mean the far larger Delhi.
  */
 const ownShare = 0.02;
 

@@ -1,6 +1,6 @@
 import type { Names } from '../names.ts';
 
-/** Nicknames of places, and the places' names in the data. Both are in the normalized form that `placeKey` returns. */
+/** Both are in the normalized form that `placeKey` returns. */
 const nicknames: ReadonlyMap<string, string> = new Map(
   Object.entries({
     nyc: 'new york city',
@@ -33,7 +33,6 @@ const nicknames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Abbreviations in place names, and the words that they may stand for. */
 const abbreviations: ReadonlyMap<string, string> = new Map(
   Object.entries({
     n: 'north new',
@@ -76,7 +75,6 @@ const abbreviations: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Number of letters in the longest abbreviation in `abbreviations`. */
 const longestAbbreviation = 4;
 
 /** Maximum number of letters in an abbreviation that is the beginning of a word, as in `i. Br.` */
@@ -99,10 +97,7 @@ export function spellings(words: readonly string[], names: Names): readonly stri
 
 const none: readonly string[] = [];
 
-/**
- * Returns the names that match the words. The first word must be complete. Each other word may also be the beginning of the name's word at
- * the same position. For example, `freiburg i br` matches `freiburg im breisgau`.
- */
+/** The first word must be complete; other words may be beginnings: `freiburg i br` matches `freiburg im breisgau`. */
 function begunBy(words: readonly string[], names: Names): string[] {
   const [first = '', second = ''] = words;
   if (first.length <= longestBeginning || !words.some((word, index) => index > 0 && word.length <= longestBeginning)) return [];

@@ -1,9 +1,6 @@
 const list = (words: string) => new Set(words.split(/\s+/));
 
-/**
- * Words such as `Street`, which follow the name of a street. They can also come before it, as in `Avenue Louise`. All are in the normalized
- * form that `placeKey` returns.
- */
+/** They also come before a name, as in `Avenue Louise`. All are in the normalized form that `placeKey` returns. */
 export const wordsAfterStreet = list(
   `street road rd avenue ave lane ln drive dr court ct boulevard blvd bvd way terrace tce ter place pl square sq highway hwy parkway pkwy circle
   cir close crescent cres grove row mews gardens gdns alley trail trl loop walk wharf quay plaza pike turnpike tpke freeway fwy expressway
@@ -18,7 +15,6 @@ export const wordsAfterBuilding = list(
   park bridge tower bazaar industrial center centre court gardens grove place plaza square terrace way hill hills`,
 );
 
-/** Words that come before the name of a street. */
 export const wordsBeforeStreet = list(
   `rue via calle avenida av avda rua piazza piazzale paseo corso viale vicolo strada stradela ul ulica ulice ulitsa улица ул проспект пр пл
   площадь переулок пер набережная наб шоссе вулиця вул бульвар бул jalan jl bd chemin allee impasse quai praca largo travessa carrer

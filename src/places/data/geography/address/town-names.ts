@@ -7,10 +7,7 @@ import { hitsOf, type PlaceSearch } from './search.ts';
 import { spellings } from './spellings.ts';
 import { plainWords, streetArticles } from './street-words.ts';
 
-/**
- * Returns the places that one reading of an address may refer to. Their name is in the last segment that contains the name of any place.
- * The segments before it are streets and houses.
- */
+/** Uses the last segment with the name of any place. The segments before it are streets and houses. */
 export function townsIn(search: PlaceSearch): Hit[] {
   const segments = search.reading.rest.toReversed();
   const last = lastNamed(search, segments);
@@ -28,10 +25,7 @@ function isUnsupported({ reading, hasNumbers }: PlaceSearch): boolean {
   return reading.used === 0 && !hasNumbers && !reading.isCity;
 }
 
-/**
- * Finds the first segment in the list whose whole text is the name of a place. Returns the places with that name. The list begins at the
- * end of the address, so the rest of the list, `before`, contains the earlier segments.
- */
+/** The segments begin at the end of the address, so `before` contains the earlier segments. */
 function lastNamed(search: PlaceSearch, segments: readonly Segment[]) {
   for (const [index, segment] of segments.entries()) {
     const hits = wholeHits(search, segment);
@@ -65,10 +59,7 @@ function withoutPlain(words: readonly Word[]): readonly Word[] {
 /** A place in an earlier segment is preferred if a place in the last segment has at most this share of its inhabitants. */
 const rivalShare = 0.1;
 
-/**
- * Returns the places in the last segment. If the places in an earlier segment are far larger and in a different region, returns those
- * instead. For example, `Barcelona, Cat` does not mean the place Çat in Turkey.
- */
+/** Prefers far larger places in an earlier segment and another region: `Barcelona, Cat` does not mean Çat in Turkey. */
 function compared(last: Hit[], before: readonly Segment[], search: PlaceSearch): Hit[] {
   const earlier = lastNamed(search, before)?.hits ?? [];
   if (earlier.length === 0) return last;
@@ -81,19 +72,13 @@ function compared(last: Hit[], before: readonly Segment[], search: PlaceSearch):
   return ratio >= 1 / rivalShare ? earlier : last;
 }
 
-/**
- * Maximum number of pieces that are joined into one name. For example, the name 四日市市 is cut into two pieces, because it contains 市 (city)
- * twice.
- */
+/** Maximum pieces in one name. For example, 四日市市 is cut into two pieces, because it contains 市 (city) twice. */
 const longestCut = 3;
 
 /** Matches the endings of Korean names that mean special city, metropolitan city, province, city, county or district. */
 const koreanEnd = /(?<=..)(?:특별시|광역시|특별자치시|특별자치도|도|시|군|구)$/;
 
-/**
- * Splits Chinese, Japanese or Korean text without spaces into possible names. The text is cut after the name of a country, and after each
- * character that means province, town or district.
- */
+/** Cuts text without spaces after the name of a country, and after characters that mean province, town or district. */
 function unspacedNames(word: Word): Word[] {
   const korean = word.key.normalize('NFC').replace(koreanEnd, '');
   if (/\p{Script=Hangul}/u.test(word.key)) return [{ ...word, key: korean }];
@@ -106,10 +91,7 @@ function unspacedNames(word: Word): Word[] {
   });
 }
 
-/**
- * Returns the places for the first of the names that is in the data. If a later name is a place in the same region, returns its places
- * instead, because they are more precise.
- */
+/** Uses the first name in the data, or a later name in the same region, because it is more precise. */
 function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
   const { places } = search.gazetteer;
   for (let start = 0; start < names.length; start++) {
@@ -145,7 +127,7 @@ function partHits(search: PlaceSearch, { words, town, hasStreet }: Segment): Hit
   return [];
 }
 
-/** Returns the places whose name is at the beginning of a segment. The words after the name must be a part of the place. */
+/** The words after the name must be a part of the place. */
 function firstHits(search: PlaceSearch, words: readonly Word[], count: number): Hit[] {
   const hits = hitsOf(search, words.slice(0, count), false);
   if (hits.length === 0) return hits;
@@ -164,7 +146,6 @@ export function isNear(places: PlaceTable, one: number, other: number): boolean 
   return Math.abs(north) < nearDegrees && Math.abs(east) * Math.cos((places.lat(one) * Math.PI) / 180) < nearDegrees;
 }
 
-/** Returns true if the words are the name of a place for which `isThere` returns true. */
 export function namesPlaceIn(search: PlaceSearch, words: readonly Word[], isThere: (place: number) => boolean): boolean {
   const namesakes = search.find(keyOf(words));
   if (!namesakes) return false;

@@ -6,10 +6,9 @@ import { type Postcode, postcodeFit } from './postcodes.ts';
 import { type AddressReading, keyOf } from './readings.ts';
 import { plainWords } from './street-words.ts';
 
-/** The parts of an address that were understood, and the rest. */
 export interface Understanding {
   readonly matched: readonly UnderstoodPart[];
-  /** The parts of the address that were not understood; null if everything was understood. */
+  /** Null if everything was understood. */
   readonly leftOver: string | null;
 }
 
@@ -17,10 +16,7 @@ interface AddressPart extends Span {
   readonly as: UnderstoodPart['as'];
 }
 
-/**
- * Returns the parts of an address that were understood, such as the names of the best candidate and its areas. If there is no candidate,
- * uses the areas in the reading `known`.
- */
+/** If there is no candidate, uses the areas in the reading `known`. */
 export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: AddressReading | undefined): Understanding {
   const reading = candidate?.reading ?? known;
   const parts = namedParts(address, candidate, reading);
@@ -53,7 +49,7 @@ function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, 
   return parts;
 }
 
-/** Adds the postcodes that fit the candidate or the reading to the understood parts. Returns the other postcodes. */
+/** Adds the postcodes that fit, and returns the others. */
 function pushPostcodes(
   parts: AddressPart[],
   postcodes: readonly Postcode[],
@@ -72,10 +68,7 @@ function isCode({ isMarked, code }: Postcode): boolean {
   return isMarked || code.length >= minDigits;
 }
 
-/**
- * Returns a range of the text. If the range ends with an abbreviation, includes its full stop. If the range contains an opening bracket,
- * includes the closing one.
- */
+/** Includes the full stop of an abbreviation at the end, and a closing bracket. */
 function withEnd(text: string, start: number, end: number): string {
   const part = text.slice(start, end);
   if (text[end] !== '.' && text[end] !== ')') return part;
@@ -98,10 +91,7 @@ function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading
   return country !== undefined && postcode.countries.includes(country.code);
 }
 
-/**
- * Returns the range of the words in a segment that are not part of a known area or place. They are a street with its numbers, or another
- * place near the one that is meant.
- */
+/** A street with its numbers, or another place near the one that is meant. */
 function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: readonly Span[]): AddressPart | undefined {
   const isOther = (word: Span) => !overlaps(word, others);
   const own = words.filter((word) => isOther(word) && (hasStreet || (word.key.length > 1 && !plainWords.has(word.key))));
@@ -130,31 +120,19 @@ export interface Meaning {
 /** If a town has the same name as its region, the town is meant if it has at least this share of the region's inhabitants. */
 const townShare = 0.1;
 
-/**
- * If a town has the same name as its country, the town is meant if it has at least this share of the country's inhabitants. Only city
- * states have such a town.
- */
+/** A town with the name of its country is meant from this share of the country's inhabitants, which only city states reach. */
 const cityStateShare = 0.5;
 
-/**
- * Replaces `townShare` and `cityStateShare` if the address consists of separate parts and the name is in the part for the town. It is so
- * small that it excludes only villages with the name of a country.
- */
+/** Replaces `townShare` and `cityStateShare` if an address in parts names a town. It excludes only villages with the name of a country. */
 const cityShare = 0.005;
 
 /** The result is ambiguous if another candidate has at least this share of the best candidate's inhabitants. */
 const rivalShare = 0.1;
 
-/**
- * Because of a four-digit number, which may be a postcode, a smaller candidate can be preferred. It must have at least this share of the
- * largest candidate's inhabitants.
- */
+/** A four-digit number may be a postcode. It favours a smaller candidate with at least this share of the largest's inhabitants. */
 const shortCodeShare = 0.05;
 
-/**
- * Returns the candidates that explain the most words, sorted by number of inhabitants. If there are several, keeps only those that fit the
- * postcodes best.
- */
+/** The candidates that explain the most words and fit the postcodes best, sorted by number of inhabitants. */
 export function meaningOf(found: readonly Candidate[], hasCountry: boolean, postcodes: readonly Postcode[]): Meaning {
   const [only] = found;
   if (only && found.length === 1) return { candidates: found, isAmbiguous: only.isDoubtful };
@@ -177,10 +155,7 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
   return { candidates: [best, ...others], isAmbiguous: best.isDoubtful || isOverruled || others.some(isRival) };
 }
 
-/**
- * Returns true if the town is meant and not the area with the same name. This is the case for most capitals, for a town with a large share
- * of the area's inhabitants, and if the address contains the town's region.
- */
+/** True for most capitals, for a town with a large share of the inhabitants, and if the address contains the town's region. */
 export function isMeantFor(town: Candidate, area: Candidate, hasCountry = false): boolean {
   const { level, region, country, population, reading } = area;
   if (town.level !== 'place') return false;
@@ -194,23 +169,16 @@ export function isMeantFor(town: Candidate, area: Candidate, hasCountry = false)
   return isLarge || town.place === country.seat || (town.place === region?.largest && town.weight === town.population);
 }
 
-/**
- * Returns true if a capital is meant and not its country. This is the case if the lookup already specifies the country, or if the name is
- * not the country's English name.
- */
+/** True if the lookup specifies the country, or if the name is not the country's English name. */
 function isCapitalMeant(town: Candidate, { country, name }: Candidate, hasCountry: boolean): boolean {
   return town.place === country.seat && town.weight === town.population && (hasCountry || keyOf(town.hit) !== placeKey(name ?? ''));
 }
 
-/**
- * Returns true if the address contains a postcode and the town is in the region with the same name. The town is then meant, because a whole
- * region has no postcode.
- */
+/** With a postcode, the town is meant, because a whole region has none. */
 function hasCode(town: Candidate, { level, region }: Candidate, postcodes: readonly Postcode[]): boolean {
   return level === 'region' && town.region === region && postcodes.length > 0;
 }
 
-/** Returns the candidates that fit the postcodes in the address best. */
 function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postcode[]): readonly Candidate[] {
   const best = candidates.reduce((most, { fit }) => Math.max(most, fit), 0);
   if (best === 0) return candidates;
