@@ -257,7 +257,7 @@ export interface RowsRead {
   readonly found: readonly boolean[];
 }
 
-export interface LookupFacts {
+interface LookupFacts {
   readonly label: string;
   /** True if the lookup is answered from local data, without a request. */
   readonly isLocal: boolean;

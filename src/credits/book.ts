@@ -36,6 +36,7 @@ export interface Hold {
   readonly key?: string;
 }
 
+/** @internal */
 export interface HoldRequest {
   readonly credits: number;
   /** The minimum number of credits that the run can use. If fewer are available, the run gets none. */

@@ -24,7 +24,7 @@ export function inTurns(): (continueCaller: () => void) => void {
 /** Longer computations would delay signals and answers. */
 const maxTurnMs = 10;
 
-/** Yields if the current turn has lasted 10 ms. All callers that yield in the same turn resume together in the next. */
+/** Yields if the current turn has lasted 10 ms. All callers that yield in the same turn resume together in the next. @internal */
 export function createYieldIfLong(): Clock['yieldIfLong'] {
   const callers: (() => void)[] = [];
   let endMs: number | undefined;

@@ -125,7 +125,7 @@ export function compareRow(expected: Readonly<Record<string, unknown>>, found: R
   return [...named, ...others.map((name) => `${name}: expected no such field in the row, found ${shownValue(found.get(name))}`)];
 }
 
-/** An expected string between slashes is a regular expression. */
+/** An expected string between slashes is a regular expression. @internal */
 export function isAsExpected(expected: unknown, found: Value | undefined): boolean {
   const pattern = patternOf(expected);
   return pattern ? found !== undefined && pattern.test(textOf(found)) : isEqual(expected, found);

@@ -77,6 +77,7 @@ const answerVariants = (Object.keys(requestKinds) as RequestKind[]).flatMap((kin
 
 const expectedRequest = 'expected a method and a URL such as GET https://api.example.com/users/17, mcp CONNECTION/TOOL, or llm NODE';
 
+/** @internal */
 export const answerSchema = describedAs(
   z.strictObject({ request: text.describe(requestHelp), ...answerOptions }).superRefine(({ request, ...options }, context) => {
     const kind = requestKind(request);
@@ -140,6 +141,7 @@ const testVariants = [
   z.strictObject({ ...ofSeveral, rows_exactly: exactRows }),
 ];
 
+/** @internal */
 export const testSchema = describedAs(
   z.strictObject(testOptions).superRefine((written, context) => {
     const has = (option: keyof typeof written) => written[option] !== undefined;

@@ -181,6 +181,7 @@ const beatMs = 5000;
 /** Minimum time in ms between two progress messages that count answers, because one call can receive thousands of answers. */
 const shortestMs = 250;
 
+/** @internal */
 export class CallProgress {
   readonly #tell: (message: string) => void;
   readonly #startedMs = performance.now();

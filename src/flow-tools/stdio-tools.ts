@@ -100,6 +100,7 @@ const maxMessageLength = 8_000_000;
  * Passes an MCP client's messages from stdin to the SDK, line by line. Numbers that would lose digits become strings, but `sentArguments`
  * returns them unchanged. After stdin has ended, the stream stays open until all requests have been answered, but not longer than 10 s. If
  * a message is too long, the stream fails with an AutomateError (`input`).
+ * @internal
  */
 export class ExactLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');

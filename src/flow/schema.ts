@@ -8,6 +8,7 @@ import { charset, credentialName, fieldName, headers, name } from '../core/optio
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { isMapping } from '../core/value/value.ts';
 
+/** @internal */
 export const commonOptions = {
   id: name.optional().describe('a name for the node, unique in the flow (default: its type and position, such as http-1)'),
   when: condition.optional().describe('records for which this condition is false skip the node'),

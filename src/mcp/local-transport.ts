@@ -162,7 +162,7 @@ const maxLength = 10_000_000;
 
 const lineTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
 
-/** Splits the stdout of an MCP server into messages. A message is a line of JSON; all other lines are skipped. */
+/** Splits the stdout of an MCP server into messages. A message is a line of JSON; all other lines are skipped. @internal */
 export class MessageLines {
   readonly #decoder = new StringDecoder('utf8');
   /** The chunks of the last line, whose end has not arrived yet. */

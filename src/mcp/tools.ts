@@ -120,7 +120,7 @@ function variablesFor({ passEnv, credentials }: LocalServer, { environment, secr
 /** Maximum number of times that a local server is restarted after it has been lost. */
 const maxRestarts = 1;
 
-/** Manages the session of one connection. The session is opened on first use, shared by all calls, and reopened if it is lost. */
+/** Manages the session of one connection. The session is opened on first use, shared by all calls, and reopened if it is lost. @internal */
 export class SessionSlot {
   readonly #open: () => Promise<McpSession>;
   readonly #connection: string;

@@ -30,7 +30,7 @@ export interface ChainQuery {
   readonly minScore: number;
 }
 
-/** The languages in which categories of places have names. */
+/** The languages in which categories of places have names. @internal */
 export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi fr he hr hu it ja ko nl no pl pt ru sv tr uk vi zh'.split(
   ' ',
 );

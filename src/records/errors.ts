@@ -48,7 +48,7 @@ function fitColumns(fields: Fields, columns: readonly string[]): Fields {
   return new Map([...[...fields].filter(fits), [otherFields, jsonOf(Object.fromEntries(others))]]);
 }
 
-/** For a table, the columns in `errorColumns`. For other formats, one field `_error` with an object. */
+/** For a table, the columns in `errorColumns`. For other formats, one field `_error` with an object. @internal */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const shown = asColumns ? onOneLine(failure.message) : failure.message;

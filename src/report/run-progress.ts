@@ -58,7 +58,7 @@ export class RunProgress {
   }
 }
 
-/** Counts attempts by HTTP status, or by the reason why there was no response. */
+/** Counts attempts by HTTP status, or by the reason why there was no response. @internal */
 export class Statuses {
   readonly #counts = new Map<string, number>();
 

@@ -154,7 +154,7 @@ export async function readDataFiles(plan: Plan): Promise<void> {
 /** Calls the limited function. Node can limit the duration of a script, but not of a function call. */
 const script = new vm.Script('work()');
 
-/** Aborts longer work with an Error that has this `message`. Each use costs 0.1 ms, because a separate thread watches the time. */
+/** Aborts longer work with an Error that has this `message`. Each use costs 0.1 ms, because a separate thread watches the time. @internal */
 export function createTimeLimit(maxMs: number, message: string): <Result>(limited: () => Result) => Result {
   let context: { work?: () => unknown } | undefined;
   return <Result>(limited: () => Result) => {

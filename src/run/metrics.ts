@@ -153,6 +153,7 @@ export interface ProcessStatus {
   readonly workers: QueueStatus['workers'];
 }
 
+/** @internal */
 export function openCount({ progress: { tally, reading } }: ReportedRun): number {
   return Math.max(0, reading.records - tally.read);
 }
@@ -164,7 +165,7 @@ export function recordCounts(run: ReportedRun): RunStatus['records'] & { readonl
 }
 
 /** `queued` is the run's state in its queue; undefined without a queue. */
-export function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
+function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
   const { request, progress } = run;
   const { credits, ...records } = recordCounts(run);
   return {

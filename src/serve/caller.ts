@@ -41,16 +41,19 @@ export class Caller {
 
 type KeyRights = Pick<ApiKey, 'scopes' | 'flows'>;
 
+/** @internal */
 export function hasScope({ scopes }: KeyRights, ...wanted: readonly Scope[]): boolean {
   return wanted.some((scope) => scopes.includes(scope));
 }
 
+/** @internal */
 export function seesFlow({ flows }: KeyRights, flow: string): boolean {
   return flows === undefined || flows.includes(flow);
 }
 
 /**
  * With the scope `read`, a key sees every run of its flows, otherwise only its own. `run.key` is the id of the key that started the run.
+ * @internal
  */
 export function seesRun(key: KeyRights & Pick<ApiKey, 'id'>, run: { readonly flow: string; readonly key: string | undefined }): boolean {
   if (hasScope(key, 'read')) return seesFlow(key, run.flow);

@@ -20,7 +20,7 @@ const policy = [
 ].join('; ');
 
 /** A request from the page that changes something. */
-export interface Change {
+interface Change {
   readonly route: string;
   readonly json: unknown;
 }

@@ -62,7 +62,7 @@ export function diskFindings(): DoctorFinding[] {
   return places.map(([check, path]) => diskFinding(check, freeBytes(path)));
 }
 
-/** Returns the finding for the free disk space of one folder. `free` is in bytes; undefined if it is not known. */
+/** Returns the finding for the free disk space of one folder. `free` is in bytes; undefined if it is not known. @internal */
 export function diskFinding(check: string, free: number | undefined): DoctorFinding {
   if (free === undefined) return okFinding(check, 'the amount of free space is not known');
   const message = `${free >= 1e9 ? `${Math.floor(free / 1e9)} GB` : `${Math.floor(free / 1e6)} MB`} free`;

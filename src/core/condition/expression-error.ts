@@ -109,6 +109,7 @@ const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
 
 let known: readonly FunctionSignature[] | undefined;
 
+/** @internal */
 export function knownFunctions(): readonly FunctionSignature[] {
   known ??= registerFunctions(new Environment())
     .getDefinitions()

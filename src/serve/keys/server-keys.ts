@@ -73,7 +73,7 @@ const dayMs = 86_400_000;
 
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
-/** Counts the usage of API keys by day, in memory. Writes the counts at most once a minute. */
+/** Counts the usage of API keys by day, in memory. Writes the counts at most once a minute. @internal */
 export class UsageCounter {
   #counts = new Map<string, Mutable<KeyUsage>>();
   #writtenMs: number;

@@ -27,7 +27,7 @@ export function newSecret(): string {
   return prefix + randomBytes(32).toString('base64');
 }
 
-/** For the `webhook-signature` header. `timestamp` is in seconds since 1970. */
+/** For the `webhook-signature` header. `timestamp` is in seconds since 1970. @internal */
 export function signatureOf(secret: string, { id, body }: Message, timestamp: number): string {
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;

@@ -8,7 +8,7 @@ import type { Tally } from '../../../report/tally.ts';
 import type { OpenRun } from '../../../run/run-request.ts';
 import type { Terminal } from '../../terminal.ts';
 
-/** The figures that a progress line shows. */
+/** The figures that a progress line shows. @internal */
 export interface ProgressFacts {
   readonly tally: Pick<Tally, 'failed' | 'retries'>;
   /** Returns the number of records finished since the run was resumed, including those that wait for an earlier record. */
@@ -40,7 +40,7 @@ interface LinePart {
 /** Times in ms after which the first rate and the first estimate of the remaining time are shown. Earlier values would be far off. */
 const settledMs = { rate: 1000, left: 3000 };
 
-/** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. */
+/** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. @internal */
 export class ProgressLine {
   readonly #facts: ProgressFacts;
   readonly #rate: RecentRate;

@@ -327,7 +327,7 @@ function spentText({ input, output, cost }: TokenCounts): string {
   return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
 }
 
-/** Returns the line about response times; empty if there was no response. */
+/** Returns the line about response times; empty if there was no response. @internal */
 export function responseTimeLines(times: ResponseTimes): string[] {
   if (times.count === 0) return [];
   const [p50, p95, max] = typicalMs(times).map(durationText);

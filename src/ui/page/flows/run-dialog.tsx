@@ -121,7 +121,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 
-/** Undefined if the extension is unknown. */
+/** Undefined if the extension is unknown. @internal */
 export function inputHeaders(name: string): InputHeaders | undefined {
   const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
   const type = mediaTypes[extension];

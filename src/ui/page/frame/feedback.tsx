@@ -69,7 +69,7 @@ const [clock, day, dayAndYear] = [
   new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' }),
 ];
 
-/** Formats a time, such as `14:02` today, `24 Nov 14:02` this year, and `24 Nov 2025` in earlier years. */
+/** Formats a time, such as `14:02` today, `24 Nov 14:02` this year, and `24 Nov 2025` in earlier years. @internal */
 export function timeText(at: Date, now: Date): string {
   if (at.toDateString() === now.toDateString()) return clock.format(at);
   if (at.getFullYear() === now.getFullYear()) return `${day.format(at)} ${clock.format(at)}`;

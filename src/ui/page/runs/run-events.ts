@@ -8,7 +8,7 @@ interface StreamEvent {
   readonly data: string;
 }
 
-/** Splits a stream of server-sent events (HTML, 9.2.6) into single events as its text arrives. */
+/** Splits a stream of server-sent events (HTML, 9.2.6) into single events as its text arrives. @internal */
 export class EventParser {
   #rest = '';
 

@@ -7,7 +7,7 @@ export function RequestView({ request }: { readonly request: ShownRequest }) {
   return <CodeBlock text={requestText(request)} label="Request" />;
 }
 
-/** Formats a request as HTTP text. A request without a URL, such as a tool call, is formatted as JSON. */
+/** Formats a request as HTTP text. A request without a URL, such as a tool call, is formatted as JSON. @internal */
 export function requestText(request: ShownRequest): string {
   const { method = 'GET', url, headers = {}, body } = request;
   if (url === undefined) return JSON.stringify(request, null, 2);
