@@ -5,7 +5,7 @@ import { version } from '../core/version.ts';
 import type { Gates } from '../engine/gates.ts';
 import type { Closing, StopReason } from '../engine/phase.ts';
 import type { FollowedFlow, Metrics } from '../run/metrics.ts';
-import { checkedManifest } from './manifest.ts';
+import { checkedManifest, maxManifestBytes } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { RunReports } from './processes/run-reports.ts';
 import { isUnit, type ResultForm, type UnitItem, unitItems } from './processes/wire-form.ts';
@@ -113,6 +113,11 @@ export class JoinedRun {
     this.#reports = new RunReports(this.#link);
   }
 
+  /** True if the coordinator has said that the run has ended, or other workers continue the run. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   get problem(): RunProblem | undefined {
     return this.#problem;
   }
@@ -151,8 +156,11 @@ export class JoinedRun {
     if (!facts.state) return this.#cannot({ code: 'unreadable', problem: 'its state in Redis cannot be read' }, { waitMs: repairMs });
     if (!this.#isWelcome) return this.#join();
     const sealed = await redis.client.getBuffer(this.#keys.manifest).catch(ifForeign(null));
-    const manifest = sealed && seal.unsealValue(sealed, manifestContext(id, this.gen));
-    if (!manifest) return this.#cannot({ code: 'unreadable', problem: 'its manifest cannot be read' }, { waitMs: repairMs });
+    const manifest = sealed && seal.unsealValue(sealed, manifestContext(id, this.gen), maxManifestBytes);
+    if (!manifest) {
+      const problem = `its manifest cannot be read, or has more than ${maxManifestBytes / 2 ** 20} MB`;
+      return this.#cannot({ code: 'unreadable', problem }, { waitMs: repairMs });
+    }
     this.#lookAgainMs = this.#queue.now() + againMs;
     try {
       const warn = (message: string) => this.#reports.add({ kind: 'warning', message });

@@ -11,6 +11,9 @@ import { isTable } from '../records/inputs.ts';
 import { compileFlow, type FlowFileOptions } from '../run/flow-file.ts';
 import type { OpenRun } from '../run/run-request.ts';
 
+/** Maximum size of the manifest of a queued run, as JSON in bytes. A worker must not unpack more, because a few bytes can become gigabytes. */
+export const maxManifestBytes = 16 * 1024 * 1024;
+
 const pairs = z.array(z.tuple([z.string(), z.string()])).readonly();
 
 /** The environment is part of the manifest itself. */

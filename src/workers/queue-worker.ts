@@ -9,7 +9,7 @@ import type { OpenQueue } from './open-queue.ts';
 import { isRunId } from './queue/queue-keys.ts';
 import { readAnswer } from './queue/queue-message.ts';
 import { unitsPerWorker } from './queue/queue-units.ts';
-import { deadMs, type FoundRun, findRun, runIds } from './queue/run-entry.ts';
+import { deadMs, expireRun, type FoundRun, findRun, runIds } from './queue/run-entry.ts';
 import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from './queue/unit-jobs.ts';
 import { removeWorker, Silences, showWorker, type WorkerSign } from './queue/worker-signs.ts';
 import { queuedWorker, shortId } from './queue-status.ts';
@@ -41,6 +41,8 @@ export class QueueWorker {
   readonly #silences: Silences;
   /** The runs for which this worker has printed that it left them. */
   readonly #saidLeft = new WeakSet<JoinedRun>();
+  /** The runs without a coordinator for which this worker has set the expiry of the keys. */
+  readonly #expiring = new WeakSet<JoinedRun>();
   readonly #runs = new Map<string, JoinedRun>();
   /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
   #saidForeign: ReadonlySet<string> = new Set();
@@ -205,6 +207,10 @@ export class QueueWorker {
       this.#sayLeft(id, run, `its coordinator has not been seen for ${deadMs / 1000} s`);
       run.orphan();
     }
+    if ((isOrphaned || state?.hasEnded) && !this.#expiring.has(run)) {
+      await expireRun(redis, keys.run(id));
+      this.#expiring.add(run);
+    }
     if (state && isCurrent && state.closing) run.close(state.closing);
     if (state?.hasEnded) return isCurrent ? void run.finish() : undefined;
     if (!isOrphaned) await run.prepare(found);
@@ -235,9 +241,10 @@ export class QueueWorker {
 
   #forget(id: string, run: JoinedRun): void {
     this.#runs.delete(id);
+    const why = run.hasEnded ? 'it has ended' : 'it is no longer in Redis, so it has ended, or Redis has lost its data';
     run.abandon();
     this.#silences.forget(id);
-    this.#sayLeft(id, run, 'it has ended');
+    this.#sayLeft(id, run, why);
   }
 
   async #take(place: UnitPlace): Promise<UnitEnd> {

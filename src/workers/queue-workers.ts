@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { AutomateError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
@@ -7,7 +8,7 @@ import { isTable } from '../records/inputs.ts';
 import { recordCounts } from '../run/metrics.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { RunDesk } from './desk.ts';
-import { manifestOf } from './manifest.ts';
+import { manifestOf, maxManifestBytes } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { QueueUnits } from './queue/queue-units.ts';
 import type { RunProblem, SeenWorker } from './queue/worker-signs.ts';
@@ -39,10 +40,13 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     pid: String(process.pid),
     started: new Date(progress.startedAtMs).toISOString(),
   };
+  const manifest = manifestOf(run, attempt !== undefined, { cacert });
+  if (Buffer.byteLength(JSON.stringify(manifest)) > maxManifestBytes)
+    throw new AutomateError('usage', `expected a flow, columns and authorities of at most ${maxManifestBytes / 2 ** 20} MB for a queue`);
   const units: QueueUnits = new QueueUnits(queue, {
     ...{
       run: claim.run,
-      manifest: manifestOf(run, attempt !== undefined, { cacert }),
+      manifest,
       facts,
       isTable: isTable(source.format),
       desk,

@@ -91,6 +91,7 @@ describe.skipIf(!hasRedis)(`a worker that finds forged runs in its queue${unless
       [(run) => ({ ...good(run), maxErrors: 1 }), 'its manifest asks for "maxErrors"'],
       [(run) => ({ ...good(run), run: '../../canary' }), 'its manifest belongs to a different run'],
       [() => ['no', 'manifest'], 'its manifest is not valid'],
+      [(run) => ({ ...good(run), columns: ['0'.repeat(2 ** 24)] }), 'its manifest cannot be read, or has more than 16 MB'],
     ];
     for (const [change, message] of forged) {
       const run = randomUUID();

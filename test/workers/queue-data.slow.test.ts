@@ -81,6 +81,8 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     const alsoSaid = textOf(fresh.child);
     // Both workers have looked at the run, asked its coordinator, and put its units off.
     await until(() => [said, alsoSaid].every((text) => /cannot process run .*: its coordinator does not answer\n/.test(text())));
+    // Each worker shows its problem in Redis at its next sign of life.
+    await until(async () => (await client.hvals(`${prefix}:workers`)).every((sign) => sign.includes('"code":"silent"')));
     clearInterval(alive);
     subscriber.disconnect();
     expect(server.requests.length).toBe(records);

@@ -238,12 +238,14 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('begin no more records after the coordinator has died', async () => {
-    const { redis, place, server, worker, run } = await queuedRun('', 1500);
+    const { redis, place, server, client, worker, run } = await queuedRun('', 1500);
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 4);
     child.kill('SIGKILL');
     await finished;
+    // Keys that were restored from a dump have no expiry.
+    for (const key of await keysOf(client)) await client.persist(key);
     const state = async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout).runs[0].state;
     await until(async () => (await state()) === 'orphaned');
     // After this wait, the records in progress have ended.
@@ -252,6 +254,20 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     await sleep(2000);
     expect(server.requests.length).toBe(before);
     expect(before).toBeLessThan(records);
+    const left = await keysOf(client);
+    expect(left.length).toBeGreaterThan(2);
+    for (const key of left) expect(await client.ttl(key), key).toBeGreaterThan(0);
+  });
+
+  test('print what is known about a run that is no longer in Redis', async () => {
+    const { server, client, worker, run } = await queuedRun('', 200);
+    const said = textOf(worker().child);
+    const { child, finished } = run();
+    await until(() => server.requests.length > 4);
+    child.kill('SIGKILL');
+    await finished;
+    await client.flushall();
+    await until(() => /left run \w+: it is no longer in Redis, so it has ended, or Redis has lost its data\n/.test(said()));
   });
 
   test('end the run with a message about a record if three of them crash at this record', async () => {

@@ -5,7 +5,7 @@ import type { Closing } from '../../engine/phase.ts';
 import { ifForeign, type QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
 import { closingShape, readAs } from './queue-message.ts';
-import { beatScript, claimScript, forgetScript } from './run-scripts.ts';
+import { beatScript, claimScript, expireScript, forgetScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
 /** Interval in ms at which a run's coordinator updates its status in Redis and checks the workers. */
@@ -62,6 +62,13 @@ export async function findRun(redis: QueueRedis, keys: QueueKeys, seal: Seal, ru
     ageMs: Number.isFinite(ageMs) ? Math.max(0, ageMs) : Number.POSITIVE_INFINITY,
     ...{ gen: String(gen ?? ''), version: String(version ?? ''), fingerprint: String(fingerprint ?? ''), flow: String(flow ?? '') },
   };
+}
+
+/** Lets Redis delete a run without a coordinator. Keys that were restored from a dump have no expiry, so they would stay forever. */
+export async function expireRun({ client }: QueueRedis, { run, manifest, results, records }: RunKeys): Promise<void> {
+  const expire = (names: readonly string[]) => client.eval(expireScript, names.length, ...names, keptSeconds);
+  await expire([run, manifest, results]);
+  for await (const names of client.scanStream({ match: records('*'), count: 1000 })) await expire(names as string[]);
 }
 
 export async function runIds({ client }: QueueRedis, { runs }: QueueKeys): Promise<string[]> {

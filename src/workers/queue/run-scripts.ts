@@ -69,6 +69,14 @@ if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('SREM', KEYS[2], ARG
 return 1
 `;
 
+/** Sets the expiry of keys that have none. KEYS: the keys. ARGV: seconds to keep them. */
+export const expireScript = `
+for _, key in ipairs(KEYS) do
+  if redis.call('TTL', key) == -1 then redis.call('EXPIRE', key, ARGV[1]) end
+end
+return 1
+`;
+
 /** Maximum number of messages that may wait for a run's coordinator. When it is reached, workers hold back further messages. */
 const maxWaiting = 256;
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
@@ -7,10 +8,10 @@ export interface Seal {
   fits(fingerprint: string): boolean;
   /** `about` is the context, such as the run and the unit. The text can be unsealed only with the same context. */
   seal(text: string, about: string): Buffer;
-  /** Undefined if the bytes were changed, or were sealed for a different context or with a different key. */
-  unseal(bytes: Uint8Array, about: string): string | undefined;
+  /** Undefined if the bytes were changed, or were sealed for a different context or with a different key, or if the text is longer than `maxBytes`. */
+  unseal(bytes: Uint8Array, about: string, maxBytes?: number): string | undefined;
   /** Undefined if the text cannot be unsealed or is not JSON. */
-  unsealValue(bytes: Uint8Array, about: string): unknown;
+  unsealValue(bytes: Uint8Array, about: string, maxBytes?: number): unknown;
   /** Returns a hash of the text for the names of Redis keys. Without the queue key, the hash does not reveal the text. */
   hash(text: string): string;
 }
@@ -40,18 +41,19 @@ export function createSeal(key: string, queueName: string): Seal {
       const head = Buffer.of(packed ? isPacked : 0);
       return Buffer.concat([head, ...encrypt(body, derived, aboutBytes(head, queueName, about))]);
     },
-    unseal(bytes, about) {
+    // A longer text than the default could not be a string.
+    unseal(bytes, about, maxBytes = constants.MAX_STRING_LENGTH) {
       try {
         const head = bytes.subarray(0, 1);
         const body = decrypt(bytes.subarray(1), derived, aboutBytes(head, queueName, about));
-        return (head[0] === isPacked ? inflateRawSync(body) : body).toString();
+        return (head[0] === isPacked ? inflateRawSync(body, { maxOutputLength: maxBytes }) : body).toString();
       } catch {
         return undefined;
       }
     },
-    unsealValue(bytes, about) {
+    unsealValue(bytes, about, maxBytes) {
       try {
-        return JSON.parse(seal.unseal(bytes, about) ?? '');
+        return JSON.parse(seal.unseal(bytes, about, maxBytes) ?? '');
       } catch {
         return undefined;
       }

@@ -1,4 +1,5 @@
 import type { Job, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { AutomateError } from '../../core/failure.ts';
 import { ifForeign, type QueueRedis } from './connection.ts';
@@ -78,8 +79,8 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
     },
     async putAgain(place) {
       const id = jobId(place);
-      const names = ['wait', 'active', 'stalled', id, `${id}:lock`];
-      await redis.insist(() => client.eval(takeOutScript, 1 + names.length, later, ...names.map(bullKey), id, dataOf(place)));
+      const all = [later, ...['wait', 'active', 'stalled', id, `${id}:lock`].map(bullKey)];
+      await redis.insist(() => client.eval(takeOutScript, all.length, ...all, id, dataOf(place)));
       await jobs.put(place);
     },
     async remove(place) {
@@ -102,7 +103,7 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
       const places = units.flatMap((unit) => [jobId(unit), dataOf(unit), unit.records]);
       return (await redis.insist(() => client.eval(unitStatesScript, keys.length, ...keys, bullKey(''), types, ...places))) as UnitState[];
     },
-    counts: () => countsOf(client, [bullKey('wait'), bullKey('active'), later]),
+    counts: () => countsOf(client, bullKey, later),
     async close() {
       connection.disconnect();
       await queue.close().catch(() => undefined);
@@ -111,11 +112,11 @@ export async function openUnitQueue(redis: QueueRedis, { prefix, later }: QueueK
   return jobs;
 }
 
-async function countsOf(client: QueueRedis['client'], [wait, active, later]: readonly [string, string, string]) {
-  const sizes = [client.llen(wait), client.llen(active), client.zcard(later)];
+async function countsOf(client: Redis, bullKey: (name: string) => string, later: string): ReturnType<UnitQueue['counts']> {
+  const sizes = [client.llen(bullKey('wait')), client.llen(bullKey('active')), client.zcard(later)];
   // A key of a different type counts as empty. The coordinator of a run removes it.
-  const [waiting = 0, taken = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
-  return { waiting: waiting + off, active: taken };
+  const [waiting = 0, active = 0, off = 0] = await Promise.all(sizes.map((size) => size.catch(ifForeign(0))));
+  return { waiting: waiting + off, active };
 }
 
 /** Exactly as BullMQ stores the data. */

@@ -12,6 +12,8 @@ describe("a worker's message", () => {
     { ...sender, kind: 'join' },
     { ...sender, kind: 'left', unit: 3 },
     { ...sender, kind: 'ended' },
+    { ...sender, kind: 'back', unit: 3 },
+    { ...sender, kind: 'question', id: 1, question: { kind: 'begin', unit: 3 } },
     { ...sender, kind: 'question', id: 1, question: { kind: 'take-calls', node: 'http-1', calls: 64 } },
     results({}),
     results({ results: [[1, 0, 1, 'a,b\n', 2]] }),
@@ -65,6 +67,12 @@ describe("a coordinator's message", () => {
       expect(readAnswer(message)).toBeUndefined();
     },
   );
+
+  test('about a unit is ignored if its form is wrong', () => {
+    const question = { kind: 'begin', unit: 3 } as const;
+    for (const consent of [[0, 5], [], 'held']) expect(readReply(question, consent)).toEqual(consent);
+    for (const wrong of [['0'], [-1], 'all', null, {}]) expect(readReply(question, wrong)).toBeUndefined();
+  });
 
   test('about credits is ignored if its form is wrong', () => {
     const question = { kind: 'take-calls', node: 'http-1', calls: 64 } as const;

@@ -32,6 +32,12 @@ describe('encrypted text in a queue', () => {
   });
 });
 
+test('encrypted text in a queue is not unpacked beyond the maximum size', () => {
+  const bytes = sealed.seal(JSON.stringify('0'.repeat(10_000)), 'run 1');
+  expect(sealed.unsealValue(bytes, 'run 1', 10_002)).toBe('0'.repeat(10_000));
+  expect(sealed.unsealValue(bytes, 'run 1', 10_001)).toBeUndefined();
+});
+
 test('encrypted text in a queue reveals nothing, and differs each time', () => {
   const one = sealed.seal('canary', 'run 1');
   expect(one.toString('latin1')).not.toContain('canary');
