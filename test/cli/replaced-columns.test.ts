@@ -152,6 +152,7 @@ describe('a run that replaces a column of the input', () => {
     ['CSV from stdin', 'id,name\n1,Ann\n', []],
     ['JSON from stdin', '[{"id":1},{"id":2,"name":"Bob"}]', []],
     ['JSON Lines from stdin', '{"id":1,"name":"Ann"}\n', []],
+    ['JSON Lines without a last newline', '{"id":1}\n{"id":2,"name":"Bob"}', []],
     ['a field of --set', 'id\n1\n', ['--set', 'name=Ann']],
   ])('says so once the fields are known: %s', async (_, stdin, more) => {
     const { automate } = await people();
@@ -159,17 +160,17 @@ describe('a run that replaces a column of the input', () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining(warning)]);
   });
 
-  test.each([
-    ['the last of two JSON Lines, without a newline', '{"id":1}\n{"id":2,"name":"Bob"}'],
-    ['a late record', `${`{"id":1,"pad":"${'x'.repeat(10_000)}"}\n`.repeat(200)}{"id":2,"name":"Bob"}\n`],
-  ])('says so, also in the summary, once a record has the field: %s', async (_, rows) => {
-    const { automate, read, write } = await people();
-    await write('rows.ndjson', rows);
-    const { code, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--summary', 's.json']);
-    const said = 'warning: flow.yaml:5:12: "name" is a column of the input, and the answer replaces it, even with an empty value\n';
-    expect([code, stderr.split(said)]).toEqual([0, [expect.anything(), expect.anything()]]);
-    expect(JSON.parse(await read('s.json')).replaced).toEqual([{ node: 'profile', field: 'name' }]);
-  });
+  test.each([['a late record', `${`{"id":1,"pad":"${'x'.repeat(10_000)}"}\n`.repeat(200)}{"id":2,"name":"Bob"}\n`]])(
+    'says so, also in the summary, once a record has the field: %s',
+    async (_, rows) => {
+      const { automate, read, write } = await people();
+      await write('rows.ndjson', rows);
+      const { code, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson', '--summary', 's.json']);
+      const said = 'warning: flow.yaml:5:12: "name" is a column of the input, and the answer replaces it, even with an empty value\n';
+      expect([code, stderr.split(said)]).toEqual([0, [expect.anything(), expect.anything()]]);
+      expect(JSON.parse(await read('s.json')).replaced).toEqual([{ node: 'profile', field: 'name' }]);
+    },
+  );
 
   test.each([
     ['with replace: true', '{ name: { path: data.nickname, replace: true } }', 'id,name\n1,Annie\n2,\n', []],
