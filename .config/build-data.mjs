@@ -24,7 +24,7 @@ const sources = {
 const makers = ['data/chains.mjs', 'data/categories.mjs', 'data/areas.mjs', 'data/places.mjs'];
 
 /** Other code that these modules use. If it changes, the data is built again. */
-const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/places/place-key.ts'];
+const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/places/country-names.ts'];
 
 /** Quality 10 would take seconds longer, and make the files only a tenth smaller. */
 const brotliQuality = 6;

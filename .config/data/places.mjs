@@ -69,7 +69,7 @@ export async function make(readJson, pathOf) {
 
 /** Loads the function that normalizes names for the lookups. */
 async function loadPlaceKey() {
-  const source = readFileSync(new URL('../../src/places/place-key.ts', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../src/places/country-names.ts', import.meta.url), 'utf8');
   const { code } = transformSync(source, { loader: 'ts', target: 'node20.18' });
   return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).placeKey;
 }

@@ -1,6 +1,8 @@
 import { excerpt } from '../core/answer/response.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { createClock } from '../files/clock.ts';
+import { homeFolder } from '../files/home.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
 import { secretsInEnvironment, utf8Of } from './environment.ts';
 import { createRedactor } from './redact.ts';
@@ -22,6 +24,7 @@ const youngMs = 10_000;
 /**
  * Runs commands that print secrets, for all flows in this process: each command once, and again only when its secret expires or a server
  * rejects it. While it runs, all callers that need its secret wait.
+ * @internal
  */
 export class SecretCommands {
   readonly #tools: CommandTools;
@@ -176,4 +179,16 @@ function noSecret({ name, env }: StoredCommand, problem: string): LimitReached {
     code: 'credential',
     details: { credential: name, env, remedy: 'command' },
   });
+}
+
+/** All runs of this process share the printed secrets. */
+const secretCommands = new SecretCommands({
+  get environment() {
+    return process.env;
+  },
+  clock: createClock(),
+});
+
+export function secretCommandsOf(commands: readonly StoredCommand[], user: SecretUser): CommandSecrets {
+  return secretCommands.forUser(commands, homeFolder(process.env), user);
 }

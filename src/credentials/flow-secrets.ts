@@ -135,7 +135,7 @@ async function commandSecrets(
   uses: readonly CredentialUse[],
   messages: Messages,
 ): Promise<CommandSecrets> {
-  const { secretCommandsOf } = await import('./secret-commands.ts');
+  const { secretCommandsOf } = await import('./command-secrets.ts');
   const pairs = new Set(uses.flatMap(({ name, isPair }) => (isPair ? [name] : [])));
   return secretCommandsOf(commands, {
     hide: (secret) => hide(secret, messages),

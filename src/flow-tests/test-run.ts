@@ -3,16 +3,15 @@ import type { Ending, Event } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
-import type { Output } from '../core/ports.ts';
+import type { Clock, Output } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { SetFields } from '../core/run-options.ts';
-import { membersOf } from '../core/value/dictionary.ts';
-import type { Value } from '../core/value/value.ts';
+import { membersOf, type Value } from '../core/value/value.ts';
 import { Gates } from '../engine/gates.ts';
 import { startRun } from '../engine/run.ts';
+import { sleepersOf } from '../files/clock.ts';
 import { withSetFields } from '../flow/set-fields.ts';
 import type { AnswerSource } from './given-answers.ts';
-import { createTestClock } from './test-clock.ts';
 import { createTestPorts } from './test-ports.ts';
 
 interface TestRun {
@@ -106,4 +105,64 @@ export class TestOutput implements Output {
   }
 
   async flush(): Promise<void> {}
+}
+
+interface Sleeper {
+  readonly untilMs: number;
+  readonly wake: () => void;
+}
+
+/** Never really waits: when nothing else can run, jumps to the end of the earliest sleep. `wallStartMs` is in ms since 1970. */
+export function createTestClock(wallStartMs = Date.UTC(2026, 0, 1)): Clock {
+  const sleep = new JumpingTime();
+  return {
+    now: () => sleep.nowMs,
+    wallNow: () => wallStartMs + sleep.nowMs,
+    sleepUntil: (untilMs, signal) => (signal?.aborted ? Promise.resolve() : sleep.until(untilMs, signal)),
+    nextTurn: manyMicrotasks,
+    yieldIfLong: () => undefined,
+  };
+}
+
+/** Lets 100 microtasks pass, so that everything that can run has run. */
+async function manyMicrotasks(): Promise<void> {
+  for (let hop = 0; hop < 100; hop++) await undefined;
+}
+
+/** Stands still, except that it jumps to the end of the next sleep. */
+class JumpingTime {
+  nowMs = 0;
+  readonly #sleepers = new Set<Sleeper>();
+  #isJumping = false;
+
+  until(untilMs: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const others = signal && sleepersOf(signal);
+      const wake = () => {
+        this.#sleepers.delete(sleeper);
+        others?.delete(wake);
+        resolve();
+      };
+      const sleeper: Sleeper = { untilMs, wake };
+      this.#sleepers.add(sleeper);
+      others?.add(wake);
+      this.#jumpSoon();
+    });
+  }
+
+  #jumpSoon(): void {
+    if (this.#isJumping || this.#sleepers.size === 0) return;
+    this.#isJumping = true;
+    setImmediate(() => this.#jump());
+  }
+
+  #jump(): void {
+    this.#isJumping = false;
+    let first: Sleeper | undefined;
+    for (const sleeper of this.#sleepers) if (!first || sleeper.untilMs < first.untilMs) first = sleeper;
+    if (!first) return;
+    this.nowMs = Math.max(this.nowMs, first.untilMs);
+    first.wake();
+    this.#jumpSoon();
+  }
 }

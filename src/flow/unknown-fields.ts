@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition/condition.ts';
-import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure, type Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
+import { fieldUses } from '../core/options/expressions.ts';
 import { allSteps, columnsAfter, otherDelimiter, type SerialOrder } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { isReferable } from '../core/template/template.ts';

@@ -10,8 +10,7 @@ import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.t
 import { sleepersOf } from '../files/clock.ts';
 import { type LoginTools, loginTokens } from './auth/login-tokens.ts';
 import { AccessTokens, type OAuth, type WithSecret } from './auth/oauth.ts';
-import type { WireRequest } from './exchange.ts';
-import { nextTarget } from './redirect.ts';
+import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
 import type { Transport } from './transport.ts';
 

@@ -3,9 +3,8 @@ import { Failure } from '../core/failure.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall, ToolProgress, ToolServer } from '../core/tools.ts';
 import { isNestedTooDeep, parseJson, tooDeep } from '../core/value/json.ts';
 import { isObject, type JsonObject, orUndefined, type Value } from '../core/value/value.ts';
-import { type Connected, connect } from './connect.ts';
+import { type Connected, connect, type SessionContext, withinStart } from './connect.ts';
 import { type ErrorContext, toFailure } from './failure.ts';
-import { type SessionContext, withinStart } from './open-client.ts';
 import { ToolList } from './tool-list.ts';
 
 /** Wait in ms after a server reports changed tools before they are listed again. Each further report restarts the wait. */

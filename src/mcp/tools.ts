@@ -9,8 +9,8 @@ import { AccessTokens, type TokenTools } from '../http/auth/oauth.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
+import type { Elicit, SessionContext } from './connect.ts';
 import { createLogin, type LoginSession } from './login.ts';
-import type { Elicit, SessionContext } from './open-client.ts';
 import { type McpSession, openSession } from './session.ts';
 import { signedFetch } from './signed-fetch.ts';
 

@@ -2,13 +2,11 @@ import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import type { AnswerCondition, AnswerVariable } from '../core/condition/condition.ts';
-import { recordUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse } from '../core/node.ts';
-import { answerCondition, path } from '../core/options/expressions.ts';
+import { answerCondition, path, recordUses } from '../core/options/expressions.ts';
 import type { Fields } from '../core/record.ts';
-import { objectOf } from '../core/value/dictionary.ts';
-import { jsonOf, textOf, type Value } from '../core/value/value.ts';
+import { jsonOf, objectOf, textOf, type Value } from '../core/value/value.ts';
 import { singlePath, tryOption } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
 

@@ -3,11 +3,10 @@ import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
 import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
-import { type Concurrency, concurrency, credits, duration, mostAuto, rate, timeout } from '../core/options/amounts.ts';
+import { type Concurrency, concurrency, credits, defaultRetry, duration, mostAuto, rate, retry, timeout } from '../core/options/amounts.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
-import { defaultRetry, retry } from '../core/options/retry.ts';
-import { dictionary } from '../core/value/dictionary.ts';
+import { dictionary } from '../core/value/value.ts';
 
 const defaultConcurrency = 16;
 

@@ -1,7 +1,7 @@
 import type { Expression } from '../core/condition/condition.ts';
-import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
+import { fieldUses } from '../core/options/expressions.ts';
 import { columnsAfterAll } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 

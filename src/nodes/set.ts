@@ -1,15 +1,13 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition/condition.ts';
-import { fieldUses } from '../core/condition/field-uses.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber } from '../core/options/amounts.ts';
-import { expression } from '../core/options/expressions.ts';
+import { expression, fieldUses } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import { copyOf, type Fields, pickedFields } from '../core/record.ts';
 import { referencedFields, templateParts, valueTemplate } from '../core/template/template.ts';
-import { dictionary, membersOf } from '../core/value/dictionary.ts';
-import { ExactNumber, type Value } from '../core/value/value.ts';
+import { dictionary, ExactNumber, membersOf, type Value } from '../core/value/value.ts';
 
 const setOptions = z.strictObject({
   rename: dictionary(z.string(), fieldName)

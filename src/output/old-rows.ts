@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { AutomateError } from '../core/failure.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import { gunzip } from '../records/encoding.ts';
+import { gunzip } from '../records/utf8.ts';
 import type { OldPart } from './record-text.ts';
 
 /** A retry copies this output and inserts the rows of the records that had failed. All positions are in bytes of uncompressed text. */

@@ -4,7 +4,6 @@ import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
 import { CsvReader } from './csv-reader.ts';
-import { encodingOf, gunzip, transcode } from './encoding.ts';
 import { type Format, formatNames, formatOfPath } from './format.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
@@ -12,7 +11,7 @@ import { JsonReader } from './json/json-reader.ts';
 import { NdjsonReader } from './json/ndjson-reader.ts';
 import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
-import { checkedUtf8 } from './utf8.ts';
+import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
 
 export interface SourceOptions {
   /** `-` for stdin. */

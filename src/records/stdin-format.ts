@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { constants, gunzipSync } from 'node:zlib';
-import { encodingOf } from './encoding.ts';
 import type { Format } from './format.ts';
+import { encodingOf } from './utf8.ts';
 
 /** After this much whitespace, stdin is assumed to be CSV. */
 const maxBlankBytes = 65_536;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AutomateError, invalidOption } from '../core/failure.ts';
-import { isLoopback } from '../core/template/target.ts';
+import { isLoopback } from '../core/template/url.ts';
 import { systemReason } from '../files/naming-errors.ts';
 
 /** The network address at which metrics are served. */

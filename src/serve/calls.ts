@@ -6,7 +6,7 @@ import type { ServedFlow } from '../run/flow-folder.ts';
 import type { SharedParts } from '../run/flow-runtime.ts';
 import type { LetInKey } from './caller.ts';
 import { problemJson } from './flow-json.ts';
-import { RequestSlots } from './keys/places.ts';
+import { RequestSlots } from './keys/request-slots.ts';
 import { ProblemResponse } from './problem.ts';
 
 interface CallAnswer {

@@ -6,7 +6,7 @@ import { takeLock } from '../files/lock.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { refuseLink } from '../files/state-file.ts';
 import type { MetricsAddress } from '../report/metrics-server.ts';
-import type { RunWorkersOptions } from '../workers/run-workers.ts';
+import type { RunWorkersOptions } from '../workers/workers-of-run.ts';
 import type { ListeningOptions } from './listening.ts';
 import { type RunningServer, runningServer, serverLockPath } from './store/links.ts';
 

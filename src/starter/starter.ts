@@ -1,11 +1,19 @@
-import { isLoopback } from '../core/template/target.ts';
 import { isReferable } from '../core/template/template.ts';
 import { looksRandom } from '../core/template/token-text.ts';
-import { percentDecoded } from '../core/template/url.ts';
-import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
+import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
-import { nodeOf, plainName, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
+import {
+  exampleNotes,
+  nodeOf,
+  plainName,
+  sentExamples,
+  type ValuePath,
+  type WrittenHead,
+  type WrittenNode,
+  type WrittenRequest,
+  yamlOf,
+} from './written-node.ts';
 
 /** A generated flow that a user can start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {

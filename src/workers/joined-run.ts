@@ -5,7 +5,7 @@ import { version } from '../core/version.ts';
 import type { Gates } from '../engine/gates.ts';
 import type { Closing, StopReason } from '../engine/phase.ts';
 import type { FollowedFlow, Metrics } from '../run/metrics.ts';
-import { checkedManifest, maxManifestBytes } from './manifest.ts';
+import { checkedManifest, maxManifestBytes, queueNeed } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { RunReports } from './processes/run-reports.ts';
 import { isUnit, type ResultForm, type UnitItem, unitItems } from './processes/wire-form.ts';
@@ -17,7 +17,6 @@ import { type FoundRun, manifestContext } from './queue/run-entry.ts';
 import type { UnitEnd, UnitPlace } from './queue/unit-jobs.ts';
 import type { RunProblem } from './queue/worker-signs.ts';
 import { shortId } from './queue-status.ts';
-import { queueNeed } from './worker-needs.ts';
 import { checkSpillFile, type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
 
 /** If a worker cannot process a run, it checks once more after this time in ms. */

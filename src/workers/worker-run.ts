@@ -11,7 +11,7 @@ import type { Messages } from '../credentials/messages.ts';
 import { createRedactor } from '../credentials/redact.ts';
 import { pricesOf } from '../credits/prices.ts';
 import type { Gates } from '../engine/gates.ts';
-import type { Closing, StopReason } from '../engine/phase.ts';
+import { type Closing, type StopReason, Wakeup } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { Routes } from '../http/routes.ts';
 import { maxHeld, SpillFiles } from '../output/spill.ts';
@@ -22,7 +22,6 @@ import { wire } from '../run/wire.ts';
 import { type Manifest, planOf } from './manifest.ts';
 import type { RunReports } from './processes/run-reports.ts';
 import type { UnitItem } from './processes/wire-form.ts';
-import { WorkerInput } from './worker-input.ts';
 import { WorkerLedger, workerSpending } from './worker-ledger.ts';
 import { WorkerOutput } from './worker-output.ts';
 
@@ -190,4 +189,33 @@ export async function checkSpillFile(): Promise<void> {
 
 function spillPath(): string {
   return join(tmpdir(), `.automate.${randomUUID()}.part`);
+}
+
+class WorkerInput {
+  readonly #waiting: (readonly UnitItem[])[] = [];
+  readonly #more = new Wakeup();
+  #hasEnded = false;
+
+  add(items: readonly UnitItem[]): void {
+    this.#waiting.push(items);
+    this.#more.wake();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#more.wake();
+  }
+
+  /** Yields the records, one unit at a time. An empty list means that no record is available at the moment. */
+  async *read(): AsyncGenerator<readonly UnitItem[]> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next) yield next;
+      else if (this.#hasEnded) return;
+      else {
+        yield [];
+        if (this.#waiting.length === 0 && !this.#hasEnded) await this.#more.wait();
+      }
+    }
+  }
 }

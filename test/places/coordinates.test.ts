@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { distanceMetres, readCoordinates } from '../../src/places/coordinates.ts';
-import { placeKey } from '../../src/places/place-key.ts';
+import { placeKey } from '../../src/places/country-names.ts';
 
 describe('a pair of coordinates', () => {
   test.each([

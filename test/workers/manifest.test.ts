@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkedManifest, type Manifest } from '../../src/workers/manifest.ts';
-import { queueNeed } from '../../src/workers/worker-needs.ts';
+import { checkedManifest, type Manifest, queueNeed } from '../../src/workers/manifest.ts';
 import { prepareRun } from '../../src/workers/worker-run.ts';
 import { forgedManifest, hostileFlows } from '../helpers/forged-run.ts';
 

@@ -1,6 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { isLoopback } from '../../core/template/target.ts';
-import { percentDecoded } from '../../core/template/url.ts';
+import { isLoopback, percentDecoded } from '../../core/template/url.ts';
 import { wordsOf } from '../../core/text/words.ts';
 import { unusableRequest, type WrittenRequest } from '../../starter/written-node.ts';
 import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';

@@ -1,11 +1,10 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
-import type { ValuePath } from '../../starter/example-marks.ts';
 import type { AnswerExample } from '../../starter/openapi/described-answer.ts';
 import type { Example } from '../../starter/starter-references.ts';
 import type { CredentialToStore } from '../../starter/starter-secrets.ts';
-import type { WrittenRequest } from '../../starter/written-node.ts';
+import type { ValuePath, WrittenRequest } from '../../starter/written-node.ts';
 import { curlRequest } from './curl.ts';
 import type { InitOptions } from './flow-options.ts';
 

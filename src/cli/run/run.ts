@@ -15,7 +15,7 @@ import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
 import type { RunRequest, RunSurroundings } from '../../run/run-request.ts';
 import type { RunResult } from '../../run/run-result.ts';
-import { refuseWorkers } from '../../workers/worker-needs.ts';
+import { refuseWorkers } from '../../workers/manifest.ts';
 import { WorkersOfRun } from '../../workers/workers-of-run.ts';
 import { dryRun } from '../dry-run.ts';
 import { openMetrics } from '../metrics.ts';

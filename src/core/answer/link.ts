@@ -1,5 +1,4 @@
-import { isLoopback, targetOf } from '../template/target.ts';
-import { withoutParameter } from '../template/url.ts';
+import { isLoopback, targetOf, withoutParameter } from '../template/url.ts';
 import { excerpt } from './response.ts';
 
 /** The redirect statuses that are followed (RFC 9110, 15.4). */

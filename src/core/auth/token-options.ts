@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { targetOf } from '../template/target.ts';
 import { shellVariableAdvice } from '../template/template.ts';
-import { describedAs, dictionary } from '../value/dictionary.ts';
-import { orUndefined } from '../value/value.ts';
+import { targetOf } from '../template/url.ts';
+import { describedAs, dictionary, orUndefined } from '../value/value.ts';
 import type { AuthProblem } from './auth-type.ts';
 
 /** The parameters of token requests that the auth type sets itself, so that `params` must not set them. */

@@ -1,7 +1,15 @@
 import * as z from 'zod';
 import { compilePath } from '../answer/path.ts';
-import { type AnswerVariable, compileAnswerCondition, compileCondition, compileExpression } from '../condition/condition.ts';
+import {
+  type AnswerCondition,
+  type AnswerVariable,
+  compileAnswerCondition,
+  compileCondition,
+  compileExpression,
+  type Expression,
+} from '../condition/condition.ts';
 import type { ExpressionError } from '../condition/expression-error.ts';
+import type { FieldUse } from '../node.ts';
 
 /** A path into a response. The schema leaves it as a string, because the `map` that contains the path compiles it. */
 export const path = z
@@ -45,3 +53,12 @@ export const innerNodes = z
   .array(z.unknown(), { error: 'expected a list of nodes' })
   .min(1, 'expected at least one node')
   .describe('the nodes that each pass runs, written as at the top of the flow');
+
+export function fieldUses({ named, fields }: Expression<unknown>, at: FieldUse['at']): FieldUse[] {
+  return named.map((field) => ({ field, at, isTested: !fields.includes(field) }));
+}
+
+export function recordUses({ recordFields }: AnswerCondition, at: FieldUse['at']): FieldUse[] {
+  const first = recordFields.filter(({ name }, index) => recordFields.findIndex((other) => other.name === name) === index);
+  return first.map(({ name: field, written, isTested }) => ({ field, written, at, isTested }));
+}

@@ -3,7 +3,7 @@ import { startAuthorization, validateAuthorizationResponseIssuer } from '@modelc
 import { excerpt } from '../../core/answer/response.ts';
 import type { Login } from '../../core/auth/auth.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import { isLoopback } from '../../core/template/target.ts';
+import { isLoopback } from '../../core/template/url.ts';
 import type { LoginPerson } from './browser.ts';
 import { discover, type LoginServer } from './discovery.ts';
 import { type LoginTools, loginTextOf } from './login-tokens.ts';

@@ -1,10 +1,10 @@
 import { kindOf } from '../../core/answer/mapping.ts';
 import { compilePath, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { recordUses } from '../../core/condition/field-uses.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { FieldUse } from '../../core/node.ts';
+import { recordUses } from '../../core/options/expressions.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/value/json.ts';

@@ -5,7 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { Value } from '../../core/value/value.ts';
-import { gunzip } from '../../records/encoding.ts';
+import { gunzip } from '../../records/utf8.ts';
 import type { FoundMemory, RememberedRows } from './memory-file.ts';
 import { WindowReader } from './old-records.ts';
 

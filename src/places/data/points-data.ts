@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import KDBush from 'kdbush';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
-import { gunzip } from '../../records/encoding.ts';
 import { openInput, readError } from '../../records/input.ts';
 import { jsonFault } from '../../records/json/json-fault.ts';
 import { inputError } from '../../records/record-reader.ts';
+import { gunzip } from '../../records/utf8.ts';
 import { earthRadius, metresBetween } from '../coordinates.ts';
 import { type Around, type Box, type FoundPoint, hasTags, type LookupDocument, type PointsQuery, type Tags } from '../lookup.ts';
 import { type FilePoint, filePoint } from './points-feature.ts';

@@ -1,8 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { type Coordinates, metresBetween, readCoordinates } from '../coordinates.ts';
-import { doubtText } from '../doubt.ts';
-import { type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
+import { doubtText, type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
 import type { GeocodeQuestion } from './question.ts';
 
 /** It shows how exact the place's coordinates are. */

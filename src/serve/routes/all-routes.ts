@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { addRoutes } from '../app.ts';
 import type { Hosts } from '../listening.ts';
-import { addOpenApi, addOpenApiRoute } from '../openapi.ts';
+import { addOpenApi, addOpenApiRoute, addProblemPages } from '../openapi.ts';
 import { addPageFiles, type PageOptions } from '../page/page-options.ts';
 import { addPageRoutes } from '../page/page-routes.ts';
 import { ProblemResponse } from '../problem.ts';
-import { addProblemPages } from '../problem-pages.ts';
 import { addMcpRoute, refuseForeignOrigin, type ServedTools } from '../served-tools.ts';
 import type { Server } from '../server.ts';
 import { addKeyDoor, callerOfKey } from './key-door.ts';

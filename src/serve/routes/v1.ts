@@ -1,15 +1,23 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { createMessages } from '../../credentials/messages.ts';
+import { previewValue } from '../../preview/preview.ts';
+import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
+import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
+import type { LetInKey } from '../caller.ts';
+import { asProblem, failureProblem } from '../calls.ts';
 import { flowJsonText } from '../flow-json.ts';
-import { planOfCall, queryWithVariables, variablesIn } from '../flow-variables.ts';
-import { recordOfBody, textOfBody } from '../json-body.ts';
+import { planOfCall, planWithVariables, queryWithVariables, variablesIn } from '../flow-variables.ts';
+import { fieldsOf, recordOfBody, textOfBody } from '../json-body.ts';
+import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow } from './key-door.ts';
 import { addNewRunRoute } from './new-run.ts';
 import { addPlanRoute } from './plans.ts';
-import { addTestRoute } from './record-tests.ts';
 import { answerOnce, jsonType, namedRequest, requestHash, sendText } from './replays.ts';
 import { addRunRoutes } from './runs.ts';
 
@@ -66,4 +74,64 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
   addPlanRoute(app, server, audience);
   addNewRunRoute(app, server, audience);
   addRunRoutes(app, server, audience);
+}
+
+const testBody = z.strictObject({
+  record: z
+    .any()
+    .refine((value: Value) => isObject(value), 'expected one record: a JSON object')
+    .meta({ type: 'object', description: 'one record' }),
+  node: z.string().optional().meta({ description: 'the node to test; the first that sends a request by default' }),
+  send: z.boolean().default(true).meta({ description: 'false sends nothing' }),
+});
+
+function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  addRoutes(app, `${base}/flows/:flow/tests`, {
+    POST: {
+      config: { scopes: ['test'] },
+      schema: {
+        summary: 'Send one request of a flow, and show its answer',
+        params: z.object({ flow: z.string() }),
+        querystring: queryWithVariables({}),
+        body: testBody,
+      },
+      handler: async (request, reply) => {
+        const caller = callerOf(request);
+        const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
+        return sendText(reply, { status: 200, type: jsonType, body: text });
+      },
+    },
+  });
+}
+
+type TestedFlow = Awaited<ReturnType<typeof seenFlow>>;
+
+async function testText({ shared }: Server, flow: TestedFlow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
+  const { record, node, send } = request.body as z.output<typeof testBody>;
+  const messages = createMessages();
+  const { allowHttp, env } = shared;
+  const plan = await planWithVariables({ flow, given: variablesIn(request.query) }, { allowHttp, env, textCells: false });
+  const fields = fieldsOf(record as JsonObject, textOfBody(request.body));
+  try {
+    const step = chosenStep(plan, node);
+    const item = { number: 1, fields, end: { offset: 0, line: 0 } };
+    const options = {
+      set: [],
+      send,
+      allowHttp: shared.allowHttp,
+      env: shared.env,
+      cacert: shared.cacert,
+      files: shared.files,
+    };
+    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, messages, { ...shared, key });
+    const action = step.node.action;
+    return messages.redactor.jsonOf(action ? previewValue(preview, action) : null);
+  } catch (error) {
+    // If the cause is a Failure, the record itself is not valid, and nothing was sent.
+    const { cause } = error as Error;
+    if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
+    if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))
+      throw new ProblemResponse('bad-request', messageForClient(error));
+    return asProblem(flow)(error);
+  }
 }

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { AutomateError, errorOf, Failure, invalidOption } from '../../core/failure.ts';
-import { isLoopback, targetOf } from '../../core/template/target.ts';
+import { isLoopback, targetOf } from '../../core/template/url.ts';
 import type { Credentials } from '../../credentials/credentials.ts';
 import { secretOfCommand } from '../../credentials/flow-secrets.ts';
 import type { Messages } from '../../credentials/messages.ts';

@@ -2,8 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import { withDefaultAuthorities } from '../../http/authorities.ts';
 import { failureOf } from '../../http/error.ts';
-import { formatQueueUrl, type QueueAddress } from './queue-url.ts';
-import { refuseUnsafe } from './redis-info.ts';
+import { formatQueueUrl, type QueueAddress, refuseUnsafe } from './queue-url.ts';
 
 export interface RedisSettings {
   readonly password?: string | undefined;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Item } from '../../../src/core/item.ts';
-import { InputProgress } from '../../../src/output/journal/progress.ts';
+import { InputProgress } from '../../../src/output/journal/journal.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map(), end: { offset: number * 10, line: number } });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { RequestSlots } from '../../../src/serve/keys/places.ts';
+import { RequestSlots } from '../../../src/serve/keys/request-slots.ts';
 import { ProblemResponse } from '../../../src/serve/problem.ts';
-import { RunQueue } from '../../../src/serve/runs/queue.ts';
+import { RunQueue } from '../../../src/serve/runs/runs.ts';
 
 const full = () => new ProblemResponse('queue-full', 'full');
 const gone = new AbortController().signal;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { readQueueSecrets } from '../../../src/workers/queue/queue-key.ts';
+import { readQueueSecrets } from '../../../src/workers/queue/queue-keys.ts';
 
 const key = 'sixteen letters!';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refuseUnsafe } from '../../../src/workers/queue/redis-info.ts';
+import { refuseUnsafe } from '../../../src/workers/queue/queue-url.ts';
 
 const good = {
   redis_version: '7.0.15',

@@ -1,5 +1,4 @@
-import { doubtText } from '../../doubt.ts';
-import type { ChainQuery, LookupDocument } from '../../lookup.ts';
+import { type ChainQuery, doubtText, type LookupDocument } from '../../lookup.ts';
 import { ChainNames, world } from './chain-names.ts';
 import { type ChainHit, type Method, searchChains } from './chain-search.ts';
 import type { ChainRow } from './company-words.ts';

@@ -1,5 +1,4 @@
-import { countryNames as namedCountries } from '../../country-names.ts';
-import { placeKey } from '../../place-key.ts';
+import { countryNames as namedCountries, placeKey } from '../../country-names.ts';
 import type { Country, District, Region } from './places.ts';
 
 /** A county, province or department, which may follow the town in an address. */

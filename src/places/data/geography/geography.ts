@@ -1,11 +1,18 @@
-import { doubtText } from '../../doubt.ts';
-import { type AddressQuery, type LookupDocument, maxCandidates, noPlace, type PointQuery, type UnderstoodPart } from '../../lookup.ts';
+import {
+  type AddressQuery,
+  doubtText,
+  type LookupDocument,
+  maxCandidates,
+  noPlace,
+  type PointQuery,
+  type UnderstoodPart,
+} from '../../lookup.ts';
 import { sources } from '../../sources.ts';
 import { readAs } from '../data.ts';
 import type { Candidate } from './address/candidate.ts';
 import { type FoundAddress, findAddress } from './address/find-address.ts';
-import { Misspellings } from './address/misspellings.ts';
 import { lastWordsOf } from './address/readings.ts';
+import { Misspellings } from './address/town-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
 import { countryNames, countyNames } from './county-names.ts';
 import { Names } from './names.ts';

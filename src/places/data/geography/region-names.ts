@@ -1,4 +1,4 @@
-import { placeKey } from '../../place-key.ts';
+import { placeKey } from '../../country-names.ts';
 import type { Region } from './places.ts';
 
 /** Regions, keyed by their names and codes in the normalized form that `placeKey` returns. */

@@ -1,6 +1,5 @@
-import { isBlank, isNoValue } from '../../../country-names.ts';
+import { isBlank, isNoValue, placeKey } from '../../../country-names.ts';
 import type { AddressParts } from '../../../lookup.ts';
-import { placeKey } from '../../../place-key.ts';
 import { type Postcode, postcodesIn } from './postcodes.ts';
 import {
   certainUnits,

@@ -1,4 +1,4 @@
-import { placeKey } from '../../../place-key.ts';
+import { placeKey } from '../../../country-names.ts';
 import type { Country, PlaceTable, Region } from '../places.ts';
 import type { Word } from './address-text.ts';
 import type { AddressReading } from './readings.ts';

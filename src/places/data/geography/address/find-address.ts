@@ -4,10 +4,9 @@ import type { Country, District, PlaceTable } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
 import { areaCandidate, type Candidate } from './candidate.ts';
 import { judged } from './judge.ts';
-import type { Misspellings } from './misspellings.ts';
 import { type AddressReading, type Named, partReadings, textReadings } from './readings.ts';
 import type { Gazetteer, PlaceSearch } from './search.ts';
-import { townsIn } from './town-names.ts';
+import { type Misspellings, townsIn } from './town-names.ts';
 import { isMeantFor, type Meaning, meaningOf, type Understanding, understandingOf } from './understanding.ts';
 
 export interface FoundAddress extends Meaning, Understanding {}

@@ -1,4 +1,4 @@
-import { placeKey } from '../../../place-key.ts';
+import { placeKey } from '../../../country-names.ts';
 import { type CountryNames, type CountyNames, isDependent, type NamedCounty } from '../county-names.ts';
 import type { Country, Region } from '../places.ts';
 import { kindWords, type RegionNames, withoutKind } from '../region-names.ts';

@@ -1,5 +1,5 @@
+import { placeKey } from '../../../country-names.ts';
 import type { UnderstoodPart } from '../../../lookup.ts';
-import { placeKey } from '../../../place-key.ts';
 import type { AddressText, Segment, Span, Word } from './address-text.ts';
 import type { Candidate } from './candidate.ts';
 import { type Postcode, postcodeFit } from './postcodes.ts';
