@@ -195,11 +195,7 @@ export class QueueWorker {
       return;
     }
     const { state } = found;
-    const run = known && (!state || state.gen === known.gen) ? known : this.#join(id, found);
-    if (known && known !== run) {
-      this.#sayLeft(id, known, 'its coordinator is queuing its records again');
-      known.abandon();
-    }
+    const run = known && (!state || state.gen === known.gen) ? known : this.#joinAgain(id, found, known);
     const isCurrent = run.hears(state?.beat);
     // An old state that somebody puts back does not count as a sign of life.
     const isOrphaned = this.#silences.note(id, run.beat, found.ageMs) >= deadMs;
@@ -214,6 +210,15 @@ export class QueueWorker {
     if (state && isCurrent && state.closing) run.close(state.closing);
     if (state?.hasEnded) return isCurrent ? void run.finish() : undefined;
     if (!isOrphaned) await run.prepare(found);
+  }
+
+  #joinAgain(id: string, found: FoundRun, known: JoinedRun | undefined): JoinedRun {
+    const run = this.#join(id, found);
+    if (known) {
+      this.#sayLeft(id, known, 'its coordinator is queuing its records again');
+      known.abandon();
+    }
+    return run;
   }
 
   #join(id: string, { state, gen, flow }: FoundRun): JoinedRun {
