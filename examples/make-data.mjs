@@ -1,4 +1,4 @@
-// Makes examples/airports.csv (what the examples read) and src/io/demo/airports.json (what the demo API answers with).
+// Makes examples/airports.csv (what the examples read) and src/cli/demo-airports.json (what the demo API answers with).
 // Run by hand, from the project's folder; the packages stay out of the project:
 //
 //   packages=$(mktemp -d)
@@ -60,7 +60,7 @@ const countries = Object.fromEntries(airports.map(({ country }) => [country, cou
 const header = 'iata,name,city,country';
 const rows = airports.map(({ iata, name, city, country }) => [iata, name, city, country].map(cell).join(','));
 writeFileSync('examples/airports.csv', `${[header, ...rows].join('\n')}\n`);
-writeFileSync('src/io/demo/airports.json', json());
+writeFileSync('src/cli/demo-airports.json', json());
 
 async function airportOf(iata, city) {
   const [found] = await getAirportByIata(iata);

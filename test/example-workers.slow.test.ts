@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { createDemoApi } from '../src/cli/demo/api.ts';
+import { createDemoApi } from '../src/cli/demo-api.ts';
 import { type Started, type Workplace, workplace } from './helpers/cli.ts';
 import { readProc } from './helpers/processes.ts';
 import { unusedPort } from './helpers/raw-server.ts';

@@ -2,7 +2,7 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createDemoApi } from '../src/cli/demo/api.ts';
+import { createDemoApi } from '../src/cli/demo-api.ts';
 import { type Workplace, workplace } from './helpers/cli.ts';
 import { startExampleServer } from './helpers/example-server.ts';
 import { stdioServers } from './helpers/mcp/servers.ts';

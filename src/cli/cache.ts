@@ -6,8 +6,28 @@ import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { exitCodes } from '../run/exit-codes.ts';
+import { type CommandCode, subcommand } from './options.ts';
+import { json } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
+
+export const cache: CommandCode = {
+  commands: [
+    subcommand({
+      name: 'info',
+      help: 'show where the cache is, how large and old it is, and how large it can become',
+      examples: ['automate cache info', 'automate cache info --json'],
+      options: { json },
+      run: ({ options, terminal }) => infoCommand(options, terminal),
+    }),
+    subcommand({
+      name: 'clear',
+      help: 'delete all cached answers',
+      examples: ['automate cache clear'],
+      run: ({ terminal }) => clearCommand(terminal),
+    }),
+  ],
+};
 
 /** Prints the size and age of the cache of responses. Returns the exit code. */
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {

@@ -1,7 +1,13 @@
 import { AutomateError } from '../core/failure.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import type { CommandSpec, Declared } from './options.ts';
+import { argument, type CommandSpec, command, type Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
+
+export const completion = command({
+  examples: ['eval "$(automate completion bash)"', 'eval "$(automate completion zsh)"', 'automate completion fish | source'],
+  args: { shell: argument('<shell>', 'your shell: bash, zsh or fish', { choices: async () => ['bash', 'zsh', 'fish'] }) },
+  run: async ({ args, terminal, allCommands }) => completionCommand(args.shell, await allCommands(), terminal),
+});
 
 const shells = new Map([
   ['bash', bash],

@@ -11,8 +11,41 @@ import { homeFolder } from '../files/home.ts';
 import { createCsvWriter } from '../records/csv-writer.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { noteInAudit } from './keys/stored-keys.ts';
+import { argument, type CommandCode, command, flag, subcommand } from './options.ts';
+import { json } from './shared-options.ts';
 import { historyText, usageText } from './show/credits.ts';
 import type { Terminal } from './terminal.ts';
+
+export const credits: CommandCode = {
+  ...command({
+    examples: ['automate credits', 'automate credits --json', 'automate credits limit 10000'],
+    options: { json },
+    run: ({ options, terminal }) => creditsCommand(options, terminal),
+  }),
+  commands: [
+    subcommand({
+      name: 'limit',
+      help: 'set how many credits all runs together can spend in a month',
+      examples: ['automate credits limit 10000', 'automate credits limit unlimited'],
+      args: { limit: argument('<n>', 'the number of credits, or unlimited') },
+      run: ({ args, terminal }) => limitCommand(args.limit, terminal),
+    }),
+    subcommand({
+      name: 'history',
+      help: 'show the credits that were spent in each month',
+      examples: ['automate credits history', 'automate credits history --json'],
+      options: { json },
+      run: ({ options, terminal }) => historyCommand(options, terminal),
+    }),
+    subcommand({
+      name: 'export',
+      help: 'print spent credits as a table, by month, flow, node, connection, environment and API key',
+      examples: ['automate credits export > credits.csv', 'automate credits export --json'],
+      options: { csv: flag('--csv', 'print CSV; this is the default'), json },
+      run: ({ options, terminal }) => exportCommand(options, terminal),
+    }),
+  ],
+};
 
 interface JsonOption {
   readonly json?: boolean;

@@ -1,10 +1,13 @@
 import { CommanderError } from 'commander';
-import { exitCodes } from '../run/exit-codes.ts';
+import { cleaned } from '../core/answer/response.ts';
+import { AutomateError, FlowError } from '../core/failure.ts';
+import { exitCodeOf, exitCodes } from '../run/exit-codes.ts';
 import { childArgument } from '../workers/child-argument.ts';
-import { commands } from './commands.ts';
+import { messageWithAdvice } from './advice.ts';
+import { commands, loadCommand } from './commands.ts';
 import { createProgram } from './program.ts';
-import { reportError } from './show/report-error.ts';
-import { createTerminal } from './terminal.ts';
+import { flowErrorText } from './show/problems.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
 
 /** Runs a command line. Ends the process with an exit code from exit-codes.ts. */
 export async function main(argv: readonly string[]): Promise<void> {
@@ -22,7 +25,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   let exitCode: number = exitCodes.success;
   let help = '';
   try {
-    const program = createProgram(commands, terminal, {
+    const used = commands.find(({ name }) => name === commandIn(argv));
+    const program = createProgram(used ? [await loadCommand(used)] : [], terminal, {
       exit: (code) => {
         exitCode = code;
       },
@@ -38,7 +42,35 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(exitCode);
 }
 
+/** The command that the command line runs, or whose help it asks for. */
+function commandIn(argv: readonly string[]): string | undefined {
+  return argv.slice(2).find((word) => !word.startsWith('-') && word !== 'help');
+}
+
 /** Rethrows an error, unless commander threw it only to end the program after `--help` or `--version`. */
 function rethrow(error: unknown): void {
   if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
+}
+
+/**
+ * Prints an error and returns the exit code for it. If printing fails, prints a fixed text instead, so that no secret is printed unmasked.
+ */
+export function reportError(error: unknown, terminal: Terminal): number {
+  try {
+    return printError(error, terminal);
+  } catch {
+    process.stderr.write('automate: this is a bug, please report it: the error cannot be printed\n');
+    return exitCodes.bug;
+  }
+}
+
+function printError(error: unknown, { say, colors }: Terminal): number {
+  if (error instanceof CommanderError) return exitCodes.usage;
+  if (error instanceof FlowError) say(flowErrorText(error, colors));
+  else if (error instanceof AutomateError) {
+    if (error.kind !== 'stdout-closed') say(`${colors.red('automate:')} ${cleaned(messageWithAdvice(error)).replaceAll('\n', '\n  ')}`);
+  } else {
+    say(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
+  }
+  return exitCodeOf(error);
 }

@@ -2,7 +2,13 @@ import { type Notice, readNotices } from '../places/data/data.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type DataSource, sources } from '../places/sources.ts';
 import { exitCodes } from '../run/exit-codes.ts';
+import { command } from './options.ts';
 import type { Terminal } from './terminal.ts';
+
+export const notices = command({
+  examples: ['automate notices'],
+  run: ({ terminal }) => noticesCommand(terminal),
+});
 
 /** Prints the notices of all data sources, and the licences of all embedded data and code. Returns the exit code. */
 export async function noticesCommand(terminal: Terminal): Promise<number> {

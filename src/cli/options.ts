@@ -112,38 +112,49 @@ interface Invocation<Args, Options> {
   readonly options: Options;
   readonly written: WrittenOptions;
   readonly terminal: Terminal;
+  /** Loads all commands of the program, for shell completion. */
+  allCommands(): Promise<readonly CommandSpec[]>;
 }
 
-/** A command, or a group of commands. */
-export interface CommandSpec {
-  readonly name: string;
-  readonly help: string;
+/** What a command takes and does. A group has `commands` instead of `run`, or both. */
+export interface CommandCode {
   readonly args?: Declarations;
   readonly options?: Declarations;
-  /**
-   * Command lines to copy, which the help and the manual page show. A group without examples shows the first example of each of its
-   * commands.
-   */
+  /** Command lines to copy. A group without examples shows the first example of each of its commands. */
   readonly examples?: readonly string[];
   /** Text that the help prints below the options. */
   readonly footer?: string;
   /** The error message for too many arguments; undefined for the default message. */
   readonly tooManyArguments?: string;
   readonly commands?: readonly CommandSpec[];
-  /**
-   * Runs the command and resolves to the exit code. Loads the command's code only when it is called, so that no command loads the code of
-   * another command.
-   */
+  /** Resolves to the exit code. */
   run?(call: Invocation<never, never>): Promise<number>;
 }
 
-interface TypedCommand<Args, Options> extends Omit<CommandSpec, 'args' | 'options' | 'run'> {
+/** A command with its name and its line in the list of commands. */
+export interface CommandSpec extends CommandCode {
+  readonly name: string;
+  readonly help: string;
+}
+
+interface Typed<Args, Options> {
   readonly args?: Args;
   readonly options?: Options;
   run(call: Invocation<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
 }
 
-/** Declares a command whose `run` receives the typed values of its arguments and options. */
-export function command<Args extends Declarations, Options extends Declarations>(spec: TypedCommand<Args, Options>): CommandSpec {
+type Rest<Spec> = Omit<Spec, 'args' | 'options' | 'run'>;
+
+/** Declares a command of the table in commands.ts. Its `run` receives the typed values of its arguments and options. */
+export function command<Args extends Declarations, Options extends Declarations>(
+  spec: Rest<CommandCode> & Typed<Args, Options>,
+): CommandCode {
+  return spec as CommandCode;
+}
+
+/** Declares a command of a group, such as `keys create`. */
+export function subcommand<Args extends Declarations, Options extends Declarations>(
+  spec: Rest<CommandSpec> & Typed<Args, Options>,
+): CommandSpec {
   return spec as CommandSpec;
 }

@@ -1,6 +1,7 @@
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, Help, Option } from 'commander';
 import { AutomateError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
+import { commands, loadCommand } from './commands.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -19,8 +20,9 @@ const firstExamples = [
   'automate run flow.yaml --in rows.csv --out out.csv',
 ];
 
-/** Creates the command-line parser from the declarations of the commands. */
-export function createProgram(commands: readonly CommandSpec[], terminal: Terminal, { exit, help }: CommandOutcome): Command {
+/** Creates the command-line parser. It knows the names of all commands, and the options of those that are `loaded`. */
+export function createProgram(loaded: readonly CommandSpec[], terminal: Terminal, { exit, help }: CommandOutcome): Command {
+  const listed = new Map<Command, string>();
   const program = new Command('automate')
     .description('Sends HTTP requests for every record of a CSV or JSON file, and writes the records with the answers in them.')
     .version(version)
@@ -34,10 +36,17 @@ export function createProgram(commands: readonly CommandSpec[], terminal: Termin
       writeOut: help,
       outputError: (text, write) => write(withoutValues(text.replace(/^error: /, 'automate: '))),
     })
+    .configureHelp({ subcommandTerm: (command) => listed.get(command) ?? Help.prototype.subcommandTerm(command) })
     .exitOverride();
-  for (const spec of commands) addCommand(program, spec, { terminal, exit });
+  for (const { name, usage, help } of commands) {
+    const spec = loaded.find((command) => command.name === name);
+    if (spec) addCommand(program, spec, { terminal, exit });
+    else listed.set(program.command(name).description(help), usage === undefined ? name : `${name} ${usage}`);
+  }
   return program;
 }
+
+const allCommands = () => Promise.all(commands.map(loadCommand));
 
 type ProgramContext = { readonly terminal: Terminal } & Pick<CommandOutcome, 'exit'>;
 
@@ -87,7 +96,7 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
         return [name, isList ? value : joinedWords(value)];
       }),
     );
-    exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal })) ?? 0);
+    exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ?? 0);
   });
 }
 

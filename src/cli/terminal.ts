@@ -3,9 +3,12 @@ import { StringDecoder } from 'node:string_decoder';
 import { Chalk, type ChalkInstance } from 'chalk';
 import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
+import { escapedControls } from '../core/text/quoted-word.ts';
+import type { Value } from '../core/value/value.ts';
 import type { LentTerminal } from '../credentials/command-run.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createRedactor, type Redactor } from '../credentials/redact.ts';
+import { createStreamSink } from '../output/sink.ts';
 import { findAsker } from './ask.ts';
 
 /** Prints the output of a command, with secrets masked. The result goes to stdout, everything else to stderr. */
@@ -129,4 +132,14 @@ function stdoutError(error: Error): AutomateError {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EPIPE') return new AutomateError('stdout-closed', 'stdout was closed');
   return new AutomateError('output', `stdout cannot be written: ${error.message}`);
+}
+
+/**
+ * Prints a value as JSON to stdout. Secrets are masked so that the JSON stays valid. Throws an AutomateError if stdout is closed or the
+ * disk is full.
+ */
+export function printJson(value: Value, { redactor }: Terminal): Promise<void> {
+  const masked = escapedControls(redactor.jsonOf(value));
+  // The terminal's print() is not used, because it would mask secrets as in plain text, which could make the JSON invalid.
+  return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(`${masked}\n`);
 }

@@ -220,15 +220,15 @@ const relationships = `${schemas}/officeDocument/2006/relationships`;
 const packages = `${schemas}/package/2006`;
 
 /** Freezes the first row, so that it stays visible while the user scrolls. */
-export const sheetBegin = `${start}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData>`;
+const sheetBegin = `${start}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData>`;
 
-export const sheetEnd = '</sheetData></worksheet>';
+const sheetEnd = '</sheetData></worksheet>';
 
 /** Lists the content types of a workbook's files. XML files that it does not list are sheets. */
-export const contentTypes = `${start}<Types xmlns="${packages}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>`;
+const contentTypes = `${start}<Types xmlns="${packages}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/><Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>`;
 
 /** Lists the other files in the workbook that a file refers to, with their types. */
-export function relationsXml(parts: readonly (readonly [type: string, target: string])[]): string {
+function relationsXml(parts: readonly (readonly [type: string, target: string])[]): string {
   const lines = parts.map(
     ([type, target], index) => `<Relationship Id="rId${index + 1}" Type="${relationships}/${type}" Target="${target}"/>`,
   );
@@ -236,13 +236,13 @@ export function relationsXml(parts: readonly (readonly [type: string, target: st
 }
 
 /** The workbook's main file, which lists the names of the sheets. */
-export function workbookXml(sheets: readonly string[]): string {
+function workbookXml(sheets: readonly string[]): string {
   const lines = sheets.map((name, index) => `<sheet name="${name}" sheetId="${index + 1}" r:id="rId${index + 1}"/>`);
   return `${start}<workbook xmlns="${main}" xmlns:r="${relationships}"><sheets>${lines.join('')}</sheets></workbook>`;
 }
 
 /** `number` is counted from 1. */
-export function rowXml(cells: readonly SheetCell[], number: number): string {
+function rowXml(cells: readonly SheetCell[], number: number): string {
   return `<row r="${number}">${cells.map((cell, column) => cellXml(cell, `${columnName(column)}${number}`)).join('')}</row>`;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { curlRequest } from '../../src/cli/flow/curl.ts';
+import { curlRequest } from '../../src/cli/curl.ts';
 import { ExactNumber } from '../../src/core/value/value.ts';
 import { starterFlow } from '../../src/starter/starter.ts';
 

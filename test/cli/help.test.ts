@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
-import { addOptions } from '../../src/cli/connections/connection-options.ts';
+import { commands, loadCommand } from '../../src/cli/commands.ts';
+import { addOptions } from '../../src/cli/connections/connections-auth.ts';
 import type { CommandSpec } from '../../src/cli/options.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
@@ -9,10 +9,11 @@ import { exitCodes, signalExitCode } from '../../src/run/exit-codes.ts';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 
-const program = createProgram(commands, {} as Terminal, { exit: () => {}, help: () => {} });
+const loaded = await Promise.all(commands.map(loadCommand));
+const program = createProgram(loaded, {} as Terminal, { exit: () => {}, help: () => {} });
 
 /** The path of every command, such as `credentials set`. */
-const paths = commands.flatMap((spec): [string, CommandSpec][] => [
+const paths = loaded.flatMap((spec): [string, CommandSpec][] => [
   [spec.name, spec],
   ...(spec.commands ?? []).map((inner): [string, CommandSpec] => [`${spec.name} ${inner.name}`, inner]),
 ]);
@@ -27,6 +28,12 @@ describe('--help', () => {
     expect(commands.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']),
     );
+  });
+
+  test('lists every command with its arguments', () => {
+    const help = program.createHelp();
+    const terms = program.commands.map((command) => help.subcommandTerm(command));
+    expect(terms).toEqual(commands.map(({ name, usage }) => (usage === undefined ? name : `${name} ${usage}`)));
   });
 
   test.each(paths)(

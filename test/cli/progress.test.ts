@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ProgressFacts, ProgressLine } from '../../src/cli/show/run/progress.ts';
+import { type ProgressFacts, ProgressLine } from '../../src/cli/run/progress.ts';
 import type { Item } from '../../src/core/item.ts';
 import { Pauses, pauseText } from '../../src/report/pauses.ts';
 import { countItems, shareDone } from '../../src/report/reading.ts';

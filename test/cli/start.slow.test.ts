@@ -58,7 +58,9 @@ describe('the startup modules of the program', () => {
     expect(start(run, [], { NODE_V8_COVERAGE: 'coverage' })).toEqual(works);
     const files = await filesIn(join(folder, 'coverage'));
     expect(files).toEqual(expect.arrayContaining(['main.cjs', 'run.cjs']));
-    const unused = ['commands', 'conf', 'lookups', 'queue', 'report', 'saxes', 'serve', 'workers', 'yauzl', 'yazl'].map((name) => `${name}.cjs`);
+    const unused = ['commands', 'conf', 'lookups', 'queue', 'report', 'saxes', 'serve', 'workers', 'yauzl', 'yazl'].map(
+      (name) => `${name}.cjs`,
+    );
     expect(files.filter((name) => unused.includes(name))).toEqual([]);
   });
 });

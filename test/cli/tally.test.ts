@@ -1,6 +1,6 @@
 import { Chalk } from 'chalk';
 import { describe, expect, test } from 'vitest';
-import { summaryText } from '../../src/cli/show/run/summary.ts';
+import { summaryText } from '../../src/cli/run/summary.ts';
 import type { Event } from '../../src/core/event.ts';
 import { summaryJson } from '../../src/report/summary.ts';
 import { addToTally, createTally, type Tally } from '../../src/report/tally.ts';

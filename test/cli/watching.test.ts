@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { responseTimeLines } from '../../src/cli/show/run/summary.ts';
+import { responseTimeLines } from '../../src/cli/run/summary.ts';
 import { earlyWarnings } from '../../src/report/early-warnings.ts';
 import { ResponseTimes } from '../../src/report/response-times.ts';
 import { createTally } from '../../src/report/tally.ts';

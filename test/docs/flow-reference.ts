@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type DescribedOption, describedOptions } from '../../src/cli/flow/described-options.ts';
+import { type DescribedOption, describedOptions } from '../../src/cli/described-options.ts';
 import { authTypes, loginTypes } from '../../src/core/auth/auth-types.ts';
 import { toJsonSchema } from '../../src/flow/json-schema.ts';
 import { commonOptions, connectionSchema, flowSchema, mcpConnectionSchema } from '../../src/flow/schema.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { answer } from '../../examples/servers/answers.mjs';
-import { createDemoApi } from '../../src/cli/demo/api.ts';
+import { createDemoApi } from '../../src/cli/demo-api.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { workplace } from '../helpers/cli.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { messageWithAdvice } from '../../src/cli/advice.ts';
-import { attemptText } from '../../src/cli/show/run/attempts.ts';
+import { attemptText } from '../../src/cli/run/progress.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools.ts';
 import { compile } from '../../src/flow/compile.ts';

@@ -11,9 +11,7 @@ import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AddOptions } from './connection-options.ts';
-import { authOf } from './connections-auth.ts';
-import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import { type AddOptions, authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
 
 /** Tests a connection to an MCP server and saves it. Saves nothing if the test fails. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {

@@ -9,9 +9,18 @@ import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AddOptions, addOptions } from './connection-options.ts';
-import { authOf, exampleOf, type GivenAuth } from './connections-auth.ts';
-import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import {
+  type AddOptions,
+  addOptions,
+  authOf,
+  chooseName,
+  exampleOf,
+  type GivenAuth,
+  offerSecret,
+  setHeaders,
+  type WrittenConnection,
+  withoutAbsent,
+} from './connections-auth.ts';
 
 /** Saves a connection. Asks the person at the terminal for settings that the options do not contain. Returns the exit code. */
 export async function addCommand(

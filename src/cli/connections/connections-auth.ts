@@ -3,10 +3,122 @@ import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { name as nameShape } from '../../core/options/names.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import { readConnections } from '../../credentials/connections-file.ts';
+import { openCredentials } from '../../credentials/credential-store.ts';
+import { variableWith } from '../../credentials/environment.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
-import type { AddOptions } from './connection-options.ts';
+import { connectionExists } from '../../run/flow-folder.ts';
+import { envWords, messageWithAdvice } from '../advice.ts';
+import { concurrencyArgument, headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
+import { setCommand } from '../credentials-set.ts';
+import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
+import { cacertOption } from '../shared-options.ts';
+import type { Terminal } from '../terminal.ts';
+
+const authChoices = async () => (await import('../../core/auth/auth.ts')).allAuthNames;
+
+/** The options of `automate connections add`. */
+export const addOptions = {
+  ...grouped('For http', { baseUrl: textOption('--base-url <url>', 'the URL that nodes add their relative URL to') }),
+  ...grouped('For mcp', {
+    url: textOption('--url <url>', 'the URL of the MCP server (Streamable HTTP, or SSE)'),
+    command: textOption('--command <line>', 'a command that starts the MCP server on this machine (stdio)'),
+    passEnv: parsedOption(
+      '--pass-env <name>',
+      listArgument,
+      'with --command: an environment variable to pass on to the server; can be repeated',
+    ),
+    passCredential: parsedOption(
+      '--pass-credential <var=name>',
+      passCredentialArgument,
+      'with --command: an environment variable that passes the secret of a credential to the server; can be repeated',
+    ),
+    startTimeout: textOption('--start-timeout <duration>', 'how long the server can take to start (default: 60s)'),
+    test: negated('--no-test', 'save the connection without testing it'),
+  }),
+  ...grouped('Authentication', {
+    auth: textOption(
+      '--auth <type>',
+      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code',
+      {
+        choices: authChoices,
+      },
+    ),
+    credential: textOption('--credential <name>', 'the name of the credential that holds the secret', { listedBy: 'credentials' }),
+    header: textOption('--header <name>', 'with api_key: the header that carries the key, such as X-API-Key'),
+    query: textOption('--query <name>', 'with api_key: the query parameter that carries the key'),
+    username: textOption('--username <name>', 'with basic: the user name; leave it out if the secret is username:password'),
+    tokenUrl: textOption('--token-url <url>', 'with oauth2: the URL from which access tokens are requested'),
+    authorizeUrl: textOption(
+      '--authorize-url <url>',
+      'with oauth2_authorization_code: the URL where you log in (default: the one that the host of --base-url publishes; the same for --token-url)',
+    ),
+    clientId: textOption('--client-id <id>', 'with oauth2: the client id; not needed for an MCP server that registers clients by itself'),
+    clientCredential: textOption(
+      '--client-credential <name>',
+      'with oauth2_authorization_code: the credential that holds the client secret, if the client has one',
+    ),
+    scopes: parsedOption('--scopes <scopes>', listArgument, 'with oauth2: the scopes to request, such as read,write'),
+    params: parsedOption(
+      '--params <name=value>',
+      paramArgument,
+      'with oauth2: an additional parameter for token requests, such as audience=https://api.example.com; can be repeated',
+    ),
+    clientAuth: textOption(
+      '--client-auth <place>',
+      'with oauth2: how token requests send the client secret, basic (the Authorization header) or body (default: basic)',
+      {
+        choices: async () => ['basic', 'body'],
+      },
+    ),
+  }),
+  ...grouped('Client certificate, for http', {
+    clientCert: textOption('--client-cert <file>', 'the certificate to present to the server (mTLS), a PEM file such as client.pem'),
+    clientKey: textOption('--client-key <file>', 'the private key of the certificate, a PEM file'),
+    clientKeyPassphrase: textOption(
+      '--client-key-passphrase <name>',
+      'the credential that holds the passphrase, if the private key is encrypted',
+      {
+        listedBy: 'credentials',
+      },
+    ),
+  }),
+  ...grouped('Requests', {
+    setHeader: defaultsTo(
+      [],
+      parsedOption(
+        '--set-header <header>',
+        headerArgument,
+        "a header for every request, such as 'Accept: application/json'; can be repeated",
+      ),
+      'none',
+    ),
+    rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
+    concurrency: parsedOption(
+      '--concurrency <n>',
+      concurrencyArgument,
+      'send at most N requests at once; auto adapts the number to the server',
+      {
+        choices: async () => ['auto'],
+      },
+    ),
+    allowHttp: flag('--allow-http', 'allow an http:// URL, which is not encrypted, to another machine'),
+  }),
+  ...grouped('Test', {
+    env: textOption('--env <name>', 'environment for the credentials of the test, such as staging (default: $AUTOMATE_ENV, or default)'),
+    cacert: cacertOption(),
+  }),
+  ...grouped('Saving', { force: flag('--force', 'replace an existing connection with this name', { short: 'f' }) }),
+};
+
+/** The values of the options of `automate connections add`. */
+export type AddOptions = ValuesOf<typeof addOptions>;
+
+/** The path that `automate connections test` requests. */
+export const pathOption = defaultsTo('', textOption('--path <path>', 'the path to request, after the base URL'), 'none');
 
 type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
 type KeysOf<Parts> = Parts extends unknown ? keyof Parts : never;
@@ -63,7 +175,7 @@ export async function authOf(
 }
 
 /** True if the credential's secret must have the form `username:password`. */
-export function needsPair(written: GivenAuth): boolean {
+function needsPair(written: GivenAuth): boolean {
   const { data: auth = null } = connectionAuth.safeParse(written);
   return placedAuths(auth)
     .flatMap((placed) => neededCredentials(placed.auth, undefined))
@@ -169,4 +281,66 @@ function flagFor(key: string): string {
 function flagsFor(key: string, { parts }: Type): string {
   const others = Object.keys(parts).filter((other) => parts[other]?.replaces === key);
   return [key, ...others].map(flagFor).join(' or ');
+}
+
+/** A connection in the form in which a flow file contains it. */
+export interface WrittenConnection {
+  readonly written: Readonly<Record<string, unknown>>;
+  /** The authentication settings; undefined if the connection has none. */
+  readonly auth: GivenAuth | undefined;
+}
+
+/** Returns the settings without the undefined ones. */
+export function withoutAbsent(written: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Returns the headers that `--set-header` sets; undefined if there are none. Throws an AutomateError (`usage`) if a header is set twice.
+ */
+export function setHeaders({ setHeader: given }: AddOptions): Record<string, string> | undefined {
+  if (given.length === 0) return undefined;
+  const headers = new Map<string, string>();
+  for (const [header, value] of given) {
+    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is given twice`);
+    headers.set(header, value);
+  }
+  return Object.fromEntries(headers);
+}
+
+/**
+ * Returns the name of the new connection, after asking for it if it is missing. Throws an AutomateError (`usage`) if the name cannot be
+ * used.
+ */
+export async function chooseName(
+  given: string | undefined,
+  options: AddOptions,
+  type: ConnectionType,
+  asker: Asker | undefined,
+): Promise<string> {
+  if (given === undefined) {
+    if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer', type)}`);
+    return asker.text('Name of the connection, such as crm', { check: (answer) => nameProblem(answer, options) });
+  }
+  const problem = nameProblem(given, options);
+  if (problem !== undefined) throw new AutomateError('usage', problem);
+  return given;
+}
+
+function nameProblem(name: string, { force }: AddOptions): string | undefined {
+  const { error } = nameShape.safeParse(name);
+  if (error) return error.issues[0]?.message;
+  return !force && Object.hasOwn(readConnections(process.env), name) ? messageWithAdvice(connectionExists(name)) : undefined;
+}
+
+/** Asks for the secret of a new connection and stores it. If there is no terminal, prints how to store it. */
+export async function offerSecret(auth: GivenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
+  const { credential } = auth;
+  if (variableWith(credential, process.env) !== undefined) return;
+  const store = openCredentials(env, terminal);
+  if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
+  if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
+  if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
+    await setCommand(credential, env === undefined ? {} : { env }, terminal);
+  else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envWords(store.env)}`);
 }

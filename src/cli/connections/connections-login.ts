@@ -13,7 +13,7 @@ import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of `automate connections login`. */
-export interface LoginCommandOptions {
+interface LoginCommandOptions {
   readonly flow?: string;
   readonly var?: GivenVariables;
   readonly browser: boolean;

@@ -1,17 +1,20 @@
 import { testConnection } from '../../connections/connection-test.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../connections/tool-server.ts';
+import { type AskingOptions, askServer, cacheToolServer, nodeText } from '../../connections/tool-server.ts';
+import { excerpt } from '../../core/answer/response.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { durationText } from '../../core/duration.ts';
-import { Failure } from '../../core/failure.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
-import type { McpConnection } from '../../core/tools.ts';
+import { escapedControls } from '../../core/text/quoted-word.ts';
+import { didYouMean, listedNames } from '../../core/text/suggest.ts';
+import type { McpConnection, Tool } from '../../core/tools.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
-import { printServer } from '../show/tools.ts';
+import { printServer, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of `automate connections test`. */
-export interface ConnectionTestOptions extends AskingOptions {
+interface ConnectionTestOptions extends AskingOptions {
   readonly path?: string;
   readonly allowHttp?: boolean;
 }
@@ -42,4 +45,47 @@ async function testHttp(connection: HttpConnection, options: ConnectionTestOptio
   if (isMissing) terminal.say(`the server was reached, but has nothing at ${request.path}; choose another path with --path`);
   await terminal.print(isMissing ? `${name}: reached, but it answers 404` : `${name}: works`);
   return exitCodes.success;
+}
+
+/** The options of `automate connections tools`. */
+interface ToolsCommandOptions extends AskingOptions {
+  readonly json?: boolean;
+  readonly allowHttp?: boolean;
+}
+
+/** Prints the tools of a connection's MCP server, or one tool in detail. Returns the exit code. */
+export async function toolsCommand(
+  name: string,
+  wanted: string | undefined,
+  options: ToolsCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const connection = loadConnection(name, options.allowHttp ?? false);
+  if (connection.type !== 'mcp') {
+    throw new AutomateError(
+      'usage',
+      `"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`,
+    );
+  }
+  const server = await askServer(connection, options, terminal);
+  await cacheToolServer(name, findSaved(name), server, terminal);
+  const tools = wanted === undefined ? server.tools : [findTool(name, wanted, server.tools)];
+  if (options.json) {
+    const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));
+    await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
+    return exitCodes.success;
+  }
+  if (wanted === undefined) terminal.say(serverText(server));
+  await terminal.print(wanted === undefined ? toolsText(tools) : toolText(name, tools[0] as Tool));
+  return exitCodes.success;
+}
+
+function findTool(connection: string, wanted: string, tools: readonly Tool[]): Tool {
+  const tool = tools.find(({ name }) => name === wanted);
+  if (tool) return tool;
+  const names = tools.map(({ name }) => excerpt(name, 80));
+  throw new AutomateError(
+    'usage',
+    `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${listedNames(names) || 'none'}`}`,
+  );
 }

@@ -4,8 +4,89 @@ import { connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { findSaved } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
+import { argument, type CommandCode, negated, subcommand } from '../options.ts';
+import { file, httpOptions, json, varOption } from '../shared-options.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
+import { addCommand } from './connections-add.ts';
+import { addOptions, pathOption } from './connections-auth.ts';
+import { loginCommand } from './connections-login.ts';
+import { testCommand, toolsCommand } from './connections-test.ts';
+
+const name = argument('<name>', 'the name of the connection', { listedBy: 'connections' });
+
+/** Declares `automate connections` and its subcommands. */
+export const connections: CommandCode = {
+  commands: [
+    subcommand({
+      name: 'add',
+      help: 'save a connection; at a terminal, it asks for what is missing',
+      examples: [
+        'automate connections add http crm --base-url https://crm.example.com/v2',
+        'automate connections add http bank --client-cert c.pem --client-key k.pem',
+        'automate connections add mcp search --url https://mcp.example.com/mcp',
+      ],
+      args: {
+        type: argument('[type]', 'the type of the connection: http or mcp', { choices: async () => ['http', 'mcp'] }),
+        name: argument('[name]', 'the name of the connection, as it is written in flows'),
+      },
+      options: addOptions,
+      run: ({ args, options, terminal }) => addCommand(args, options, terminal),
+    }),
+    subcommand({
+      name: 'list',
+      help: 'list the saved connections',
+      examples: ['automate connections list', 'automate connections list --json'],
+      args: { name: argument('[name]', 'list only this connection', { listedBy: 'connections' }) },
+      options: { json },
+      run: ({ args, options, terminal }) => listConnections(args.name, options, terminal),
+    }),
+    subcommand({
+      name: 'show',
+      help: 'show a connection as YAML for a flow',
+      examples: ['automate connections show crm'],
+      args: { name },
+      options: { json },
+      run: ({ args, options, terminal }) => showConnection(args.name, options, terminal),
+    }),
+    subcommand({
+      name: 'test',
+      help: 'test a connection: send a GET request, which costs one credit, or list the tools of an MCP server, which may require a login',
+      examples: ['automate connections test crm --path /health'],
+      args: { name },
+      options: { path: pathOption, ...httpOptions },
+      run: ({ args, options, terminal }) => testCommand(args.name, options, terminal),
+    }),
+    subcommand({
+      name: 'login',
+      help: 'use your browser to log in to a connection that has oauth2_authorization_code; runs then renew the tokens themselves',
+      examples: ['automate connections login crm', 'automate connections login crm --no-browser'],
+      args: { name },
+      options: {
+        browser: negated('--no-browser', 'print the address to open, instead of opening the browser'),
+        flow: file('--flow <file>', 'log in to a connection of this flow instead of a saved one'),
+        var: varOption,
+        ...httpOptions,
+      },
+      run: ({ args, options, terminal }) => loginCommand(args.name, options, terminal),
+    }),
+    subcommand({
+      name: 'tools',
+      help: 'list the tools of an MCP connection, or explain one tool with a node to copy',
+      examples: ['automate connections tools search', 'automate connections tools search find_company'],
+      args: { name, tool: argument('[tool]', 'the tool to explain') },
+      options: { json, ...httpOptions },
+      run: ({ args, options, terminal }) => toolsCommand(args.name, args.tool, options, terminal),
+    }),
+    subcommand({
+      name: 'remove',
+      help: 'remove a saved connection and the tokens of its login',
+      examples: ['automate connections remove crm'],
+      args: { name },
+      run: ({ args, terminal }) => removeCommand(args.name, terminal),
+    }),
+  ],
+};
 
 /** Prints all saved connections, or only the one with this name. Returns the exit code. */
 export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {

@@ -1,12 +1,18 @@
 import { exitCodes } from '../../run/exit-codes.ts';
-import { printJson } from '../show/print-json.ts';
-import type { Terminal } from '../terminal.ts';
-import type { DoctorOptions } from './doctor-options.ts';
-import type { DoctorFinding } from './finding.ts';
-import { flowFindings, isFailedCommand } from './flow-findings.ts';
+import { argument, command } from '../options.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import type { DoctorFinding, DoctorOptions } from './finding.ts';
+import { doctorOptions } from './finding.ts';
+import { backendFindings, flowFindings, isFailedCommand } from './flow-findings.ts';
 import { clockFinding, diskFindings, homeFindings, nodeFinding } from './machine-findings.ts';
 import { authorityFinding, proxyFindings } from './network-findings.ts';
-import { backendFindings } from './secret-findings.ts';
+
+export const doctor = command({
+  examples: ['automate doctor', 'automate doctor flow.yaml', 'automate doctor flow.yaml --env staging'],
+  args: { flow: argument('[flow]', 'the flow file (YAML) whose credentials and hosts are checked') },
+  options: doctorOptions,
+  run: ({ args, options, terminal }) => doctorCommand(args.flow, options, terminal),
+});
 
 /**
  * Checks this machine without sending a request. For a flow, also checks the flow's credentials and hosts. Returns the exit code: 1 if

@@ -1,5 +1,11 @@
 import { AutomateError } from '../../core/failure.ts';
 import { messageWithAdvice } from '../advice.ts';
+import type { ValuesOf } from '../options.ts';
+import { cacertOption, envOption, json, varOption } from '../shared-options.ts';
+
+export const doctorOptions = { json, var: varOption, env: envOption(), cacert: cacertOption() };
+
+export type DoctorOptions = ValuesOf<typeof doctorOptions>;
 
 /** The result of one check of the `doctor` command. */
 export interface DoctorFinding {

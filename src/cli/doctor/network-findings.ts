@@ -1,11 +1,12 @@
-import type { SecureContext } from 'node:tls';
+import { once } from 'node:events';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { Failure } from '../../core/failure.ts';
 import { authorities } from '../../http/authorities.ts';
+import { failureOf } from '../../http/error.ts';
 import { proxyFinder } from '../../http/proxy.ts';
 import { messageWithAdvice } from '../advice.ts';
-import type { DoctorOptions } from './doctor-options.ts';
-import { type DoctorFinding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
-import { type Reached, reach } from './reach.ts';
+import { type DoctorFinding, type DoctorOptions, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
 /** Checks the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to them. */
 export async function proxyFindings(): Promise<DoctorFinding[]> {
@@ -89,4 +90,43 @@ function tryReach(origin: string, context?: SecureContext): Promise<Reached | Fa
     if (error instanceof Failure) return error;
     throw error;
   });
+}
+
+/** The IP address and the TLS properties of a connection that could be opened. */
+interface Reached {
+  readonly address: string;
+  /** The TLS version, and the time when the server's certificate expires, in ms since 1970; undefined if the connection has no TLS. */
+  readonly tls: { readonly version: string; readonly validUntilMs: number } | undefined;
+}
+
+const timeoutMs = 10_000;
+
+/**
+ * Tests whether a server can be reached. Opens a connection to the origin, with TLS if it is https, and closes it without a request. Throws
+ * a Failure if the connection cannot be opened.
+ */
+async function reach(origin: string, secureContext?: SecureContext): Promise<Reached> {
+  const socket = openSocket(new URL(origin), secureContext);
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    await once(socket, 'encrypted' in socket ? 'secureConnect' : 'connect', { signal });
+    return { address: socket.remoteAddress ?? '', tls: 'encrypted' in socket ? tlsOf(socket) : undefined };
+  } catch (error) {
+    throw failureOf(signal.aborted ? Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }) : error, { origin, wasSent: false });
+  } finally {
+    // The result is known, so errors of the socket no longer matter.
+    socket.on('error', () => {});
+    socket.destroy();
+  }
+}
+
+function openSocket({ protocol, hostname, port }: URL, secureContext: SecureContext | undefined): Socket | TLSSocket {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (protocol !== 'https:') return connect({ host, port: Number(port || 80) });
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectTls({ host, port: Number(port || 443), rejectUnauthorized: true, ...name, ...(secureContext && { secureContext }) });
+}
+
+function tlsOf(socket: TLSSocket): Reached['tls'] {
+  return { version: socket.getProtocol() ?? 'TLS', validUntilMs: Date.parse(socket.getPeerCertificate().valid_to) };
 }

@@ -10,26 +10,64 @@ import { selectRecords } from '../../output/selected-records.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
 import { inputFormat, isTable, openInput, refuseWithoutFolder } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
+import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
 import type { RunRequest, RunSurroundings } from '../../run/run-request.ts';
 import type { RunResult } from '../../run/run-result.ts';
 import { refuseWorkers } from '../../workers/manifest.ts';
 import { WorkersOfRun } from '../../workers/workers-of-run.ts';
-import { dryRun } from '../dry-run.ts';
 import { openMetrics } from '../metrics.ts';
+import { command } from '../options.ts';
+import { flow } from '../shared-options.ts';
 import { printWarnings } from '../show/problems.ts';
-import { attemptText, eventText } from '../show/run/attempts.ts';
-import { type ProgressShow, showProgress } from '../show/run/progress.ts';
-import { quietText, summaryText } from '../show/run/summary.ts';
-import { atOnceText, waitText } from '../show/run/waiting.ts';
 import type { Terminal } from '../terminal.ts';
+import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
-import { planRun } from './run-input.ts';
-import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';
-import { stopOnSignals } from './signals.ts';
-import { refuseWorkerConflicts } from './worker-conflicts.ts';
+import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
+import { type GivenRun, type GivenRunOptions, planRun, refuseWorkerConflicts, runOptions, type WrittenRun } from './run-options.ts';
+import { quietText, summaryText } from './summary.ts';
+
+const exitCodesHelp = `
+Exit codes:
+  0    every record succeeded
+  1    a bug, or an unexpected failure
+  2    the command line is wrong
+  3    the flow is not valid
+  4    finished, but some records failed
+  5    stopped early, such as by a limit; --resume continues
+  6    the input cannot be read, or has changed while it was read
+  7    a credential or connection is missing or refused
+  73   the output exists or is in use, or a port is in use
+  74   the output cannot be written
+  129, 130, 143   interrupted by a signal; --resume continues
+  141  stdout was closed
+
+Requests use a proxy if HTTP_PROXY or HTTPS_PROXY is set. NO_PROXY lists the
+hosts that are requested without it.`;
+
+export const run = command({
+  examples: [
+    'automate run flow.yaml --in rows.csv --out out.csv',
+    'automate run flow.yaml -i rows.csv -o out.csv --limit 10 --verbose',
+    'cat rows.ndjson | automate run flow.yaml | jq .name',
+    'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
+    'automate run flow.yaml -i rows.csv -o out.csv --update --max-age 30d',
+    'automate run flow.yaml -i export.json --records data.items -o out.csv',
+    'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
+    'automate run flow.yaml -i rows.csv -o out.csv --files documents',
+    'automate run flow.yaml -i rows.csv -o out.csv --workers 4',
+    'automate run flow.yaml -i rows.csv -o out.csv --queue redis://redis:6379',
+    'automate run flow.yaml -i rows.csv -o out.csv --concurrency auto',
+    'automate run flow.yaml -i rows.csv -o out.csv --metrics 9464',
+  ],
+  args: { flow },
+  tooManyArguments:
+    'too many arguments: expected one flow\nwrite --in before each input file, for example: --in a.csv --in b.csv\n(see automate run --help)',
+  options: runOptions,
+  footer: exitCodesHelp,
+  run: ({ args, options, written, terminal }) => runCommand({ flow: args.flow, options, written }, terminal),
+});
 
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -234,4 +272,53 @@ function warnOfWorkbook(plan: Plan, { quiet }: GivenRun, files: OutputPlan, { wa
 function checkInput(plan: Plan, { format, columns, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
   if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
   if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
+}
+
+const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Time in ms that records in progress have to finish after the first signal. */
+const graceMs = 10_000;
+
+/** Time in ms during which a second signal is ignored. One Ctrl-C can arrive twice, from the terminal and from a parent process. */
+const echoMs = 200;
+
+/** Handles Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
+interface Signals {
+  /** Makes the next signal stop this run instead of ending the process. */
+  follow(run: RunHandle): void;
+  /** Stops handling signals. */
+  stop(): void;
+}
+
+/**
+ * Starts handling signals. Before a run has started records, the first signal ends the process. After that, the first signal lets the
+ * records in progress finish, but no more are started. A second signal, or the end of `graceMs`, aborts the records in progress.
+ */
+export function stopOnSignals({ say }: Terminal): Signals {
+  let run: RunHandle | undefined;
+  let firstAtMs: number | undefined;
+  const listener = (signal: NodeJS.Signals) => {
+    if (firstAtMs !== undefined) {
+      if (performance.now() - firstAtMs >= echoMs) run?.abort();
+      return;
+    }
+    if (!run?.hasStarted) {
+      say(`automate: ${signal}: no record was started`);
+      run?.release();
+      process.exit(signalExitCode(signal));
+    }
+    firstAtMs = performance.now();
+    say(`automate: ${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);
+    const exitCode = signalExitCode(signal);
+    run.stop({ ending: 'interrupted', message: `received ${signal}`, patienceMs: graceMs, exitCode });
+  };
+  for (const signal of signals) process.on(signal, listener);
+  return {
+    follow(started) {
+      run = started;
+    },
+    stop() {
+      for (const signal of signals) process.off(signal, listener);
+    },
+  };
 }

@@ -2,7 +2,6 @@ import { wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, optionalText, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { file, httpOptions, inputOptions, inputsOption, json, setOption, varOption } from '../shared-options.ts';
 
-/** The options of `automate test-request`. */
 export const testRequestOptions = {
   in: inputsOption('the file from which to take a record, or - for stdin'),
   record: defaultsTo(1, parsedOption('--record <n>', wholeNumber(1), 'the number of the record to use')),
@@ -28,5 +27,4 @@ export const testRequestOptions = {
   files: file('--files <dir>', 'folder below which files can be sent; a test does not save files (default: the folder of the input)'),
 };
 
-/** The values of the options of `automate test-request`. */
 export type TestRequestOptions = ValuesOf<typeof testRequestOptions>;

@@ -1,25 +1,42 @@
-import { cleaned } from '../../core/answer/response.ts';
+import type { ActionResponse } from '../../core/action.ts';
+import { cleaned, excerpt } from '../../core/answer/response.ts';
+import { durationText } from '../../core/duration.ts';
 import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted, creditsText } from '../../core/text/number.ts';
+import { textOf } from '../../core/value/value.ts';
 import type { Recorder } from '../../flow-tests/recorder.ts';
-import { embedded, type Preview, previewValue } from '../../preview/preview.ts';
+import { embedded, type Preview, previewValue, unreadReason } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
+import { structureOf } from '../../preview/structure.ts';
 import { filesFolder, hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../records/inputs.ts';
 import { morePagesText } from '../../report/early-warnings.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../run/flow-file.ts';
 import { messageWithAdvice } from '../advice.ts';
-import { type WithInputs, withInputs } from '../shared-options.ts';
-import { previewText } from '../show/preview.ts';
-import { printJson } from '../show/print-json.ts';
+import { command } from '../options.ts';
+import { flow, type WithInputs, withInputs } from '../shared-options.ts';
 import { printWarnings } from '../show/problems.ts';
-import { curlNotes, curlText } from '../show/request.ts';
-import { sayFormat, type Terminal } from '../terminal.ts';
-import type { TestRequestOptions } from './test-request-options.ts';
+import { curlNotes, curlText, requestText } from '../show/request.ts';
+import { tableText } from '../show/table.ts';
+import { printJson, sayFormat, type Terminal } from '../terminal.ts';
+import { type TestRequestOptions, testRequestOptions } from './test-request-options.ts';
 import type { MapPlace } from './write-map.ts';
+
+export const testRequest = command({
+  examples: [
+    'automate test-request flow.yaml --in rows.csv',
+    'automate test-request flow.yaml --in rows.csv --write data.name,data.email',
+    'automate test-request flow.yaml --set id=17 --curl | sh',
+    'automate test-request flow.yaml --in rows.csv --files documents',
+    'automate test-request flow.yaml -i rows.csv --record 3 --save-test "a user"',
+  ],
+  args: { flow },
+  options: testRequestOptions,
+  run: ({ args, options, terminal }) => testRequestCommand(args.flow, options, terminal),
+});
 
 /** Previews one request of a flow. With `--curl`, nothing is sent. Returns the exit code. */
 export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
@@ -120,4 +137,53 @@ async function recordOf(
   }
   const input = options.moreIn ? inputLabel({ ...options, in: options.in }) : options.in;
   throw new AutomateError('input', `${input} has no record ${options.record}, only ${counted(read, 'record')} (--record counts from 1)`);
+}
+
+/**
+ * Returns the preview of a request as text. It shows the request, the structure of the response, and the values that the node's map finds
+ * in it.
+ */
+export function previewText(preview: Preview, action: Action, curl?: string): string {
+  const { request, response } = preview;
+  const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];
+  return [...lines, ...(response ? answerLines(preview, response, action) : [])].map(cleaned).join('\n');
+}
+
+function answerLines(preview: Preview, response: ActionResponse, action: Action): string[] {
+  return ['', ...headLines(response, durationText(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
+}
+
+function bodyLines({ body, unread, response }: Preview): string[] {
+  if (response && 'saved' in response && response.saved) {
+    const { path, bytes } = response.saved;
+    return [`a run saves the body to ${path}: ${bytes} bytes; nothing was written here`];
+  }
+  if (unread) return [`${unreadReason(unread)}; as text:`, `  ${excerpt(textOf(body ?? ''))}`];
+  const { rows, more } = structureOf(body);
+  if (rows.length === 0) return ['the body is empty'];
+  const table = tableText([['path', 'type', 'sample'], ...rows.map(({ path, type, sample }) => [path, type, sample])]);
+  return more === 0 ? table : [...table, `and ${counted(more, 'more path')}; --json prints the whole body`];
+}
+
+function headLines(response: ActionResponse, time: string): string[] {
+  if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${time}`];
+  return [
+    `${response.status} in ${time}, ${response.saved?.bytes ?? response.body.length} bytes`,
+    ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
+  ];
+}
+
+const shownRows = 3;
+
+function mapLines({ rows, found }: Preview, action: Action): string[] {
+  if (!rows) return [];
+  if (action.fields.length === 0) return ['', 'without map, no field is added'];
+  const shown = rows
+    .slice(0, shownRows)
+    .flatMap((row, index) => [
+      ...(rows.length > 1 ? [`  record ${index + 1} of ${rows.length}`] : []),
+      ...tableText(action.fields.map((name) => ['  ', name, excerpt(textOf(row.get(name) ?? null))])),
+    ]);
+  const lost = action.paths.filter((_, index) => found?.[index] === false);
+  return ['', action.paths.length === 0 ? 'a run adds' : 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
 }

@@ -1,0 +1,237 @@
+import { InvalidArgumentError } from 'commander';
+import { durationMs, durationText, futureTime } from '../core/duration.ts';
+import type { CodedMessage } from '../core/error-code.ts';
+import { AutomateError } from '../core/failure.ts';
+import { credentialName } from '../core/options/names.ts';
+import { defaultEnv } from '../core/run-options.ts';
+import { holdsToken, isRandomText } from '../core/template/token-text.ts';
+import { type BackendName, backendNames } from '../credentials/backend.ts';
+import { commandWords } from '../credentials/command-run.ts';
+import { openCredentials } from '../credentials/credential-store.ts';
+import { oneLine, utf8Of, variableWith } from '../credentials/environment.ts';
+import { hide, secretOfCommand } from '../credentials/flow-secrets.ts';
+import type { StoredCommand, StoredCredential } from '../credentials/secret.ts';
+import type { StoreOptions } from '../credentials/store-secret.ts';
+import { isSecretVariable } from '../flow/secrets/secrets.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { envWords } from './advice.ts';
+import { listArgument } from './arguments.ts';
+import { findAsker } from './ask.ts';
+import { type Declared, parsedOption, textOption, type ValuesOf } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+const backendChoices = async () => (await import('../credentials/backend.ts')).backendNames;
+
+/**
+ * Parses the time after which a command that prints a secret is run again. Returns it in ms. Throws for a number without a unit, which
+ * could mean minutes or seconds.
+ */
+function timeArgument(text: string): number {
+  const ms = /^\d+$/.test(text) ? undefined : durationMs(text);
+  if (ms === undefined || ms === 0) throw new InvalidArgumentError(`expected a duration such as 50m, found "${text}"`);
+  return ms;
+}
+
+/** Declares the option for a credential's environment. `unnamed` is the help text for the default environment. */
+export function ofEnv(unnamed = '$AUTOMATE_ENV, or default'): Declared<string | undefined> {
+  return textOption('--env <name>', `the environment of the credential, such as staging (default: ${unnamed})`);
+}
+
+/** The options of `automate credentials set`. */
+export const setOptions = {
+  env: ofEnv(),
+  expires: textOption('--expires <when>', 'when the secret expires: a duration such as 90d, or a day such as 2030-12-31'),
+  hosts: parsedOption(
+    '--hosts <hosts>',
+    listArgument,
+    'send the secret only to these hosts, such as api.example.com,*.example.com; * allows all hosts',
+  ),
+  command: textOption(
+    '--command <line>',
+    "store a command instead, which prints the secret when a request needs it, such as 'op read op://team/crm/token'",
+  ),
+  for: parsedOption(
+    '--for <duration>',
+    timeArgument,
+    'with --command: run the command again after this time, such as 50m (default: never)',
+  ),
+  backend: textOption(
+    '--backend <name>',
+    'where to store the secret: keychain or vault (default: where it is now, or the first that works)',
+    {
+      choices: backendChoices,
+    },
+  ),
+};
+
+/** The values of the options of `automate credentials set`. */
+type CredentialsSetOptions = ValuesOf<typeof setOptions>;
+
+/** Stores a secret that is read from a prompt or from stdin. Returns the exit code. */
+export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<number> {
+  const limits = checkedLimits(name, options);
+  if (options.for !== undefined)
+    throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
+  const wish = { ...limits, backend: backendOf(options.backend), replacesCommand: true };
+  const store = openCredentials(options.env, terminal);
+  const secret = await secretFrom(name);
+  hide(secret, terminal);
+  const { stored, left } = await store.set(name, secret, wish);
+  saySet(stored, `is stored in the ${stored.backend}`, terminal);
+  const { warn } = terminal;
+  for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
+  if (secret !== secret.trim()) warn('the secret begins or ends with spaces, which HTTP removes: is that intended?');
+  if (/^Bearer /i.test(secret))
+    warn('the secret begins with "Bearer ", which "auth: { type: bearer }" adds itself: store only the text after it');
+  if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
+  return exitCodes.success;
+}
+
+/** Prints a message about a stored credential, with its limits and its previous secret. Warns if an environment variable overrides it. */
+function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
+  const { name, env, expiresAt, hosts, previous } = stored;
+  const where = env === defaultEnv ? '' : `, for --env ${env}`;
+  const expiry = expiresAt === undefined ? '' : `, until ${expiresAt.slice(0, 10)}`;
+  const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
+  say(`"${name}" ${isStored}${where}${expiry}${only}`);
+  if (previous)
+    say(`the previous secret stays stored until this one has worked; to restore it: automate credentials restore ${name}${envWords(env)}`);
+  const variable = variableWith(name, process.env);
+  if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
+}
+
+/** Returns the expiry time and the hosts that the options set. Throws an AutomateError (`usage`) if they or the name are not valid. */
+function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
+  const { error } = credentialName.safeParse(name);
+  if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+  return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
+}
+
+/** Reads a secret. If stdin is a terminal, asks the person for it. Otherwise reads it from stdin. */
+async function secretFrom(name: string): Promise<string> {
+  if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
+  const asker = findAsker();
+  if (!asker)
+    throw new AutomateError(
+      'usage',
+      `expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`,
+    );
+  return oneLine(await asker.secret(`Secret for "${name}"`), 'the answer');
+}
+
+const maxSecretBytes = 65_536;
+
+async function stdinText(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxSecretBytes)
+      throw new AutomateError('credential', `expected a secret on stdin, found more than ${maxSecretBytes} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return utf8Of(Buffer.concat(chunks));
+  } catch {
+    throw new AutomateError('credential', 'expected a secret in UTF-8 on stdin');
+  }
+}
+
+/** Parses an expiry time, which is written as a duration from now, or as the last valid day. */
+function expiryOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
+  if (end) return end.toISOString();
+  throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
+}
+
+/** Checks the hosts to which a secret may be sent. Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
+function hostsOf(written: readonly string[] | undefined): string[] | undefined {
+  if (written?.length === 0) throw hostExpected('');
+  return written?.map((text) => (text === '*' ? text : hostOf(text)));
+}
+
+/** Matches a host name in any script, or an IP address. */
+const hostName = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[0-9a-f:.]+\])$/iu;
+
+/** Normalizes a host name in the way URLs do. For example, `127.1` becomes `127.0.0.1`, and non-Latin names become punycode. */
+function hostOf(text: string): string {
+  const [, wildcard = '', name = '', port = ''] = /^(\*\.)?([^/?#@\\*\s]*?)\.?(:\d{1,5})?$/.exec(text) ?? [];
+  const url = `https://${name}`;
+  if (!hostName.test(name) || !URL.canParse(url) || Number(port.slice(1) || 1) > 65_535 || Number(port.slice(1) || 1) === 0)
+    throw hostExpected(text);
+  return `${wildcard}${new URL(url).hostname}${port}`;
+}
+
+function hostExpected(text: string): AutomateError {
+  return new AutomateError(
+    'usage',
+    `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`,
+  );
+}
+
+function backendOf(text: string | undefined): BackendName | undefined {
+  const found = backendNames.find((name) => name === text);
+  if (text === undefined || found) return found;
+  throw new AutomateError('usage', `--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
+}
+
+/** Stores a command line. The command is run whenever the secret is needed, and prints the secret. Returns the exit code. */
+export async function setSecretCommand(
+  name: string,
+  options: CredentialsSetOptions & { readonly command: string },
+  terminal: Terminal,
+): Promise<number> {
+  const limits = checkedLimits(name, options);
+  const { command, for: forMs, backend } = options;
+  if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
+  const words = await commandWords(command).catch((error: Error) => {
+    throw new AutomateError('usage', `--command: ${error.message}`);
+  });
+  const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
+  const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
+  saySet(stored, `gets its secret from a command, which runs when a request needs it${again}`, terminal);
+  const { say, warn } = terminal;
+  if (words.some((word, index) => holdsSecret(word, words[index - 1] ?? '')))
+    warn(
+      'the command line contains what looks like a secret, and is stored as you wrote it: let the command read the secret from elsewhere',
+    );
+  const forShell = words.find((word) => shellSign.test(word));
+  if (forShell !== undefined)
+    warn(`the command is not run by a shell, so ${forShell} is passed on as written; to run it in a shell: sh -c '...'`);
+  say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
+  return exitCodes.success;
+}
+
+/**
+ * Matches a word that only a shell interprets, such as a pipe, a list operator, a redirection, a variable, or a home folder. Commands that
+ * print secrets are run without a shell.
+ */
+const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
+
+/**
+ * True if the word is probably a secret, such as a token, a random string, or the value in `--password=...`. `option` is the word before it
+ * on the command line.
+ */
+function holdsSecret(word: string, option: string): boolean {
+  const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
+  const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);
+  if (/^(?:u|user)$/.test(before) && word.includes(':')) return true;
+  return holdsToken(word) || isRandomText(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
+}
+
+/** Runs the command that prints a credential's secret. Resolves to the time it took, or to the problem. */
+export async function tryCommand(
+  command: StoredCommand,
+  terminal: Terminal,
+): Promise<{ readonly ms: number } | { readonly problem: CodedMessage }> {
+  const startedMs = performance.now();
+  try {
+    await secretOfCommand(command, terminal);
+    return { ms: performance.now() - startedMs };
+  } catch (error) {
+    // The advice in the error is left out, because it suggests trying the command, which the user has just done.
+    if (error instanceof AutomateError) return { problem: { message: error.message } };
+    throw error;
+  }
+}

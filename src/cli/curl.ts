@@ -1,0 +1,257 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { isLoopback, percentDecoded } from '../core/template/url.ts';
+import { wordsOf } from '../core/text/words.ts';
+import { unusableRequest, type WrittenRequest } from '../starter/written-node.ts';
+
+/** The request that a curl command line sends, and notes on options that a flow cannot express. */
+interface CurlRequest {
+  readonly request: WrittenRequest;
+  readonly notes: readonly string[];
+}
+
+/** Names of curl options that take a value and change the request. The letter before a colon is the short form. */
+const requestOptions =
+  'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
+
+/** Names of curl options that take a value but do not change the request. */
+const otherOptions =
+  'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
+
+const flags =
+  'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
+
+const notes: Readonly<Record<string, string>> = {
+  insecure: '-k was left out: certificates are always checked; use --cacert for your own',
+  proxy: '-x was left out: set the proxy in HTTPS_PROXY',
+  cacert: '--cacert was left out of the flow: pass it to automate when you run the flow',
+};
+
+const options: NonNullable<ParseArgsConfig['options']> = {
+  ...optionsIn(`${requestOptions} ${otherOptions} x:proxy cacert`, 'string'),
+  ...optionsIn(flags, 'boolean'),
+};
+
+function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
+  return Object.fromEntries(
+    names.split(' ').map((written) => {
+      const [name = '', short] = written.split(':').reverse();
+      return [name, short === undefined ? { type } : { type, short }];
+    }),
+  );
+}
+
+/**
+ * Parses a curl command line. Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any
+ * value might be a secret.
+ */
+export function curlRequest(text: string): CurlRequest {
+  const given = readArguments(text);
+  const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
+  const has = (name: string) => given.some((option) => option.name === name);
+  const data = dataOf(given);
+  const urls = texts('url');
+  if (urls.length !== 1) throw unusableRequest(`expected one URL in the curl command, found ${urls.length === 0 ? 'none' : urls.length}`);
+  const { url, login } = withoutName(urlOf(urls[0] as string));
+  const headers = curlHeaders(texts('header'), [...login, ...given]);
+  const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
+  return {
+    request: {
+      method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
+      url: withQuery(url, query),
+      ...(has('get') || !data ? { headers } : payloadOf(data, headers, has('json'))),
+      ...number('timeoutSeconds', texts('max-time')),
+      ...number('retries', texts('retry')),
+    },
+    notes: Object.entries(notes).flatMap(([name, note]) => (has(name) ? [note] : [])),
+  };
+}
+
+const multipart = new Set(['-F', '--form', '--form-string']);
+const multipartHint =
+  '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
+
+/** Returns the curl options in their original order. Arguments that belong to no option are URLs. */
+function readArguments(text: string): Given[] {
+  const [program, ...args] = wordsIn(text);
+  if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw unusableRequest('expected a command line that begins with curl');
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  return tokens.flatMap((token) => {
+    if (token.kind === 'option-terminator') return [];
+    if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
+    const { name, rawName, value } = token;
+    if (!Object.hasOwn(options, name))
+      throw unusableRequest(
+        multipart.has(rawName)
+          ? `curl's ${rawName} is not supported: ${multipartHint}`
+          : `a flow cannot do what this option of curl does: ${rawName}`,
+      );
+    if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} needs a value`);
+    return [{ name, value: value ?? '' }];
+  });
+}
+
+/**
+ * Returns a word of the command line unchanged. Throws if it shows that another command follows, or that the line was quoted for cmd.exe.
+ */
+function argument(word: string): string {
+  const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
+  if (operator !== undefined) throw unusableRequest(`expected only a curl command, found "${operator}" after it`);
+  if (word.startsWith('^')) throw unusableRequest('found quoting for cmd.exe (^); in your browser, choose "Copy as cURL (bash)"');
+  return word;
+}
+
+function wordsIn(text: string): readonly [string, ...string[]] {
+  if (!/\S/.test(text)) throw unusableRequest('expected a command line that begins with curl, found nothing');
+  try {
+    return wordsOf(text);
+  } catch (error) {
+    throw unusableRequest((error as Error).message);
+  }
+}
+
+/** Adds the scheme to a URL that has none: http for this machine, otherwise https, although curl would use http. */
+function urlOf(written: string): string {
+  const url = written.replace(/#.*$/s, '');
+  if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
+  const host = /^(?:\[[^\]]*\]|[^/?:]*)/.exec(url)?.[0] ?? '';
+  return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
+}
+
+/** Splits off a user name without a password from a URL. Some APIs expect a token as the user name, so it counts as a login. */
+function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
+  const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
+  if (whole === '') return { url, login: [] };
+  return { url: scheme + url.slice(whole.length), login: [{ name: 'user', value: `${percentDecoded(name)}:` }] };
+}
+
+function withQuery(url: string, added: readonly string[]): string {
+  return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
+}
+
+type CurlHeader = readonly [name: string, value: string];
+
+function curlHeaders(written: readonly string[], given: readonly Given[]): CurlHeader[] {
+  const byOption = given.flatMap(({ name, value }): CurlHeader[] => {
+    const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
+    return header ? [header] : [];
+  });
+  const cookies = byOption.filter(([name]) => name === 'Cookie');
+  return [...byOption, ...mergedHeaders(cookies), ...mergedHeaders(written.flatMap(headerOf))];
+}
+
+/** Combines headers with the same name into one header with a list of their values (RFC 9110, 5.3). */
+function mergedHeaders(headers: readonly CurlHeader[]): CurlHeader[] {
+  const byName = new Map<string, CurlHeader>();
+  for (const header of headers) {
+    const key = header[0].toLowerCase();
+    const [name, value] = byName.get(key) ?? header;
+    byName.set(key, value === header[1] ? header : [name, [value, header[1]].join(key === 'cookie' ? '; ' : ', ')]);
+  }
+  return [...byName.values()];
+}
+
+function headerOfOption(option: string, value: string): CurlHeader | undefined {
+  switch (option) {
+    case 'user':
+      return ['Authorization', `Basic ${Buffer.from(value.includes(':') ? value : `${value}:`).toString('base64')}`];
+    case 'oauth2-bearer':
+      return ['Authorization', `Bearer ${value}`];
+    case 'json':
+      return ['Accept', 'application/json'];
+    case 'user-agent':
+      return ['User-Agent', value];
+    case 'referer':
+      return ['Referer', value];
+    case 'cookie':
+      if (!value.includes('=')) throw unusableRequest('a flow cannot read cookies from a file (-b FILE)');
+      return ['Cookie', value];
+    default:
+      return undefined;
+  }
+}
+
+/** Parses `Name: value`. As in curl, `Name;` sends an empty value, and `Name:` removes a header that curl would send. */
+function headerOf(written: string): CurlHeader[] {
+  const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
+  if (name === '') throw unusableRequest("expected headers such as -H 'Accept: application/json'");
+  return value === '' && !written.endsWith(';') ? [] : [[name.trim(), value.trim()]];
+}
+
+function number<Name extends string>(name: Name, written: readonly string[]): { [key in Name]?: number } {
+  const value = Number(written.at(-1));
+  return Number.isFinite(value) && value > 0 ? ({ [name]: value } as { [key in Name]?: number }) : {};
+}
+
+/** An option of a curl command, and its value. */
+interface Given {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Returns the request body that the options set, which can be empty; undefined if no option sets a body. */
+function dataOf(given: readonly Given[]): string | undefined {
+  let data: string | undefined;
+  for (const { name, value } of given) {
+    if (name === 'json') data = `${data ?? ''}${inPlace(value)}`;
+    else if (name === 'data-urlencode') data = append(urlEncoded(value));
+    else if (/^data/.test(name)) data = append(name === 'data-raw' ? value : inPlace(value));
+  }
+  return data;
+
+  function append(piece: string): string {
+    return data === undefined ? piece : `${data}&${piece}`;
+  }
+}
+
+/** Encodes a value for the query of a URL as --data-urlencode does. A leading plus means that the value is already encoded. */
+function inQuery(value: string): string {
+  return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
+}
+
+/** Returns the value unchanged. Throws if it begins with `@`, which makes curl read a file. */
+function inPlace(value: string): string {
+  if (value.startsWith('@')) throw unusableRequest('a flow cannot read a body from a file (@...); put its text into the command');
+  return value;
+}
+
+/** Encodes `content`, `=content` or `name=content` as curl's --data-urlencode does. */
+function urlEncoded(value: string): string {
+  const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
+  if (name === undefined && value.includes('@'))
+    throw unusableRequest('a flow cannot read data from a file (@...); put its text into the command');
+  const encoded = encodeURIComponent(content).replaceAll('%20', '+');
+  return name ? `${name}=${encoded}` : encoded;
+}
+
+const formType = 'application/x-www-form-urlencoded';
+
+type CurlBody = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
+
+/**
+ * Returns the body in the form in which a flow contains it (JSON, a web form, or plain text), and its headers. Without a Content-Type, curl
+ * would send a form, but text that begins like JSON is treated as JSON.
+ */
+function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): CurlBody {
+  const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1];
+  if (isJson || (type === undefined ? /^\s*[[{]/.test(data) : /[/+]json\b/i.test(type))) return { headers, body: data };
+  const form = type === undefined || type.toLowerCase().startsWith(formType) ? formIn(data) : undefined;
+  if (form) return { headers, form };
+  return { headers: type === undefined ? [...headers, ['Content-Type', formType]] : headers, text: data };
+}
+
+/**
+ * Parses the text of a web form into names and values. Returns undefined if the text is not a form, or if a flow would send it differently.
+ */
+function formIn(data: string): Record<string, string | string[]> | undefined {
+  const form = new Map<string, string[]>();
+  for (const pair of data.split('&')) {
+    const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+    if (name === '') return undefined;
+    form.set(queryDecoded(name), [...(form.get(queryDecoded(name)) ?? []), queryDecoded(value)]);
+  }
+  return Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
+}
+
+function queryDecoded(text: string): string {
+  return percentDecoded(text.replaceAll('+', ' '));
+}

@@ -1,0 +1,190 @@
+import { AutomateError, Failure } from '../core/failure.ts';
+import type { Fields } from '../core/record.ts';
+import { formatCount } from '../core/text/number.ts';
+import { isObject, textOf, type Value } from '../core/value/value.ts';
+import { readCoordinates } from '../places/coordinates.ts';
+import { countryNamed, noCountry } from '../places/country-names.ts';
+import type { LookupDocument } from '../places/lookup.ts';
+import { lookUpOne, type OneLookup } from '../preview/look-up.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { argument, command, textOption, type ValuesOf } from './options.ts';
+import { httpOptions, json } from './shared-options.ts';
+import { tableText } from './show/table.ts';
+import { printJson, type Terminal } from './terminal.ts';
+
+/** The options of `automate geocode`. */
+export const geocodeOptions = {
+  point: textOption('--point <lat,lon>', 'find the place nearest to this point, in decimal degrees, such as --point=-33.86,151.21'),
+  country: textOption('--country <country>', 'find only places in this country, or in several, by code or name, such as US,Canada'),
+  provider: textOption(
+    '--provider <name>',
+    'the source of places: embedded (on this machine), census-us (addresses in the USA), nominatim or photon (OpenStreetMap) (default: embedded)',
+    {
+      choices: async () => (await import('../places/geocode/geocode-options.ts')).providerNames,
+    },
+  ),
+  connection: textOption('--connection <name>', "a saved connection to your own server, to use instead of the provider's", {
+    listedBy: 'connections',
+  }),
+  ...httpOptions,
+  json,
+};
+
+export const geocode = command({
+  examples: [
+    'automate geocode "Paris, TX"',
+    'automate geocode --point 48.8584,2.2945',
+    'automate geocode "4600 Silver Hill Rd, Washington, DC" --provider census-us',
+    'automate geocode Springfield --country US --json',
+  ],
+  args: { address: argument('[address]', 'an address, or the name of a town, region or country') },
+  options: geocodeOptions,
+  run: ({ args, options, terminal }) => geocodeCommand(args.address, options, terminal),
+});
+
+type GivenGeocodeOptions = ValuesOf<typeof geocodeOptions>;
+
+/**
+ * Prints the place that matches a postal address, or the place nearest to a point. Returns the exit code, which is 4 if nothing was found.
+ */
+export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
+  const asked = lookupOf(address, options);
+  const document = await lookUpOne(asked, terminal);
+  if (document instanceof Failure) {
+    terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
+    return exitCodes.someFailed;
+  }
+  if (!document?.match) {
+    terminal.say(address === undefined ? 'no place within 100 km' : noPlaceText(address, document));
+    return exitCodes.someFailed;
+  }
+  if (options.json) await printJson(document, terminal);
+  else await terminal.print(geocodeText(document));
+  return exitCodes.success;
+}
+
+function noPlaceText(address: string, document: LookupDocument | null): string {
+  const reason = document ? noMatchText(document) : 'it means that there is no value';
+  return `no place fits ${JSON.stringify(address)}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+/** Returns the lookup for a postal address or a point. Throws an AutomateError (`usage`) unless exactly one of them is specified. */
+function lookupOf(address: string | undefined, options: GivenGeocodeOptions): OneLookup {
+  const { point, country, provider, connection } = options;
+  if ((address === undefined) === (point === undefined)) {
+    const found = point === undefined ? '' : ', found both';
+    throw new AutomateError('usage', `expected an address or --point LAT,LON${found}\nautomate geocode "Paris, TX"`);
+  }
+  const isPoint = point !== undefined;
+  const node = {
+    type: 'geocode',
+    ...(isPoint ? { point: { lat: '{{lat}}', lon: '{{lon}}' } } : { address: '{{address}}' }),
+    ...(country !== undefined && { country: country.split(',').map(countryCodeOf) }),
+    ...(provider !== undefined && { provider }),
+    ...(connection !== undefined && { connection }),
+  };
+  const fields = isPoint ? pointFields(point) : new Map([['address', checkedAddress(address ?? '')]]);
+  return { command: 'automate geocode', node, fields, options };
+}
+
+function checkedAddress(address: string): string {
+  if (/[\p{L}\p{N}]/u.test(address) && address.length <= 500) return address;
+  throw new AutomateError('usage', `expected an address of 1 to 500 characters, found ${JSON.stringify(address.slice(0, 40))}`);
+}
+
+function countryCodeOf(text: string): string {
+  const code = countryNamed(text);
+  if (code === undefined) throw new AutomateError('usage', noCountry(text));
+  return code;
+}
+
+/** Parses `LAT,LON` into the fields lat and lon. Throws an AutomateError (`usage`) if they are not coordinates. */
+export function pointFields(text: string): Fields {
+  const [lat = '', lon = '', ...more] = text.split(',');
+  try {
+    if (more.length === 0 && text.includes(',')) return new Map(Object.entries(readCoordinates(lat, lon)));
+  } catch (error) {
+    throw error instanceof Failure ? new AutomateError('usage', error.message) : error;
+  }
+  throw new AutomateError('usage', `expected two numbers with a comma between them, such as 52.52,13.405, found ${JSON.stringify(text)}`);
+}
+
+/** Returns the text that `geocode` prints. It contains the parts of the answer, and other places that the address might mean. */
+export function geocodeText(document: LookupDocument): string {
+  const { attribution, candidates, ambiguous } = document;
+  const understood = understoodRows(document);
+  const others = Array.isArray(candidates) ? candidates.slice(1) : [];
+  return [
+    ...tableText(geocodeRows(document)),
+    ...(understood.length > 0 ? ['', ...tableText(understood)] : []),
+    ...(others.length > 0 ? ['', ambiguous ? 'ambiguous; others:' : 'others:', ...tableText(others.map(candidateRow))] : []),
+    '',
+    `data: ${textOf(attribution ?? '')}`,
+  ].join('\n');
+}
+
+/**
+ * Returns one line that says which parts of an address without a match were understood, and what was left over. It is empty if nothing was
+ * understood.
+ */
+export function noMatchText(document: LookupDocument): string {
+  const { matched, left_over: leftOver } = document;
+  const kinds = Array.isArray(matched) ? matched.map((part) => (isObject(part) ? part.as : undefined)) : [];
+  if (kinds.length === 0) return '';
+  return [reasonOf(kinds, leftOver), ...understoodRows(document).map((row) => row.join(': '))].join('; ');
+}
+
+function reasonOf(kinds: readonly (Value | undefined)[], leftOver: Value | undefined): string {
+  if (kinds.includes('place')) return 'one word is the name of a place, but no region, country or postcode confirms it';
+  if (leftOver)
+    return kinds.some((kind) => kind === 'region' || kind === 'country')
+      ? 'no place with that name is known there'
+      : 'no place with that name is known';
+  return kinds.includes('street') ? 'a street without a town' : 'no word that is the name of a place';
+}
+
+/** Returns the parts of an address that were understood, and what was left over. */
+function understoodRows({ matched, left_over: leftOver }: LookupDocument): string[][] {
+  const parts = Array.isArray(matched) ? matched.filter(isObject).map(({ text, as }) => `${cellText(text)} (${cellText(as)})`) : [];
+  const rows: [string, string][] = [
+    ['understood', parts.join(', ')],
+    ['left over', cellText(leftOver)],
+  ];
+  return rows.filter(([, value]) => value !== '');
+}
+
+function geocodeRows({ name, city, level, region, region_code, country, country_code, lat, lon, ...more }: LookupDocument): string[][] {
+  const { county, fips, population, distance_m: distance, doubt } = more;
+  const countyCode = isObject(fips) ? fips.county : undefined;
+  const rows: [string, string][] = [
+    // If the answer is itself a region or country, it is not named here, because it has its own row.
+    [cellText(level), level === 'region' || level === 'country' ? '' : cellText(name)],
+    ['part of', city === name ? '' : cellText(city)],
+    ['county', withCode(county, countyCode)],
+    ['region', withCode(region, region_code)],
+    ['country', withCode(country, country_code)],
+    ['coordinates', `${cellText(lat)}, ${cellText(lon)}`],
+    ['population', population == null ? '' : formatCount(Number(population))],
+    ['distance', distance == null ? '' : `${formatCount(Number(distance))} m`],
+    ['doubt', cellText(doubt)],
+  ];
+  return rows.filter(([, value]) => value !== '');
+}
+
+function candidateRow(candidate: Value): string[] {
+  const { name, region_code: region, country_code: country, lat, lon, population } = isObject(candidate) ? candidate : {};
+  return [
+    `  ${cellText(name)}`,
+    [cellText(region), cellText(country)].filter(Boolean).join(', '),
+    `${cellText(lat)}, ${cellText(lon)}`,
+    population == null ? '' : formatCount(Number(population)),
+  ];
+}
+
+function withCode(name: Value | undefined, code: Value | undefined): string {
+  return cellText(code) === '' ? cellText(name) : `${cellText(name)} (${cellText(code)})`.trim();
+}
+
+function cellText(value: Value | undefined): string {
+  return value === undefined ? '' : textOf(value);
+}

@@ -1,0 +1,102 @@
+import { AutomateError, Failure } from '../core/failure.ts';
+import { counted, formatCount } from '../core/text/number.ts';
+import { isObject, type JsonObject, textOf, type Value } from '../core/value/value.ts';
+import type { LookupDocument } from '../places/lookup.ts';
+import { lookUpOne } from '../preview/look-up.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { wholeNumber } from './arguments.ts';
+import { pointFields } from './geocode.ts';
+import { defaultsTo, flag, parsedOption, textOption, type ValuesOf } from './options.ts';
+import { httpOptions, json } from './shared-options.ts';
+import { tableText } from './show/table.ts';
+import { printJson, type Terminal } from './terminal.ts';
+
+/** The options of `automate places points`. */
+export const pointsOptions = {
+  near: textOption('--near <lat,lon>', 'the point to look around, in decimal degrees, such as --near=-33.86,151.21'),
+  radius: defaultsTo('1km', textOption('--radius <distance>', 'how far around the point to look, such as 250m, 5km or 2mi; at most 50km')),
+  category: textOption('--category <words>', 'find points of this category: an id, or words such as coffee shop'),
+  chain: textOption('--chain <name>', 'find branches of this chain: a Wikidata id, or a name'),
+  limit: defaultsTo(20, parsedOption('--limit <n>', wholeNumber(1), 'show at most N points')),
+  connection: textOption('--connection <name>', 'a saved connection to your own Overpass server', { listedBy: 'connections' }),
+  file: textOption('--file <file>', 'search in this file instead: GeoJSON or Overpass JSON, or one of them with .gz'),
+  json,
+  geojson: flag('--geojson', 'print GeoJSON instead of text'),
+  ...httpOptions,
+};
+
+type PointsOptions = ValuesOf<typeof pointsOptions>;
+
+/** Prints the points of interest near a point. Returns the exit code, which is 4 if there are none. */
+export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
+  const { near, radius, category, chain, limit, connection, file } = options;
+  if (near === undefined)
+    throw new AutomateError('usage', 'expected --near LAT,LON\nautomate places points --near 52.52,13.405 --category cafe');
+  if (options.json && options.geojson) throw new AutomateError('usage', 'expected --json or --geojson, found both');
+  const node = {
+    type: 'places',
+    lookup: 'points',
+    near: { lat: '{{lat}}', lon: '{{lon}}', radius },
+    limit,
+    ...(category !== undefined && { category }),
+    ...(chain !== undefined && { chain }),
+    ...(connection !== undefined && { connection }),
+    ...(file !== undefined && { source: 'file', file }),
+  };
+  const document = await lookUpOne({ command: 'automate places points', node, fields: pointFields(near), options }, terminal);
+  if (document instanceof Failure) {
+    terminal.say(`${terminal.colors.red('failed:')} ${document.kind}: ${document.message}`);
+    return exitCodes.someFailed;
+  }
+  if (!document?.match) {
+    terminal.say(document?.count === null ? `no chain is called ${JSON.stringify(chain)}` : noPointText(options));
+    return exitCodes.someFailed;
+  }
+  if (options.json) await printJson(document, terminal);
+  else if (options.geojson) await printJson(featuresOf(document), terminal);
+  else await terminal.print(pointsText(document, terminal.width));
+  return exitCodes.success;
+}
+
+function noPointText({ category, chain, radius, near }: PointsOptions): string {
+  const ofCategory = category === undefined ? '' : ` of the category ${JSON.stringify(category)}`;
+  const ofChain = chain === undefined ? '' : ` of the chain ${JSON.stringify(chain)}`;
+  return `no point${ofCategory}${ofChain} within ${radius.replace(/(\d)(?=[a-z])/, '$1 ')} of ${near}`;
+}
+
+function pointsText(document: LookupDocument, width: number | undefined): string {
+  const rows = pointsIn(document).map(({ name, distance_m: metres, category, street, housenumber, city, id }) => [
+    textOf(name ?? ''),
+    `${formatCount(Number(metres))} m`,
+    textOf(category ?? ''),
+    [
+      [street, housenumber]
+        .map((part) => textOf(part ?? ''))
+        .join(' ')
+        .trim(),
+      textOf(city ?? ''),
+    ]
+      .filter(Boolean)
+      .join(', '),
+    textOf(id ?? ''),
+  ]);
+  const warning = document.nearest === null ? ', and nearer points might be missing' : '';
+  const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}${warning}; --limit shows more`] : [];
+  const table = tableText([['name', 'distance', 'category', 'address', 'id'], ...rows], { width, cut: [0, 3] });
+  return [...table, '', ...more, `data: ${document.attribution}`].join('\n');
+}
+
+function pointsIn({ points }: LookupDocument): JsonObject[] {
+  return (points as Value[]).filter(isObject);
+}
+
+/** Returns the points of interest as a GeoJSON FeatureCollection (RFC 7946). */
+function featuresOf(document: LookupDocument): Value {
+  const features = pointsIn(document).map(({ id = null, lat = null, lon = null, ...properties }) => ({
+    type: 'Feature',
+    ...(id !== null && { id }),
+    geometry: { type: 'Point', coordinates: [lon, lat] },
+    properties,
+  }));
+  return { type: 'FeatureCollection', attribution: document.attribution as string, features };
+}

@@ -1,0 +1,134 @@
+import { InvalidArgumentError } from 'commander';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import { defaultEnv } from '../core/run-options.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
+import { openCredentials } from '../credentials/credential-store.ts';
+import { credentialVariables } from '../credentials/environment.ts';
+import type { StoredCredential } from '../credentials/secret.ts';
+import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
+import type { Metrics } from '../run/metrics.ts';
+import { type OpenQueue, openQueue } from '../workers/open-queue.ts';
+import { duration } from './arguments.ts';
+import { openMetrics } from './metrics.ts';
+import { command, defaultsTo, flag, parsedOption, type ValuesOf } from './options.ts';
+import { cacertOption, json, metricsOption, queueNameOption, queueOption } from './shared-options.ts';
+import type { Terminal } from './terminal.ts';
+
+const leaseRange = { least: 5000, most: 600_000 };
+
+function lease(text: string): number {
+  const ms = duration(text);
+  if (ms >= leaseRange.least && ms <= leaseRange.most) return ms;
+  throw new InvalidArgumentError(`expected 5s to 10m, found ${text}`);
+}
+
+const queue = queueOption('the URL of the queue: redis://host:6379, or rediss:// for TLS');
+
+/** The options of `automate worker`. */
+export const workerOptions = {
+  queue,
+  queueName: queueNameOption,
+  lease: defaultsTo(
+    20_000,
+    parsedOption('--lease <time>', lease, 'if this worker is silent for this long, other workers take its records'),
+    '20s',
+  ),
+  grace: defaultsTo(25_000, parsedOption('--grace <time>', duration, 'how long to wait for unfinished records after SIGTERM'), '25s'),
+  exitWhenIdle: parsedOption('--exit-when-idle <time>', duration, 'exit if there is no work for this long (default: never)'),
+  metrics: metricsOption,
+  cacert: cacertOption('with rediss://: '),
+  quiet: flag('--quiet', 'show only problems', { short: 'q' }),
+};
+
+/** The options of `automate status`. */
+export const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };
+
+export const worker = command({
+  examples: [
+    'automate worker --queue redis://redis:6379',
+    'automate worker --queue redis://localhost --exit-when-idle 60s',
+    'automate worker --queue redis://redis:6379 --metrics 0.0.0.0:9464',
+  ],
+  args: {},
+  options: workerOptions,
+  run: ({ options, terminal }) => workerCommand(options, terminal),
+});
+
+const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Processes records of queued runs until it is stopped, or until it has had nothing to do for too long. Returns the exit code. */
+export async function workerCommand(options: ValuesOf<typeof workerOptions>, terminal: Terminal): Promise<number> {
+  const metrics = await openMetrics(options, terminal);
+  try {
+    const queue = await queueOf(options, terminal);
+    try {
+      warnOfUnboundCredentials(terminal);
+      return await passRecords(queue, options, terminal, metrics);
+    } finally {
+      await queue.close();
+    }
+  } finally {
+    await metrics?.close();
+  }
+}
+
+async function passRecords(
+  queue: OpenQueue,
+  options: ValuesOf<typeof workerOptions>,
+  terminal: Terminal,
+  metrics: Metrics | undefined,
+): Promise<number> {
+  const { QueueWorker } = await import('../workers/queue-worker.ts');
+  const { lease: leaseMs, grace: graceMs, exitWhenIdle: idleMs, quiet = false } = options;
+  const say = quiet ? () => undefined : terminal.say;
+  const worker = new QueueWorker(queue, { leaseMs, graceMs, idleMs, say, warn: terminal.warn, metrics });
+  let first: NodeJS.Signals | undefined;
+  const listener = (signal: NodeJS.Signals) => {
+    if (first) process.exit(signalExitCode(signal));
+    first = signal;
+    say(`${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);
+    void worker.stop();
+  };
+  for (const signal of signals) process.on(signal, listener);
+  await worker.start();
+  say(`${worker.id} is ready: ${queue.url}, queue ${queue.name}`);
+  const isClean = await worker.ended;
+  return isClean || !first ? exitCodes.success : signalExitCode(first);
+}
+
+/** Opens the queue that the options of a command name. Throws an AutomateError (`usage`) if they name none. */
+export async function queueOf(options: Partial<ValuesOf<typeof statusOptions>>, terminal: Terminal): Promise<OpenQueue> {
+  const { queue } = options;
+  if (queue === undefined) throw invalidOption('queue', 'expected the URL of the queue, such as redis://redis:6379');
+  return openQueue({ ...options, queue }, terminal);
+}
+
+/**
+ * Warns of the credentials on this machine that a worker would send to any host. A flow from the queue names the host, so whoever holds the
+ * queue key could get these secrets.
+ */
+export function warnOfUnboundCredentials(terminal: Terminal): void {
+  const variables = credentialVariables(process.env);
+  const stored = storedWithoutHosts(terminal);
+  const names = [...stored.map(({ name, env }) => (env === defaultEnv ? name : `${name} (${env})`)), ...variables];
+  if (names.length === 0) return;
+  const lines = [`whoever holds the queue key can have these credentials sent to any host: ${names.join(', ')}`];
+  const { name = 'NAME', env = defaultEnv } = stored[0] ?? {};
+  const envOption = env === defaultEnv ? '' : ` --env ${shellWord(env)}`;
+  lines.push(`limit each of them to its hosts: automate credentials set ${name}${envOption} --hosts api.example.com`);
+  if (variables.length > 0) lines.push('a secret in a variable has no hosts: store it with this command instead, and remove the variable');
+  terminal.warn(lines.join('\n'));
+}
+
+/** Returns the stored credentials that a worker can use and that have no hosts. If they cannot be listed, only warns. */
+function storedWithoutHosts(terminal: Terminal): readonly StoredCredential[] {
+  const store = openCredentials(undefined, terminal);
+  try {
+    // With AUTOMATE_ENV, a worker takes only runs of that environment.
+    return store.list().filter(({ hosts, env }) => hosts === undefined && (!process.env.AUTOMATE_ENV || env === store.env));
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    terminal.warn(`the stored credentials cannot be listed: ${error.message}`);
+    return [];
+  }
+}
