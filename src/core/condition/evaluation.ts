@@ -4,11 +4,42 @@ import { forgetPatterns } from './pattern.ts';
 /** A function that runs synchronous work, and aborts it with an Error if it takes too long. */
 export type TimeLimit = <Result>(work: () => Result) => Result;
 
-let timeLimit: TimeLimit = (work) => work();
+/**
+ * What evaluations take from outside. The process has one, because options are compiled by schemas, and conditions on answers are evaluated
+ * in functions that get only records and answers.
+ */
+export interface EvaluationWorld {
+  /** The clock of the CEL function `now()`, in ms since 1970. */
+  wallNow(): number;
+  /** Short evaluations run without it, because its setup would take longer than the evaluation. */
+  readonly limited: TimeLimit;
+}
 
-/** There is no limit by default. Short evaluations run without it, because its setup would take longer than the evaluation. */
-export function limitLongEvaluations(limit: TimeLimit): void {
-  timeLimit = limit;
+let world: EvaluationWorld = {
+  wallNow() {
+    throw new Error('the clock of now() is not set');
+  },
+  limited: (work) => work(),
+};
+
+/** Replaces members of the world. Returns the former world, so that the caller can put it back. */
+export function setEvaluationWorld(members: Partial<EvaluationWorld>): EvaluationWorld {
+  const former = world;
+  world = { ...world, ...members };
+  return former;
+}
+
+let startedMs: number | undefined;
+
+/** The CEL function `now()` returns the same time until the next evaluation begins. */
+export function beginEvaluation(): void {
+  startedMs = undefined;
+}
+
+/** In ms since 1970. */
+export function evaluationTime(): number {
+  startedMs ??= world.wallNow();
+  return startedMs;
 }
 
 interface Loops {
@@ -26,7 +57,7 @@ export function evaluateWithin<Result>(evaluate: () => Result, { loops, length }
   for (const value of values) size += sizeOf(value);
   if (size <= maxSize) return evaluate();
   try {
-    return timeLimit(evaluate);
+    return world.limited(evaluate);
   } catch (error) {
     forgetPatterns();
     throw error;
