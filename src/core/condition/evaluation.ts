@@ -1,9 +1,6 @@
 import { isObject, type Value } from '../value/value.ts';
 import { forgetPatterns } from './pattern.ts';
 
-/** A function that runs synchronous work, and aborts it with an Error if it takes too long. */
-export type TimeLimit = <Result>(work: () => Result) => Result;
-
 /**
  * What evaluations take from outside. The process has one, because options are compiled by schemas, and conditions on answers are evaluated
  * in functions that get only records and answers.
@@ -11,8 +8,8 @@ export type TimeLimit = <Result>(work: () => Result) => Result;
 export interface EvaluationWorld {
   /** The clock of the CEL function `now()`, in ms since 1970. */
   wallNow(): number;
-  /** Short evaluations run without it, because its setup would take longer than the evaluation. */
-  readonly limited: TimeLimit;
+  /** Runs work, and aborts it with an Error if it takes too long. Short evaluations run without it, because its setup takes longer. */
+  limited<Result>(work: () => Result): Result;
 }
 
 let world: EvaluationWorld = {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileCondition } from '../../../src/core/condition/condition.ts';
-import { setEvaluationWorld, type TimeLimit } from '../../../src/core/condition/evaluation.ts';
+import { type EvaluationWorld, setEvaluationWorld } from '../../../src/core/condition/evaluation.ts';
 import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
@@ -102,7 +102,7 @@ describe('an expression that takes too long to evaluate', () => {
 
   test('is timed only if it has nested loops over many values or matches a long string', () => {
     const limited: unknown[] = [];
-    const limit: TimeLimit = (work) => {
+    const limit: EvaluationWorld['limited'] = (work) => {
       limited.push(true);
       return work();
     };
