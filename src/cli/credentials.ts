@@ -217,7 +217,7 @@ export async function backendCommand(name: string | undefined, options: Credenti
     ...backendNames.map((backend) => ({
       backend,
       state: backend === active ? 'active' : problems.get(backend) === undefined ? 'available' : 'unavailable',
-      detail: problems.get(backend) ?? (backend === 'vault' ? store.vaultPath : "the operating system's"),
+      detail: problems.get(backend) ?? (backend === 'vault' ? store.backends.vault.path : "the operating system's"),
     })),
   ];
   if (options.json) await terminal.print(JSON.stringify(lines, null, 2));

@@ -1,4 +1,5 @@
-import type { CodedMessage, ErrorDetails } from '../core/error-code.ts';
+import type { CodedMessage, CredentialRemedy, ErrorDetails } from '../core/error-code.ts';
+import { defaultEnv } from '../core/run-options.ts';
 import type { BackendName } from './backend.ts';
 
 export interface Secret {
@@ -72,6 +73,25 @@ export function credentialProblem(
   facts: Omit<ErrorDetails['credential'], 'credential'> = {},
 ): CodedMessage {
   return { message, code: 'credential', details: { credential, ...facts } };
+}
+
+/** `text` is undefined if the backend does not have the secret. */
+export function toFinding({ name, env, backend, setAt, expiresAt, hosts, previous }: StoredCredential, text: string | undefined): Finding {
+  if (text === undefined) return { problem: unusable(name, `the ${backend} no longer has the credential "${name}"`, 'renew', env) };
+  const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
+  return { secret: { text, from: `the ${backend}`, setAt, hasPrevious: previous !== undefined, ...limits } };
+}
+
+export function expiredProblem({ name, env, expiresAt = '' }: StoredCredential): CodedMessage {
+  return unusable(name, `the credential "${name}" expired on ${expiresAt.slice(0, 10)}`, 'renew', env);
+}
+
+export function unopenedProblem({ name, backend }: StoredCredential, { message }: Error): CodedMessage {
+  return unusable(name, `the credential "${name}" is in the ${backend}: ${message}`, 'open');
+}
+
+function unusable(name: string, message: string, remedy: CredentialRemedy, env?: string): CodedMessage {
+  return credentialProblem(name, message, { remedy, env, takesVariable: true });
 }
 
 /** `hosts` are written as `api.example.com` (any port), `api.example.com:8443` or `*.example.com`. */

@@ -1,8 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { AutomateError } from '../core/failure.ts';
 import { orUndefined } from '../core/value/value.ts';
+import { modeOthersCanRead } from '../files/stat.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { SecretBackend } from './backend.ts';
+import { oneLine, readSecretFile } from './environment.ts';
 
 /** The passphrase is in an environment variable or a file, or the user types it. */
 export interface Passphrase {
@@ -24,6 +26,7 @@ const maxTries = 3;
 /** Keeps all secrets in one file, encrypted with a key derived from a passphrase. */
 export class Vault implements SecretBackend {
   readonly name = 'vault';
+  readonly path: string;
   readonly #file: StateFile<VaultFile>;
   readonly #passphrase: Passphrase;
   /** Keyed by salt, and kept in memory because deriving a key takes 0.25 s. */
@@ -31,6 +34,7 @@ export class Vault implements SecretBackend {
   #wrongTries = 0;
 
   constructor(path: string, passphrase: Passphrase) {
+    this.path = path;
     this.#file = createStateFile(path, isVaultFile);
     this.#passphrase = passphrase;
   }
@@ -89,7 +93,7 @@ export class Vault implements SecretBackend {
   }
 
   #cannotBeOpened(): AutomateError {
-    const reason = `the vault ${this.#file.path} cannot be opened: the passphrase is wrong, or the file was changed`;
+    const reason = `the vault ${this.path} cannot be opened: the passphrase is wrong, or the file was changed`;
     return new AutomateError('credential', `${reason}\ncheck ${this.#passphrase.source()}`);
   }
 }
@@ -171,4 +175,52 @@ function byteLength(base64: string): number {
 
 function isWithin(number: number, [least, max]: readonly [number, number]): boolean {
   return Number.isInteger(number) && number >= least && number <= max;
+}
+
+const variable = 'AUTOMATE_VAULT_PASSPHRASE';
+
+const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that contains it`;
+
+/**
+ * The passphrase is in a variable or a file, or the user types it. `ask` is undefined without a terminal. `warn` is called if other users
+ * can read the passphrase's file.
+ */
+export function createPassphrase(
+  environment: NodeJS.ProcessEnv,
+  ask?: (isNew: boolean, isAgain: boolean) => Promise<string>,
+  warn?: (text: string) => void,
+): Passphrase {
+  let typed: Promise<string> | undefined;
+  let isAgain = false;
+  let isWarned = false;
+  const isGiven = () => Boolean(environment[variable] || environment[`${variable}_FILE`]);
+  return {
+    isGiven,
+    source() {
+      if (environment[variable]) return variable;
+      return isGiven() ? `the file in ${variable}_FILE` : 'what was typed';
+    },
+    problem: () => (isGiven() || ask ? undefined : noPassphrase),
+    async get(isNew) {
+      const given = environment[variable];
+      if (given) return oneLine(given, variable);
+      const file = environment[`${variable}_FILE`];
+      if (file) {
+        const mode = modeOthersCanRead(file);
+        if (mode !== undefined && !isWarned)
+          warn?.(`other users can read ${file}, which contains the vault's passphrase (mode ${mode})\nchange that: chmod 600 ${file}`);
+        isWarned = true;
+        return readSecretFile(file, `${variable}_FILE`);
+      }
+      if (!ask) throw new AutomateError('credential', `the vault cannot be opened: ${noPassphrase}`);
+      typed ??= ask(isNew, isAgain);
+      return typed;
+    },
+    forget() {
+      if (!typed) return false;
+      typed = undefined;
+      isAgain = true;
+      return true;
+    },
+  };
 }

@@ -3,10 +3,10 @@ import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
-import type { RunGates } from './gates.ts';
+import type { RunGates, WaitingCall } from './gates.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
-import type { Slot, WaitingCall } from './turns.ts';
+import type { Slots } from './slots.ts';
 
 export interface CallOwner extends AttemptContext {
   readonly record: number;
@@ -62,12 +62,12 @@ class RunningCall implements WaitingCall {
   }
 }
 
-/** For a successful call: the number of attempts, the start times of the call and its last attempt, and the slot of that attempt. */
+/** For a successful call: the number of attempts, the start times of the call and its last attempt, and the slots of that attempt. */
 interface SuccessTimes {
   readonly attempts: number;
   readonly startedMs: number;
   readonly attemptMs: number;
-  readonly slot: Slot;
+  readonly slots: Slots;
 }
 
 interface AttemptFailure {
@@ -142,25 +142,25 @@ export class Calls {
     const startedMs = this.#ports.clock.now();
     try {
       for (let attempts = 1; ; attempts++) {
-        const slot = await this.#gates.enter(call, running);
+        const slots = await this.#gates.enter(call, running);
         let failed: AttemptFailure | undefined;
         const attemptMs = this.#ports.clock.now();
         try {
           for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
           this.#pay(running);
           const result = await call.attempt(running.caller);
-          this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slot });
+          this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endAtLimit(error);
           if (!(error instanceof Failure)) throw error;
           const atMs = this.#ports.clock.now();
           failed = { ...this.#fail(call, running, error, attempts), responseMs: atMs - attemptMs };
-          if (isRefusal(error)) slot.refused({ sentAtMs: attemptMs, atMs });
+          if (isRefusal(error)) slots.refused({ sentAtMs: attemptMs, atMs });
         } finally {
           // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
-          if (failed?.final) void this.#ports.clock.nextTurn().then(() => slot.free());
-          else slot.free();
+          if (failed?.final) void this.#ports.clock.nextTurn().then(() => slots.free());
+          else slots.free();
         }
         await this.#waitForRetry(running, failed);
       }
@@ -213,10 +213,15 @@ export class Calls {
     running.credit = 'spent';
   }
 
-  #succeed<Result>(call: Call<Result>, running: RunningCall, result: Result, { attempts, startedMs, attemptMs, slot }: SuccessTimes): void {
+  #succeed<Result>(
+    call: Call<Result>,
+    running: RunningCall,
+    result: Result,
+    { attempts, startedMs, attemptMs, slots }: SuccessTimes,
+  ): void {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
-    slot.answered({ sentAtMs: attemptMs, atMs });
+    slots.answered({ sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);

@@ -93,7 +93,7 @@ export class Chain implements PassingChain {
     const node = step as Step;
     const ended: Promise<void>[] = [];
     await forEachRow(rows, Math.max(maxRowsAtOnce, largestBatch([node]), max), position, (fields, index, group) => {
-      const rowGroup = new OneRow(group);
+      const rowGroup = { hasFailed: false, outer: group };
       const here = { ...position, group: rowGroup };
       const next = position.isInner ? here : { ...here, step: position.step + 1 };
       const emitter = new Emitter({
@@ -172,11 +172,6 @@ function startOf(item: Item, progress: Progress, take: RowSink): ChainPosition {
 }
 
 const noSink: RowSink = () => undefined;
-
-class OneRow implements RowGroup {
-  hasFailed = false;
-  constructor(readonly outer: RowGroup) {}
-}
 
 /** 0 if no step has batches. */
 function largestBatch(steps: readonly Step[]): number {

@@ -1,8 +1,5 @@
-import type { CallLimit } from '../core/call.ts';
-import type { ConcurrencyEvent } from '../core/event.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto, withMost } from './auto-concurrency.ts';
-import { type AttemptTimes, type Door, type Slot, Turns } from './turns.ts';
+import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
 const slackMs = 10;
@@ -18,8 +15,63 @@ const reservedMs = 20;
  */
 const askAgainMs = 1000;
 
+/** Calls of one run. */
+interface WaitingCalls {
+  readonly isEmpty: boolean;
+  /** Number of calls that only the gate keeps waiting. */
+  readonly startable: number;
+  readonly firstRecord: number;
+  /** True if the first call may start. */
+  isReady(): boolean;
+  startFirst(): void;
+}
+
+/**
+ * A run goes to the end of the order when it begins to wait, and whenever it has started a call. Its next call therefore waits for at most
+ * one call of each other run, no matter how many calls wait there.
+ */
+export class Turns {
+  readonly #queues = new Map<RunPhase, Set<WaitingCalls>>();
+
+  get areNone(): boolean {
+    return this.#queues.size === 0;
+  }
+
+  /** Counts calls that only the gate keeps waiting. Calls are counted more than once if their queues share slots. */
+  get startable(): number {
+    let sum = 0;
+    for (const queues of this.#queues.values()) for (const queue of queues) sum += queue.startable;
+    return sum;
+  }
+
+  /** Returns the queue of the first run in turn whose first call may start; of several queues, the queue with the lowest record number. */
+  next(): WaitingCalls | undefined {
+    for (const queues of this.#queues.values()) {
+      let next: WaitingCalls | undefined;
+      for (const queue of queues) if ((!next || queue.firstRecord < next.firstRecord) && queue.isReady()) next = queue;
+      if (next) return next;
+    }
+    return undefined;
+  }
+
+  add(run: RunPhase, queue: WaitingCalls): void {
+    const queues = this.#queues.get(run);
+    if (queues) queues.add(queue);
+    else this.#queues.set(run, new Set([queue]));
+  }
+
+  /** The run moves to the end of the order. Removes the queue if it is empty. */
+  end(run: RunPhase, queue: WaitingCalls): void {
+    if (!queue.isEmpty && this.#queues.size === 1) return;
+    const queues = this.#queues.get(run);
+    if (queue.isEmpty) queues?.delete(queue);
+    this.#queues.delete(run);
+    if (queues && queues.size > 0) this.#queues.set(run, queues);
+  }
+}
+
 /** Limits how fast calls with one credential reach one origin. Pauses after a 429 or a Retry-After. All runs share it and take turns. */
-export class Gate implements Door {
+export class Gate {
   readonly turns = new Turns();
   readonly #clock: Clock;
   readonly #permits: Permits | undefined;
@@ -81,6 +133,7 @@ export class Gate implements Door {
     return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
+  /** Counts a call that starts. */
   pass(): void {
     if (this.#reserved.count > 0) this.#useReserved();
     else if (this.#intervalMs > 0) {
@@ -146,121 +199,5 @@ export class Gate implements Door {
       else this.startReady();
     });
     return false;
-  }
-}
-
-export interface SlotUser {
-  /** Called when slots are free, because the run might then have room for more records. */
-  checkRoom(): void;
-  /** Receives every change of a limit that adapts to the server. */
-  report(event: ConcurrencyEvent): void;
-}
-
-/**
- * Limits the number of calls in flight of one node or connection, across all runs of the process. Runs can have different limits if a flow
- * or connection was edited after one of them started. The lowest limit then applies to all runs.
- */
-export class Slots implements Door, Slot {
-  readonly turns = new Turns();
-  readonly #users = new Map<SlotUser, CallLimit>();
-  readonly #unused: () => void;
-  #max = Number.POSITIVE_INFINITY;
-  #inFlight = 0;
-  /** The state of the limit that adapts to the server; undefined if no run has used one yet. */
-  #auto: AutoState | undefined;
-
-  /** `unused` is called when no run uses the slots any more and no call is in flight. */
-  constructor(unused: () => void) {
-    this.#unused = unused;
-  }
-
-  get max(): number {
-    return this.#max;
-  }
-
-  get left(): number {
-    return Math.max(0, this.#max - this.#inFlight);
-  }
-
-  /** True if the limit has adapted to the server. Later runs can then start with the adapted limit. */
-  get hasFound(): boolean {
-    return this.#auto !== undefined;
-  }
-
-  isOpen(): boolean {
-    return this.#inFlight < this.#max;
-  }
-
-  pass(): void {
-    this.#inFlight++;
-  }
-
-  join(user: SlotUser, limit: CallLimit): void {
-    this.#users.set(user, limit);
-    if (limit.auto !== undefined) this.#auto ??= startAuto(limit.max);
-    this.#setMax();
-    if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, to: this.#found, reason: 'start' });
-  }
-
-  quit(user: SlotUser): void {
-    this.#users.delete(user);
-    this.#setMax();
-    this.#startReady();
-  }
-
-  free(): void {
-    this.#inFlight--;
-    this.#startReady();
-  }
-
-  answered({ sentAtMs, atMs }: AttemptTimes): void {
-    if (this.#auto) this.#tune(afterAnswer(this.#auto, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight: this.#inFlight }));
-  }
-
-  refused(times: AttemptTimes): void {
-    if (this.#auto) this.#tune(afterRefusal(this.#auto, times));
-  }
-
-  /** Returns the adapted limit, or the lowest limit of all runs if the lowest limit is lower. */
-  get #found(): number {
-    return this.#auto ? Math.min(foundBy(this.#auto), this.#bound) : this.#bound;
-  }
-
-  get #bound(): number {
-    let bound = Number.POSITIVE_INFINITY;
-    for (const { max } of this.#users.values()) bound = Math.min(bound, max);
-    return bound;
-  }
-
-  /** The limit that adapts to the server applies only while a run uses it, and a run's own limit only during that run. */
-  #setMax(): void {
-    if (this.#auto) this.#auto = withMost(this.#auto, this.#bound);
-    let isWanted = false;
-    for (const { auto } of this.#users.values()) isWanted ||= auto !== undefined;
-    this.#max = isWanted && this.#auto ? Math.min(this.#bound, this.#auto.limit) : this.#bound;
-  }
-
-  #tune(auto: AutoState): void {
-    const before = this.#auto;
-    if (auto === before) return;
-    const from = this.#found;
-    this.#auto = auto;
-    // Most responses change neither the limit nor the experiment, so there is nothing to report.
-    if (auto.limit === before?.limit && auto.trial === before.trial) return;
-    this.#setMax();
-    const to = this.#found;
-    if (to === from) return;
-    for (const [user, limit] of this.#users)
-      if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, from, to, reason: auto.reason });
-  }
-
-  #startReady(): void {
-    while (this.isOpen()) {
-      const queue = this.turns.next();
-      if (queue) queue.startFirst();
-      else break;
-    }
-    if (this.isOpen()) for (const user of this.#users.keys()) user.checkRoom();
-    if (this.#users.size === 0 && this.#inFlight === 0) this.#unused();
   }
 }

@@ -2,14 +2,21 @@ import type { Call } from '../core/call.ts';
 import type { ConcurrencyEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { Gate, Slots, type SlotUser } from './gate.ts';
-import { RunPhase, Wakeup } from './phase.ts';
-import { CallQueue, type Slot, type WaitingCall } from './turns.ts';
+import { Gate } from './gate.ts';
+import { type CallStage, RunPhase, Wakeup } from './phase.ts';
+import { Slots, type SlotUser } from './slots.ts';
 
 /** Once there are this many gates, idle gates are removed, because the URLs in records can have any number of hosts. */
 const maxIdleGates = 1000;
 
 type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
+
+/** A call that waits until its gate and its slots let it start. */
+export interface WaitingCall {
+  readonly record: number;
+  /** The stage can change while the call waits, because other calls for the same record can start. */
+  readonly stage: CallStage;
+}
 
 /** There is one gate for each origin and credential, and one set of slots for each concurrency limit. */
 export class Gates {
@@ -63,8 +70,8 @@ export class Gates {
   async pass<Result>(call: LimitedCall, make: () => Promise<Result>): Promise<Result> {
     const gates = new RunGates(this, new RunPhase());
     try {
-      const slot = await gates.enter(call, { record: 1, stage: 'new' });
-      return await make().finally(() => slot.free());
+      const slots = await gates.enter(call, { record: 1, stage: 'new' });
+      return await make().finally(() => slots.free());
     } finally {
       gates.close();
     }
@@ -91,10 +98,10 @@ export class RunGates implements SlotUser {
   }
 
   /**
-   * Resolves with a slot when the call may start. Of the waiting calls, the call with the lowest record number starts first. A call
+   * Resolves when the call may start, with the slots of which it occupies one until `free`. Of the waiting calls, the call with the lowest record number starts first. A call
    * occupies no slot while it waits. Rejects with Unfinished if the run no longer admits the call.
    */
-  enter(call: LimitedCall, waiting: WaitingCall): Promise<Slot> {
+  enter(call: LimitedCall, waiting: WaitingCall): Promise<Slots> {
     if (!this.#phase.admits(waiting.record, waiting.stage)) return Promise.reject(new Unfinished());
     const gate = this.#gates.gateOf(call);
     if (call.intervalMs !== undefined) {
@@ -161,7 +168,7 @@ class RunSlots {
     return this.#waiting;
   }
 
-  enter(call: WaitingCall, gate: Gate): Promise<Slot> {
+  enter(call: WaitingCall, gate: Gate): Promise<Slots> {
     const { slots } = this;
     // A call that starts immediately overtakes no waiting call: calls wait only if all slots are in use, or if a different gate is closed.
     if (gate.turns.areNone && slots.isOpen() && gate.isOpen()) {
@@ -182,7 +189,7 @@ class RunSlots {
   #queueAt(gate: Gate): CallQueue {
     const found = this.#queues.get(gate);
     if (found) return found;
-    const queue = new CallQueue(this.#run, { slots: this.slots, gate }, () => {
+    const queue = new CallQueue(this.#run, this.slots, gate, () => {
       this.#waiting--;
       if (queue.isEmpty) this.#queues.delete(gate);
       this.#checkRoom();
@@ -190,6 +197,93 @@ class RunSlots {
     this.#queues.set(gate, queue);
     return queue;
   }
+}
+
+/** A waiting call, with functions that end the wait: `start` if the call may start, `turnAway` if the run no longer admits it. */
+interface Waiter {
+  readonly call: WaitingCall;
+  start(slots: Slots): void;
+  turnAway(reason: Unfinished): void;
+}
+
+/** Calls of one run at one gate for the same slots, ordered by record number. A retry keeps the position of its record. */
+class CallQueue {
+  readonly #run: RunPhase;
+  readonly #slots: Slots;
+  readonly #gate: Gate;
+  readonly #left: () => void;
+  #waiters: Waiter[] = [];
+
+  /** `left` is called whenever a call has left the queue. */
+  constructor(run: RunPhase, slots: Slots, gate: Gate, left: () => void) {
+    this.#run = run;
+    this.#slots = slots;
+    this.#gate = gate;
+    this.#left = left;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiters.length === 0;
+  }
+
+  /** Number of waiting calls that have a free slot, and are kept waiting only by the gate. */
+  get startable(): number {
+    return Math.min(this.#waiters.length, this.#slots.left);
+  }
+
+  /** Must not be called if the queue is empty. */
+  get firstRecord(): number {
+    return (this.#waiters[0] as Waiter).call.record;
+  }
+
+  /** Rejects with Unfinished if the run no longer admits the call. */
+  wait(call: WaitingCall): Promise<Slots> {
+    if (this.isEmpty) {
+      this.#slots.turns.add(this.#run, this);
+      this.#gate.turns.add(this.#run, this);
+    }
+    return new Promise((start, turnAway) => insert(this.#waiters, { call, start, turnAway }));
+  }
+
+  /** True if the first waiting call may start. Checks the slots first, so that the gate sets a timer only if a slot is free. */
+  isReady(): boolean {
+    return this.#slots.isOpen() && this.#gate.isOpen();
+  }
+
+  startFirst(): void {
+    const waiter = this.#waiters.shift() as Waiter;
+    this.#slots.pass();
+    this.#gate.pass();
+    this.#endTurn();
+    waiter.start(this.#slots);
+    this.#left();
+  }
+
+  /** Rejects the waiting calls that the run no longer admits. */
+  turnAway(): void {
+    const waiters = this.#waiters;
+    this.#waiters = waiters.filter(({ call }) => this.#run.admits(call.record, call.stage));
+    if (this.isEmpty) this.#endTurn();
+    const admitted = new Set(this.#waiters);
+    for (const waiter of waiters) {
+      if (admitted.has(waiter)) continue;
+      waiter.turnAway(new Unfinished());
+      this.#left();
+    }
+  }
+
+  #endTurn(): void {
+    this.#slots.turns.end(this.#run, this);
+    this.#gate.turns.end(this.#run, this);
+  }
+}
+
+/** Inserts a waiting call according to its record number. Most records come in order, so the search starts at the end. */
+function insert(waiters: Waiter[], waiter: Waiter): void {
+  const { record } = waiter.call;
+  let place = waiters.push(waiter) - 1;
+  for (; place > 0 && (waiters[place - 1] as Waiter).call.record > record; place--) waiters[place] = waiters[place - 1] as Waiter;
+  waiters[place] = waiter;
 }
 
 export function gateKey(origin: string, credential: string | undefined): string {

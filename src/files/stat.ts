@@ -17,6 +17,13 @@ export function isLink(path: string): boolean {
   return orUndefined(() => lstatSync(path))?.isSymbolicLink() ?? false;
 }
 
+/** Returns a file's permissions, such as `0644`, if other users can access the file. */
+export function modeOthersCanRead(file: string): string | undefined {
+  const mode = statOf(file)?.mode ?? 0;
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
+  return (mode & 0o777).toString(8).padStart(4, '0');
+}
+
 /** Links may form a loop. Linux has the same limit. */
 const maxLinks = 40;
 

@@ -1,4 +1,4 @@
-import { setEvaluationClock } from '../core/condition/evaluation-time.ts';
+import { setEvaluationWorld } from '../core/condition/evaluation.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
@@ -41,7 +41,6 @@ export interface TestOutcome {
 /** Uses the real engine, and a clock that does not wait. */
 export async function runTest({ plan, records, set, allowHttp, answers }: TestRun): Promise<TestOutcome> {
   const clock = createTestClock();
-  setEvaluationClock(clock.wallNow);
   const waits: number[] = [];
   let stopped: TestOutcome['stopped'];
   const report = (event: Event) => {
@@ -52,12 +51,17 @@ export async function runTest({ plan, records, set, allowHttp, answers }: TestRu
   const ports = createTestPorts({ answers, clock, credentials, allowHttp }, report);
   const output = new TestOutput();
   const items: Item[] = records.map((fields, index) => ({ number: index + 1, fields, end: { offset: 0, line: 0 } }));
-  const run = startRun(
-    withSetFields(plan, set),
-    { input: allAtOnce(items), output, ports, gates: new Gates(clock) },
-    { unordered: false, maxErrors: undefined, keepsGoing: true },
-  );
-  await run.ended;
+  const former = setEvaluationWorld({ wallNow: clock.wallNow });
+  try {
+    const run = startRun(
+      withSetFields(plan, set),
+      { input: allAtOnce(items), output, ports, gates: new Gates(clock) },
+      { unordered: false, maxErrors: undefined, keepsGoing: true },
+    );
+    await run.ended;
+  } finally {
+    setEvaluationWorld(former);
+  }
   return { rows: output.rows, failures: output.failures, waits, stopped };
 }
 

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ClientCertificate } from '../core/connection.ts';
 import { AutomateError } from '../core/failure.ts';
-import { modeOthersCanRead } from '../credentials/credential-store.ts';
 import type { Secret } from '../credentials/secret.ts';
 import { systemReason } from '../files/naming-errors.ts';
+import { modeOthersCanRead } from '../files/stat.ts';
 import type { LoadedCertificate } from './authorities.ts';
 import { type RouteOptions, Routes } from './routes.ts';
 

@@ -2,16 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import type { Redactor } from '../credentials/redact.ts';
 import type { OutputSpace } from '../files/folder.ts';
 import { isNoFile } from '../files/stat.ts';
 import { errorColumns, otherFields } from '../records/errors.ts';
 import type { Format } from '../records/format.ts';
 import { isTable } from '../records/inputs.ts';
 import { createWriter } from '../records/writer.ts';
-import type { Checkpoint, Journal } from './journal/journal.ts';
+import type { Checkpoint } from './journal/journal.ts';
 import { type OldOutput, OldRows } from './old-rows.ts';
-import { type EndedOutput, FileOutput, type FileOutputParts, type OutputMemory } from './output.ts';
+import { FileOutput, type FileOutputParts } from './output.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import {
   createClosedSink,
@@ -25,26 +24,16 @@ import {
 } from './sink.ts';
 import { SpillFiles } from './spill.ts';
 
-interface OutputRun {
+interface OutputRun extends Omit<FileOutputParts, 'records' | 'errors' | 'spillFiles' | 'old'> {
   readonly inputFormat: Format;
   /** The input's columns are empty for JSON. */
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
-  readonly redactor: Redactor;
   readonly csvSafe: boolean;
-  readonly journal: Journal | undefined;
   readonly space?: OutputSpace | undefined;
-  readonly from: Checkpoint;
-  credits(): number;
-  spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
-  notes?: (() => object) | undefined;
   /** The existing output into which a retry inserts its rows. */
   readonly old?: OldOutput | undefined;
   /** True if the run was already complete and its files must stay unchanged. */
   readonly isComplete: boolean;
-  readonly memory?: OutputMemory | undefined;
-  publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
-  /** See `settle` in `OutputParts`. */
-  settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /**
@@ -61,19 +50,11 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
   const spillFiles = new SpillFiles(() => spillPath(plan.out), space);
   const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from, { space, spillFiles });
   return new FileOutput({
+    ...run,
     records: { sink: records, writer: writers.records },
     errors: { ...errors, writer: writers.errors },
-    redactor: run.redactor,
     spillFiles,
-    journal: run.journal,
-    from,
-    credits: run.credits,
-    spent: run.spent,
-    notes: run.notes,
     old: run.old && new OldRows(run.old, from.copied ?? 0),
-    memory: run.memory,
-    publish: run.publish,
-    settle: run.settle,
   });
 }
 

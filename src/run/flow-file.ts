@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import vm from 'node:vm';
-import { setEvaluationClock } from '../core/condition/evaluation-time.ts';
-import { limitLongEvaluations } from '../core/condition/long-evaluation.ts';
+import { type EvaluationWorld, setEvaluationWorld } from '../core/condition/evaluation.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { durationText } from '../core/duration.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
@@ -61,7 +60,9 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 
 /** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
-  await prepareExpressions(text);
+  setEvaluationWorld(evaluationWorld);
+  // A backslash can hide the name of a function that needs the engine.
+  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),
@@ -94,13 +95,6 @@ export async function loadFlowFor(
     if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
     throw error;
   }
-}
-
-/** Sets the time limit and the clock. Loads the regular expression engine also for any backslash, which can hide a function's name. */
-async function prepareExpressions(text: string): Promise<void> {
-  setEvaluationClock(createClock().wallNow);
-  limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
-  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
 }
 
 /** Throws a FlowError if the flow refers to a field that no record can have. `columns` are the columns of the input. */
@@ -167,3 +161,8 @@ export function createTimeLimit(maxMs: number, message: string): <Result>(limite
     }
   };
 }
+
+const evaluationWorld: EvaluationWorld = {
+  wallNow: createClock().wallNow,
+  limited: createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`),
+};

@@ -2,8 +2,8 @@ import module from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
-import { openCatalog } from '../credentials/catalog.ts';
 import { commandWords } from '../credentials/command-run.ts';
+import { CredentialList } from '../credentials/credential-list.ts';
 import { homeFolder } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
 import { certificateFiles } from '../http/client-certificate.ts';
@@ -46,7 +46,7 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
 
 /** Returns the words of all stored commands that print secrets. They are run for other flows, too. */
 async function wordsOfCredentials(): Promise<string[]> {
-  const stored = orUndefined(() => openCatalog(join(homeFolder(process.env), 'credentials.json')).all()) ?? [];
+  const stored = orUndefined(() => new CredentialList(homeFolder(process.env)).all()) ?? [];
   const commands = stored.flatMap(({ command }) => command ?? []);
   return (await Promise.all(commands.map((command) => commandWords(command).catch(() => [])))).flat();
 }

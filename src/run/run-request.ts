@@ -117,20 +117,17 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   recordsEnded?(): void;
 }
 
-/** A run with all objects that it uses: input, secrets, counts and output. */
-export interface OpenRun {
-  readonly request: RunRequest;
-  readonly session: Session;
-  readonly claim: Claim;
-  readonly source: RecordSource;
-  readonly input: AsyncIterable<readonly Item[]>;
-  readonly output: FileOutput;
-  readonly progress: RunProgress;
-  readonly events: EventsFile | undefined;
-}
-
 export interface ClaimedRun {
   readonly request: RunRequest;
   readonly claim: Claim;
   readonly source: RecordSource;
+}
+
+/** A run with all objects that it uses: input, secrets, counts and output. */
+export interface OpenRun extends ClaimedRun {
+  readonly session: Session;
+  readonly input: AsyncIterable<readonly Item[]>;
+  readonly output: FileOutput;
+  readonly progress: RunProgress;
+  readonly events: EventsFile | undefined;
 }

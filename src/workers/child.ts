@@ -4,9 +4,9 @@ import type { StopReason } from '../engine/phase.ts';
 import { createClock } from '../files/clock.ts';
 import { limitYoungGeneration } from '../run/heap-limit.ts';
 import type { Manifest } from './manifest.ts';
-import { ChildPipe, type PipeLink } from './processes/pipe-link.ts';
-import { RunReports } from './processes/run-reports.ts';
+import { ChildPipe } from './processes/pipe-link.ts';
 import { errorForm, type ToWorker, type UnitItem } from './processes/wire-form.ts';
+import type { RunLink } from './run-link.ts';
 import { prepareRun, WorkerRun, type WorkerRunParts } from './worker-run.ts';
 
 /** The file descriptor of the pipe to the parent process. */
@@ -67,13 +67,13 @@ class ChildWorker {
 class ChildRun {
   /** Resolves when this process has reported the results of all records to the parent. */
   readonly ended: Promise<void>;
-  readonly #link: RunReports;
+  readonly #link: RunLink;
   /** Calls that arrived before the run was prepared. They are made once it is prepared. */
   #early: ((run: WorkerRun) => void)[] = [];
   #run: WorkerRun | undefined;
 
-  constructor(manifest: Manifest, link: PipeLink, parts: Pick<WorkerRunParts, 'clock' | 'gates'>) {
-    this.#link = new RunReports(link);
+  constructor(manifest: Manifest, link: RunLink, parts: Pick<WorkerRunParts, 'clock' | 'gates'>) {
+    this.#link = link;
     this.ended = this.#pass(manifest, parts);
   }
 

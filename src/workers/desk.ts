@@ -4,10 +4,10 @@ import { Failure, type FailureClass } from '../core/failure.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { RunLedger } from '../credits/run-ledger.ts';
 import type { RunSpending } from '../credits/spending.ts';
-import type { HeldMoney, PaidCalls } from '../engine/workers.ts';
 import type { WorkerFigures } from '../report/run-progress.ts';
 import type { WorkerDesk } from './processes/pool.ts';
 import type { SaveQuestion, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
+import type { HeldMoney, PaidCalls } from './run-link.ts';
 
 /** The parts of a run that its workers use through the desk, which answers questions such as whether credits are left. */
 interface DeskParts {

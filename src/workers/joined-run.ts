@@ -7,7 +7,6 @@ import type { Closing, StopReason } from '../engine/phase.ts';
 import type { FollowedFlow, Metrics } from '../run/metrics.ts';
 import { checkedManifest, maxManifestBytes, queueNeed } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
-import { RunReports } from './processes/run-reports.ts';
 import { isUnit, type ResultForm, type UnitItem, unitItems } from './processes/wire-form.ts';
 import { ifForeign } from './queue/connection.ts';
 import type { RunKeys } from './queue/queue-keys.ts';
@@ -68,7 +67,6 @@ export class JoinedRun {
   readonly #keys: RunKeys;
   readonly #options: JoinedRunOptions;
   readonly #link: QueueLink;
-  readonly #reports: RunReports;
   readonly #units = new Map<number, HeldUnit>();
   /** Units that were handed back to the queue while some of their records were open. These records can still produce results. */
   readonly #handedBack = new Map<number, HeldUnit>();
@@ -109,7 +107,6 @@ export class JoinedRun {
       sent: (results) => this.#sent(results),
       failed: (error) => this.#breakOff(error),
     });
-    this.#reports = new RunReports(this.#link);
   }
 
   /** True if the coordinator has said that the run has ended, or other workers continue the run. */
@@ -162,7 +159,7 @@ export class JoinedRun {
     }
     this.#lookAgainMs = this.#queue.now() + againMs;
     try {
-      const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
+      const warn = (message: string) => this.#link.add({ kind: 'warning', message });
       this.#prepared = await prepareRun(checkedManifest(manifest, id), { warn, needOf: queueNeed });
     } catch (error) {
       if (!(error instanceof AutomateError)) return this.#breakOff(error);
@@ -201,7 +198,7 @@ export class JoinedRun {
     this.#spent += this.#worker?.credits() ?? 0;
     this.#worker = undefined;
     this.#leaving = undefined;
-    void this.#reports.flush();
+    void this.#link.flush();
     this.#handBack('broken');
     void this.#link.say({ kind: 'broken' });
     // The rows of this run can have filled the disk. They are gone now.
@@ -308,7 +305,7 @@ export class JoinedRun {
     const { clock, gates, isShown } = this.#options;
     this.#followed ??= this.#follow(prepared);
     const worker = new WorkerRun(prepared, {
-      ...{ link: this.#reports, clock, gates, mayBegin: isShown },
+      ...{ link: this.#link, clock, gates, mayBegin: isShown },
       event: (event) => this.#followed?.add(event),
       unanswered: (reason) => this.#leaveAsUnable(reason, 'unreachable'),
       failedAlike: (reason) => this.#leaveAsUnable(reason, 'same-failure'),

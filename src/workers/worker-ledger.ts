@@ -2,8 +2,8 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Clock } from '../core/ports.ts';
 import { PromptTokens, type Spending, type SpendingRefusal } from '../core/spending.ts';
 import type { Price } from '../credits/run-ledger.ts';
-import type { HeldMoney, RunLink } from '../engine/workers.ts';
 import type { PaidLedger } from '../run/wire.ts';
+import type { HeldMoney, RunLink } from './run-link.ts';
 
 /** Number of calls for which a worker takes credits at once. */
 const blockCalls = 64;

@@ -8,8 +8,8 @@ import { RecordText } from '../output/record-text.ts';
 import { checkRows } from '../output/renderer.ts';
 import type { SpillFiles } from '../output/spill.ts';
 import type { RecordWriter } from '../records/format.ts';
-import type { RunReports } from './processes/run-reports.ts';
 import { failureForm, type ResultForm, type UnitItem } from './processes/wire-form.ts';
+import type { RunLink } from './run-link.ts';
 
 /** A result with more characters than this is sent in pieces. Each piece is then smaller than 1 MB in UTF-8. */
 const maxPiece = 256 * 1024;
@@ -30,7 +30,7 @@ interface WorkerOutputOptions {
 /** Rows are sent as output text, with secrets masked. */
 export class WorkerOutput implements Output {
   waiting = 0;
-  readonly #link: RunReports;
+  readonly #link: RunLink;
   readonly #writer: RecordWriter;
   readonly #redactor: Redactor;
   readonly #text: RecordText;
@@ -43,7 +43,7 @@ export class WorkerOutput implements Output {
   #ended = 0;
   #coming: Promise<void>[] = [];
 
-  constructor(link: RunReports, writer: RecordWriter, redactor: Redactor, options: WorkerOutputOptions) {
+  constructor(link: RunLink, writer: RecordWriter, redactor: Redactor, options: WorkerOutputOptions) {
     this.#link = link;
     this.#writer = writer;
     this.#redactor = redactor;

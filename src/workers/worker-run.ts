@@ -20,13 +20,13 @@ import { readDataFiles } from '../run/flow-file.ts';
 import { certifiedRoutes } from '../run/session.ts';
 import { wire } from '../run/wire.ts';
 import { type Manifest, planOf } from './manifest.ts';
-import type { RunReports } from './processes/run-reports.ts';
 import type { UnitItem } from './processes/wire-form.ts';
+import type { RunLink } from './run-link.ts';
 import { WorkerLedger, workerSpending } from './worker-ledger.ts';
 import { WorkerOutput } from './worker-output.ts';
 
 export interface WorkerRunParts {
-  readonly link: RunReports;
+  readonly link: RunLink;
   readonly clock: Clock;
   readonly gates: Gates;
   /** Called with the reason if the worker must leave the run, because no server responds to it. */

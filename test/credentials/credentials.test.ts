@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { AutomateError } from '../../src/core/failure.ts';
 import type { BackendName, SecretBackend } from '../../src/credentials/backend.ts';
-import { openCatalog } from '../../src/credentials/catalog.ts';
-import { createCredentials } from '../../src/credentials/credentials.ts';
+import { CredentialList } from '../../src/credentials/credential-list.ts';
+import { CredentialStore } from '../../src/credentials/credential-store.ts';
 import { expiryWarning, type Finding, isAllowedHost } from '../../src/credentials/secret.ts';
 
 const second = 1000;
@@ -43,28 +43,32 @@ function fakeBackend(name: BackendName) {
 function store(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'automate-credentials-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const catalog = openCatalog(join(folder, 'credentials.json'));
+  const list = new CredentialList(folder);
   const keychain = fakeBackend('keychain');
   const vault = fakeBackend('vault');
   const time = { ms: Date.UTC(2030, 0, 1) };
   const credentialsFor = (env: string) =>
-    createCredentials({
+    new CredentialStore(
       env,
-      environment,
-      catalog: () => catalog,
-      backend: (name) => ({ keychain, vault })[name].backend,
-      wallNow: () => time.ms,
-    });
+      list,
+      { keychain: keychain.backend, vault: { ...vault.backend, path: join(folder, 'vault.json') } },
+      { environment, wallNow: () => time.ms },
+    );
   const credentials = credentialsFor('default');
   return {
-    ...credentials,
+    find: credentials.find.bind(credentials),
+    set: credentials.set.bind(credentials),
+    setCommand: credentials.setCommand.bind(credentials),
+    restore: credentials.restore.bind(credentials),
+    remove: credentials.remove.bind(credentials),
+    used: credentials.used.bind(credentials),
     credentialsFor,
     folder,
     keychain,
     vault,
     time,
     inMs: (ms: number) => new Date(time.ms + ms).toISOString(),
-    stored: (name = 'crm') => catalog.find(name, 'default'),
+    stored: (name = 'crm') => list.find(name, 'default'),
     /** Sets a secret one second later. Resolves with the time at which it was set. */
     async put(secret: string, options: Parameters<typeof credentials.set>[2] = {}) {
       time.ms += second;
@@ -485,7 +489,7 @@ test.each([
   writeFileSync(join(folder, 'credentials.json'), text);
   await expect(find(['crm'])).rejects.toThrow(/credentials\.json cannot be read: its content was not written by automate/);
   await expect(set('crm', 'canary', {})).rejects.toMatchObject({ kind: 'credential' });
-  expect(openCatalog(join(folder, 'credentials.json')).all).toThrow();
+  expect(() => new CredentialList(folder).all()).toThrow();
 });
 
 function entry(more: object): string {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createPassphrase } from '../../src/credentials/credential-store.ts';
-import { Vault } from '../../src/credentials/vault.ts';
+import { createPassphrase, Vault } from '../../src/credentials/vault.ts';
 import { lightVault, passphrase, type VaultFile } from '../helpers/light-vault.ts';
 
 const secret = 'canary/7f3a+Zq9=8x';

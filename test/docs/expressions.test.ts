@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/core/condition/condition.ts';
-import { setEvaluationClock } from '../../src/core/condition/evaluation-time.ts';
+import { setEvaluationWorld } from '../../src/core/condition/evaluation.ts';
 import { knownFunctions } from '../../src/core/condition/expression-error.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import { parseJson } from '../../src/core/value/json.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 describe('the documentation of expressions', () => {
   test.each(examples)('gives the correct value for $source: $gives', ({ source, gives }) => {
-    setEvaluationClock(() => Date.UTC(2026, 10, 25, 10, 30));
+    setEvaluationWorld({ wallNow: () => Date.UTC(2026, 10, 25, 10, 30) });
     expect(jsonOf(compileExpression(source).evaluate(toFields(record ?? {})))).toBe(gives);
   });
 

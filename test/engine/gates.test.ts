@@ -3,7 +3,7 @@ import type { Call } from '../../src/core/call.ts';
 import { Unfinished } from '../../src/core/failure.ts';
 import { Gates, RunGates } from '../../src/engine/gates.ts';
 import { type CallStage, RunPhase } from '../../src/engine/phase.ts';
-import type { Slot } from '../../src/engine/turns.ts';
+import type { Slots } from '../../src/engine/slots.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 interface CallOptions {
@@ -26,11 +26,11 @@ function gatesOf(runs = 1) {
     const phase = new RunPhase();
     return { phase, gates: new RunGates(gates, phase) };
   });
-  const slots = new Map<number, Slot>();
+  const slots = new Map<number, Slots>();
   const enter = async (record: number, call = callOf(), stage: CallStage = 'begun', run = 0) => {
     const slot = await all[run]?.gates.enter(call, { record, stage }).catch((error: unknown) => error);
     if (slot instanceof Unfinished) return 'turned away';
-    slots.set(record, slot as Slot);
+    slots.set(record, slot as Slots);
     started.push([record, clock.now()]);
     return 'started';
   };

@@ -1,10 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { compileExpression } from '../../src/core/condition/condition.ts';
+import { setEvaluationWorld } from '../../src/core/condition/evaluation.ts';
 import { FlowError } from '../../src/core/failure.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { checkTest } from '../../src/flow-tests/check-test.ts';
 import { isAsExpected } from '../../src/flow-tests/given-answers.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import { testJsonSchema } from '../../src/flow-tests/test-json-schema.ts';
+import type { FlowTest } from '../../src/flow-tests/test-schema.ts';
+import { nodeTypes } from '../../src/run/node-types.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 
 const schema = testJsonSchema() as unknown as Schema;
@@ -133,4 +139,13 @@ describe('a file of flow tests', () => {
   test('is refused with a list of all its YAML errors', () => {
     expect(problemsOf('flow: [a\ntests: "x\n')).toHaveLength(2);
   });
+});
+
+test('a flow test has a clock of its own, and leaves the clock of others as it was', async () => {
+  setEvaluationWorld({ wallNow: () => Date.UTC(2000, 0, 1) });
+  const flow = 'nodes:\n  - type: set\n    fields: { at: { cel: string(now()) } }';
+  const plan = compile(flow, { file: 'a.yaml', nodeTypes, allowHttp: false, textCells: false });
+  const [given] = readTestFile(withTest("record: {}, rows: [{ at: '2026-01-01T00:00:00Z' }]"), 'a.test.yaml').tests;
+  expect((await checkTest(plan, given as FlowTest)).problems).toEqual([]);
+  expect(compileExpression('string(now())').evaluate(new Map())).toBe('2000-01-01T00:00:00Z');
 });

@@ -4,8 +4,8 @@ import { createRedactor } from '../../src/credentials/redact.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
 import type { RecordWriter } from '../../src/records/format.ts';
 import { createWriter } from '../../src/records/writer.ts';
-import { type Results, RunReports } from '../../src/workers/processes/run-reports.ts';
 import type { UnitItem } from '../../src/workers/processes/wire-form.ts';
+import { type Results, RunLink } from '../../src/workers/run-link.ts';
 import { WorkerOutput } from '../../src/workers/worker-output.ts';
 
 const item = (index: number): UnitItem => ({ number: index + 1, fields: new Map(), end: { offset: 0, line: 0 }, unit: 1, index });
@@ -13,12 +13,12 @@ const item = (index: number): UnitItem => ({ number: index + 1, fields: new Map(
 /** Returns an output of a worker, and the messages that it has sent. */
 function outputOf(writer: RecordWriter) {
   const messages: Results[] = [];
-  const reports = new RunReports({
-    deliver: async (results) => void messages.push(results),
-    ask: () => Promise.reject(new Error('nothing is asked')),
-  });
+  const link = new (class extends RunLink {
+    protected deliver = (results: Results) => void messages.push(results);
+    protected ask = () => Promise.reject(new Error('nothing is asked'));
+  })();
   const settings = { spillFiles: new SpillFiles(() => '/not/used'), added: () => 2, failedAlike: undefined };
-  return { messages, output: new WorkerOutput(reports, writer, createRedactor(), settings) };
+  return { messages, output: new WorkerOutput(link, writer, createRedactor(), settings) };
 }
 
 const csvWriter = createWriter({ kind: 'csv', gzip: false }, ['text'], { csvSafe: false });

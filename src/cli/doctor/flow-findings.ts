@@ -81,7 +81,7 @@ export async function backendFindings({ env }: DoctorOptions, terminal: Terminal
   const stored = await orProblem('credentials', () => okFinding('credentials', `${counted(store.list().length, 'credential')} stored`));
   const inKeychain = stored.state === 'ok' && store.list().some((one) => one.backend === 'keychain' && isInBackend(one));
   const [keychain, vault] = await Promise.all([store.backends.keychain.problem(), store.backends.vault.problem()]);
-  const hasVault = statOf(store.vaultPath) !== undefined;
+  const hasVault = statOf(store.backends.vault.path) !== undefined;
   return [
     stored,
     backendFinding('keychain', keychain, { isNeeded: inKeychain, isReplaced: vault === undefined }),

@@ -5,7 +5,7 @@ import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
-import { beginEvaluation } from './evaluation-time.ts';
+import { beginEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
   ExpressionError,
@@ -17,7 +17,6 @@ import {
   written,
 } from './expression-error.ts';
 import { fromCel, registerFunctions, toCel } from './functions.ts';
-import { evaluateWithin } from './long-evaluation.ts';
 import type { Mismatch } from './mismatches.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {

@@ -2,7 +2,7 @@ import type { Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { bytesOfBase64, toBase64 } from '../text/base64.ts';
 import { ExactNumber, isObject, type Value } from '../value/value.ts';
-import { evaluationTime } from './evaluation-time.ts';
+import { evaluationTime } from './evaluation.ts';
 import { extractPattern } from './pattern.ts';
 
 /** The functions that are called with a library name before the dot, as in `base64.encode`. */

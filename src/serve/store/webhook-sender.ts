@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { AutomateError, errorOf, Failure, invalidOption } from '../../core/failure.ts';
 import { isLoopback, targetOf } from '../../core/template/url.ts';
-import type { Credentials } from '../../credentials/credentials.ts';
+import type { CredentialStore } from '../../credentials/credential-store.ts';
 import { secretOfCommand } from '../../credentials/flow-secrets.ts';
 import type { Messages } from '../../credentials/messages.ts';
 import { AddressRefused, refuseHost, refuseName } from '../../http/guard.ts';
@@ -85,7 +85,7 @@ export function receiptText(receipt: Receipt): string {
 }
 
 /** Throws an AutomateError (`credential`) if the secret is missing or cannot be read. */
-export async function readWebhookSecret(webhook: string, credentials: Credentials, messages: Messages): Promise<string> {
+export async function readWebhookSecret(webhook: string, credentials: CredentialStore, messages: Messages): Promise<string> {
   const name = secretNameOf(webhook);
   const found = (await credentials.find([name])).get(name);
   if (found && 'secret' in found) return found.secret.text;

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
+import { type Results, RunLink } from '../run-link.ts';
 import { onFrames, sendFrame } from './frames.ts';
-import type { MessageCarrier, Results } from './run-reports.ts';
 import {
   type FromWorker,
   isUnit,
@@ -69,20 +69,21 @@ export class ChildPipe {
   }
 }
 
-export class PipeLink implements MessageCarrier {
+export class PipeLink extends RunLink {
   readonly #pipe: ChildPipe;
   readonly #channel: number;
 
   constructor(pipe: ChildPipe, channel: number) {
+    super();
     this.#pipe = pipe;
     this.#channel = channel;
   }
 
-  deliver(results: Results): Promise<void> | undefined {
+  protected deliver(results: Results): Promise<void> | undefined {
     return this.#pipe.send(this.#channel, { kind: 'results', ...results });
   }
 
-  ask(question: WorkerQuestion): Promise<unknown> {
+  protected ask(question: WorkerQuestion): Promise<unknown> {
     return this.#pipe.ask(this.#channel, (id) => ({ kind: 'question', id, question }));
   }
 

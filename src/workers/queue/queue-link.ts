@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { HeldMoney, PaidCalls } from '../../engine/workers.ts';
-import type { MessageCarrier, Results } from '../processes/run-reports.ts';
 import { isPiece, type ResultForm } from '../processes/wire-form.ts';
+import { type HeldMoney, type PaidCalls, type Results, RunLink } from '../run-link.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type RunKeys } from './queue-keys.ts';
 import { type Consent, type QueueAnswer, type QueueNews, type QueueQuestion, readReply } from './queue-message.ts';
@@ -33,7 +32,7 @@ interface QueueLinkOptions {
 }
 
 /** Messages go through Redis and arrive in the order in which they were sent. */
-export class QueueLink implements MessageCarrier {
+export class QueueLink extends RunLink {
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
   readonly #options: QueueLinkOptions;
@@ -45,15 +44,16 @@ export class QueueLink implements MessageCarrier {
   #isClosed = false;
 
   constructor(options: QueueLinkOptions) {
+    super();
     this.#options = options;
   }
 
-  deliver({ reports, results }: Results): Promise<void> {
+  protected deliver({ reports, results }: Results): Promise<void> {
     const numbers = results.map(([unit, index]) => this.#options.numberOf(unit, index) ?? 0);
     return this.say({ kind: 'results', reports, results, numbers }, results);
   }
 
-  ask(question: QueueQuestion): Promise<unknown> {
+  protected ask(question: QueueQuestion): Promise<unknown> {
     const id = ++this.#lastQuestion;
     if (this.#isClosed) return Promise.resolve(refusalWithoutRun(question));
     return new Promise((resolve) => {

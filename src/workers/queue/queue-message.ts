@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { Ending } from '../../core/event.ts';
 import { failureClasses } from '../../core/failure.ts';
-import type { HeldMoney, PaidCalls } from '../../engine/workers.ts';
-import type { Results } from '../processes/run-reports.ts';
 import type { ToWorker, WorkerQuestion } from '../processes/wire-form.ts';
+import type { HeldMoney, PaidCalls, Results } from '../run-link.ts';
 
 export type QueueMessage = QueueSender & QueueNews;
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../../src/core/condition/condition.ts';
-import { setEvaluationClock } from '../../../src/core/condition/evaluation-time.ts';
+import { setEvaluationWorld } from '../../../src/core/condition/evaluation.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
 import { toFields } from '../../helpers/run-flow.ts';
@@ -95,7 +95,7 @@ describe('the regex.extract function in an expression', () => {
 describe('the now function in an expression', () => {
   test('returns the same time throughout one evaluation, and a later time in the next evaluation', () => {
     let ms = Date.UTC(2026, 10, 25);
-    setEvaluationClock(() => ms++);
+    setEvaluationWorld({ wallNow: () => ms++ });
     expect(evaluate('now() == now() && [1, 2].all(x, now() == now())')).toBe(true);
     expect(evaluate('now()')).toBe('2026-11-25T00:00:00.001Z');
     expect(evaluate('string(now())')).toBe('2026-11-25T00:00:00.002Z');

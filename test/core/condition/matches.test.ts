@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileCondition } from '../../../src/core/condition/condition.ts';
+import { type EvaluationWorld, setEvaluationWorld } from '../../../src/core/condition/evaluation.ts';
 import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
-import { limitLongEvaluations, type TimeLimit } from '../../../src/core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
 import { createTimeLimit } from '../../../src/run/flow-file.ts';
@@ -81,7 +81,7 @@ describe('an expression that takes too long to evaluate', () => {
   const nested = 'items.all(a, items.all(b, items.all(c, items.all(d, a + b + c + d >= 0))))';
 
   test('fails its record after the maximum time, and works normally for the next record', () => {
-    limitLongEvaluations(createTimeLimit(50, 'the expression takes more than 50 ms for this record'));
+    setEvaluationWorld({ limited: createTimeLimit(50, 'the expression takes more than 50 ms for this record') });
     const condition = compileCondition(nested);
     const takeLong = () => condition.evaluate(toFields({ items }));
     expect(takeLong).toThrow(
@@ -93,7 +93,7 @@ describe('an expression that takes too long to evaluate', () => {
   });
 
   test('can be interrupted inside matches(), and matches() still works afterwards', () => {
-    limitLongEvaluations(createTimeLimit(20, 'too long'));
+    setEvaluationWorld({ limited: createTimeLimit(20, 'too long') });
     const condition = compileCondition(`text.matches(r"(x?){1000}\\bx{1000}")`);
     const text = 'x'.repeat(1_000_000);
     expect(() => condition.evaluate(toFields({ text }))).toThrow('too long');
@@ -102,11 +102,11 @@ describe('an expression that takes too long to evaluate', () => {
 
   test('is timed only if it has nested loops over many values or matches a long string', () => {
     const limited: unknown[] = [];
-    const limit: TimeLimit = (work) => {
+    const limit: EvaluationWorld['limited'] = (work) => {
       limited.push(true);
       return work();
     };
-    limitLongEvaluations(limit);
+    setEvaluationWorld({ limited: limit });
     const timesLimited = (source: string, record: Record<string, Value>) => {
       evaluate(source, record);
       return limited.splice(0).length;

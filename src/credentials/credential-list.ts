@@ -1,44 +1,58 @@
+import { join } from 'node:path';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import { backendNames } from './backend.ts';
 import type { StoredCredential } from './secret.ts';
 
-interface CatalogFile {
+interface ListFile {
   readonly version: 1;
   readonly credentials: readonly StoredCredential[];
 }
 
-/** Contains the names and settings of credentials, but not their secrets. */
-export interface Catalog {
-  /** Throws an AutomateError (`credential`) if the list cannot be read. */
-  all(): readonly StoredCredential[];
-  find(name: string, env: string): StoredCredential | undefined;
-  /** Replaces any credential with the same name and environment. */
-  put(credential: StoredCredential): Promise<void>;
-  remove(name: string, env: string): Promise<void>;
+/** The file with the names and settings of the credentials of all environments. It does not contain their secrets. */
+export class CredentialList {
+  readonly #file: StateFile<ListFile>;
   /** Runs a function under a lock that keeps other processes from changing the list or the secrets. */
-  readonly alone: StateFile<CatalogFile>['alone'];
-}
+  readonly alone: StateFile<ListFile>['alone'];
 
-export function openCatalog(path: string): Catalog {
-  const file = createStateFile(path, isCatalog);
-  const all = () => file.read()?.credentials ?? [];
-  const others = (name: string, env: string) => all().filter((other) => other.name !== name || other.env !== env);
-  const write = (credentials: readonly StoredCredential[]) => file.write({ version: 1, credentials });
-  return {
-    all,
-    find: (name, env) => all().find((credential) => credential.name === name && credential.env === env),
-    put: (credential) => write([...others(credential.name, credential.env), credential].sort(byName)),
-    remove: (name, env) => write(others(name, env)),
-    alone: file.alone,
-  };
+  /** Reads nothing yet. */
+  constructor(home: string) {
+    this.#file = createStateFile(join(home, 'credentials.json'), isList);
+    this.alone = this.#file.alone;
+  }
+
+  /** Throws an AutomateError (`credential`) if the list cannot be read. */
+  all(): readonly StoredCredential[] {
+    return this.#file.read()?.credentials ?? [];
+  }
+
+  find(name: string, env: string): StoredCredential | undefined {
+    return this.all().find((credential) => credential.name === name && credential.env === env);
+  }
+
+  /** Replaces any credential with the same name and environment. */
+  async put(credential: StoredCredential): Promise<void> {
+    await this.#write([...this.#others(credential.name, credential.env), credential].sort(byName));
+  }
+
+  async remove(name: string, env: string): Promise<void> {
+    await this.#write(this.#others(name, env));
+  }
+
+  #others(name: string, env: string): readonly StoredCredential[] {
+    return this.all().filter((other) => other.name !== name || other.env !== env);
+  }
+
+  #write(credentials: readonly StoredCredential[]): Promise<void> {
+    return this.#file.write({ version: 1, credentials });
+  }
 }
 
 function byName(a: StoredCredential, b: StoredCredential): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : a.env < b.env ? -1 : 1;
 }
 
-function isCatalog(found: unknown): found is CatalogFile {
-  const { version, credentials } = (found ?? {}) as Partial<CatalogFile>;
+function isList(found: unknown): found is ListFile {
+  const { version, credentials } = (found ?? {}) as Partial<ListFile>;
   return version === 1 && Array.isArray(credentials) && credentials.every(isCredential);
 }
 

@@ -1,0 +1,112 @@
+import type { CodedMessage } from '../core/error-code.ts';
+import type { Event } from '../core/event.ts';
+import type { SpendingRefusal } from '../core/spending.ts';
+import type { SaveNames } from '../core/transfer.ts';
+import type { ResultForm, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
+
+/** Maximum time in ms for which a report is held back, so that it can be sent together with results. */
+const reportMs = 200;
+
+export interface Results {
+  readonly reports: readonly WorkerReport[];
+  readonly results: readonly ResultForm[];
+}
+
+export interface PaidCalls {
+  /** 0 if the credits were refused. */
+  readonly calls: number;
+  readonly refusal?: CodedMessage | undefined;
+  /** The approximate number of credits that are left for this worker; undefined if there is no limit. */
+  readonly left?: number | undefined;
+}
+
+/** The money that is reserved for a call of a node, and the cost of the node's calls so far. */
+export interface HeldMoney {
+  readonly held: number | SpendingRefusal;
+  readonly total: number;
+}
+
+/** Connects a worker with a run, over a pipe or through Redis. Collects reports and results, and sends them together. */
+export abstract class RunLink {
+  #reports: WorkerReport[] = [];
+  #results: ResultForm[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Sends reports and results to the run. If no more can be sent at the moment, returns a promise that resolves when more can be sent. */
+  protected abstract deliver(results: Results): Promise<void> | undefined;
+
+  protected abstract ask(question: WorkerQuestion): Promise<unknown>;
+
+  /** Reserves the credits. If `isScarce`, the collected reports are sent first, because they may free credits. */
+  takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls> {
+    if (isScarce) void this.flush();
+    return this.#answerTo({ kind: 'take-calls', node, calls });
+  }
+
+  giveBackCalls(node: string, calls: number): void {
+    this.tell({ kind: 'give-back', node, calls });
+  }
+
+  /** `cost` is undefined if the call cost the price of the node. */
+  settle(node: string, cost: number | undefined): void {
+    this.add({ kind: 'settle', node, cost });
+  }
+
+  /** Reserves the maximum cost of a call, as `Spending.begin` does. */
+  holdMoney(node: string, max: number, most: number): Promise<HeldMoney> {
+    return this.#answerTo({ kind: 'hold-money', node, max, most });
+  }
+
+  /** `held` is the amount that was reserved for the call, if any. */
+  endMoney(node: string, held: number | undefined, cost: number | undefined): void {
+    this.tell({ kind: 'end-money', node, held, cost });
+  }
+
+  /** Reports that a language model did not state the number of tokens of its answer. */
+  noteUnstated(node: string): void {
+    this.tell({ kind: 'unstated', node });
+  }
+
+  readonly saveNames: SaveNames = {
+    claim: (path, owner) => this.#answerTo({ kind: 'save', act: 'claim', path, owner }),
+    release: (path) => void this.#answerTo({ kind: 'save', act: 'release', path, owner: '' }),
+    note: (path, owner, bytes) => this.#answerTo({ kind: 'save', act: 'note', path, owner, bytes }),
+    takeBack: (path) => this.#answerTo({ kind: 'save', act: 'takeBack', path, owner: '' }),
+  };
+
+  report(event: Event): void {
+    this.add({ kind: 'event', event });
+  }
+
+  /** The next `flush` sends the result. */
+  result(form: ResultForm): void {
+    this.#results.push(form);
+  }
+
+  /** Sends a report immediately, together with everything collected so far. */
+  tell(report: WorkerReport): void {
+    this.#reports.push(report);
+    void this.flush();
+  }
+
+  /** The report is sent with the next results, or after 200 ms. */
+  add(report: WorkerReport): void {
+    this.#reports.push(report);
+    this.#timer ??= setTimeout(() => void this.flush(), reportMs);
+  }
+
+  /** Resolves when more can be sent. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#reports.length + this.#results.length === 0) return;
+    const message: Results = { reports: this.#reports, results: this.#results };
+    this.#reports = [];
+    this.#results = [];
+    await this.deliver(message);
+  }
+
+  #answerTo<Answer>(question: WorkerQuestion): Promise<Answer> {
+    return this.ask(question) as Promise<Answer>;
+  }
+}
