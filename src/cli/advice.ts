@@ -99,7 +99,6 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'key-missing': () => '\nlist them: automate keys list --all',
 };
 
-/** Returns the message of an error with a remedy, such as the option to use. */
 export function messageWithAdvice(coded: CodedMessage): string {
   if (coded instanceof FlowError) return coded.problems.map(messageWithAdvice).join('\n');
   const { message, code } = coded;
@@ -110,12 +109,12 @@ export function messageWithAdvice(coded: CodedMessage): string {
   return `${message}${text ?? ''}`;
 }
 
-/** Returns the option that selects an environment on a command line, such as ` --env staging`. It is empty for the default environment. */
+/** Text such as ` --env staging`. It is empty for the default environment. */
 export function envWords(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
 }
 
-/** Returns the option that names the flow in which a connection is written. It is empty for a saved connection. */
+/** The option for the flow in which a connection is written. It is empty for a saved connection. */
 function flowWords(flow: string | undefined): string {
   return flow === undefined ? '' : ` --flow ${shellWord(flow)}`;
 }
@@ -134,12 +133,12 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
   return [...(remedy === undefined ? [] : lines[remedy]), ...others, ...variable].map((line) => `\n${line}`).join('');
 }
 
-/** Returns the command-line option for a camel-case name, such as `--in-format` for `inFormat`. */
+/** Returns `--in-format` for `inFormat`, for example. */
 function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Joins strings into a list as in a sentence: `A`, `A, B`, or `A, B, and C`. */
+/** Joins texts as in a sentence: `A`, `A, B`, or `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
 }

@@ -7,7 +7,6 @@ import type { MaxErrors, OutTypes } from '../core/run-options.ts';
 import { maxErrorsOf } from '../engine/failure-limits.ts';
 import type { MetricsAddress } from '../report/metrics-server.ts';
 
-/** Returns a parser for whole numbers that are at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -16,7 +15,7 @@ export function wholeNumber(least: number): (text: string) => number {
   };
 }
 
-/** Parses the number of requests in flight: a whole number from 1, or `auto`. Throws for any other text. */
+/** Throws for any text but a whole number from 1, or `auto`. */
 export function concurrencyArgument(text: string): Concurrency {
   if (text === 'auto') return text;
   const number = Number(text);
@@ -24,7 +23,7 @@ export function concurrencyArgument(text: string): Concurrency {
   throw new InvalidArgumentError(`expected a whole number of at least 1, or auto, found "${text}"`);
 }
 
-/** Parses the number of worker processes: 1 to 256, or `auto` for one less than the number of cores. Throws for any other text. */
+/** Parses a number from 1 to 256, or `auto` for one less than the number of cores. Throws for any other text. */
 export function workersArgument(text: string): number {
   if (text === 'auto') return Math.max(1, availableParallelism() - 1);
   const count = Number(text);
@@ -32,19 +31,15 @@ export function workersArgument(text: string): number {
   throw new InvalidArgumentError(`expected auto or 1 to ${maxWorkers}, found "${text}"`);
 }
 
-/** Parses the types of cells in a workbook. Throws for any text but `text`. */
+/** Throws for any text but `text`. */
 export function outTypesArgument(text: string): OutTypes {
   if (text === 'text') return text;
   throw new InvalidArgumentError(`expected text, found "${text}"`);
 }
 
-/** Maximum number of worker processes. */
 const maxWorkers = 256;
 
-/**
- * Parses the address at which metrics are served. It is a port, which only this machine can reach, or `HOST:PORT`. Throws for any other
- * text.
- */
+/** Parses a port, which only this machine can reach, or `HOST:PORT`. Throws for any other text. */
 export function addressArgument(text: string): MetricsAddress {
   const [, ipv6, name, digits] = /^(?:(?:\[([\da-fA-F:.]+)\]|([^\s:/@[\]]+)):)?(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
@@ -52,106 +47,88 @@ export function addressArgument(text: string): MetricsAddress {
   throw new InvalidArgumentError(`expected a port, or HOST:PORT such as 0.0.0.0:9464, found "${text}"`);
 }
 
-/** Parses a duration such as `30s`. Returns it in ms. Throws for any other text. */
+/** Parses a duration such as `30s` into ms. Throws for any other text. */
 export function duration(text: string): number {
   const ms = durationMs(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
 }
 
-/** Parses a file name. Throws if it is empty, which happens if a shell variable in it is not set. */
+/** Throws if the name is empty, which happens if a shell variable in it is not set. */
 export function fileName(text: string): string {
   if (text === '') throw new InvalidArgumentError('expected the name of a file, found ""');
   return text;
 }
 
-/**
- * Parses the file name of a report. Throws for `-` (stdout), because a complete report is moved into place, which is possible only with a
- * file.
- */
+/** Throws for `-` (stdout), because a complete report is moved into place, which is possible only with a file. */
 export function reportName(text: string): string {
   if (text === '-') throw new InvalidArgumentError('expected the name of a file, found -');
   return fileName(text);
 }
 
-/**
- * Parses the name of an input and appends it to the names of earlier `--in` options. Throws if stdin (`-`) is combined with another input,
- * because it would not be known where stdin ends and the next input begins.
- */
+/** Throws if stdin (`-`) is combined with another input, because it would not be known where stdin ends and the next input begins. */
 export function inputNames(text: string, before: readonly string[] = []): string[] {
   if (before.length > 0 && [text, ...before].includes('-')) throw new InvalidArgumentError('expected - (stdin) or files, found both');
   return [...before, fileName(text)];
 }
 
-/** Parses the name of the only input. Throws if there is a second one, because the parser (commander) would silently use only the last. */
+/** Throws if there is a second input, because the parser (commander) would silently use only the last. */
 export function inputName(text: string, before?: string): string {
   if (before !== undefined)
     throw new InvalidArgumentError('expected one input file, found a second one; run the command once for each file');
   return fileName(text);
 }
 
-/** Parses a rate such as `10/s`. Returns the time between the starts of two requests, in ms. Throws for any other text. */
+/** Parses a rate such as `10/s` into the time between the starts of two requests, in ms. Throws for any other text. */
 export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);
   if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
   return ms;
 }
 
-/** Parses the maximum number of failed records, which is a count or a percentage of the records. Throws for any other text. */
+/** Parses a count or a percentage of the records. Throws for any other text. */
 export function maxErrorsArgument(text: string): MaxErrors {
   const limit = maxErrorsOf(text);
   if (limit) return limit;
   throw new InvalidArgumentError(`expected a number or a percentage such as 5%, found "${text}"`);
 }
 
-/** Parses `field=value` and appends it to the fields of earlier `--set` options. */
+/** Parses `field=value`; `before` has the values of earlier uses of the option. */
 export function setArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, field, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
   if (field === undefined || value === undefined) throw new InvalidArgumentError(`expected field=value, found "${text}"`);
   return [...before, [field, value]];
 }
 
-/**
- * Parses `NAME=VALUE` and appends it to the variables of earlier `--var` options. The error does not show the value, which might be a
- * secret.
- */
+/** Parses `NAME=VALUE`. The error does not show the value, which might be a secret. */
 export function variableArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=([\s\S]*)$/.exec(text) ?? [];
   if (name !== undefined && value !== undefined) return [...before, [name, value]];
   throw new AutomateError('usage', '--var: expected NAME=VALUE, such as region=eu');
 }
 
-/**
- * Parses `Name: value` and appends it to the headers of earlier `--set-header` options. The error does not show the value, which might be a
- * secret.
- */
+/** Parses `Name: value`. The error does not show the value, which might be a secret. */
 export function headerArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
   if (name !== undefined && value !== undefined) return [...before, [name, value]];
   throw new AutomateError('usage', "--set-header: expected a header such as 'Accept: application/json'");
 }
 
-/**
- * Parses `VARIABLE=credential` and appends it to the pairs of earlier `--pass-credential` options. The error does not show the text, which
- * might contain a secret.
- */
+/** Parses `VARIABLE=credential`. The error does not show the text, which might contain a secret. */
 export function passCredentialArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, variable, credential] = /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/.exec(text) ?? [];
   if (variable && credential) return [...before, [variable, credential]];
   throw new AutomateError('usage', '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key');
 }
 
-/**
- * Parses `name=value` and adds it to the parameters of earlier `--params` options. The error does not show the value, which might be a
- * secret.
- */
+/** Parses `name=value`. The error does not show the value, which might be a secret. */
 export function paramArgument(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
   if (name !== undefined && value !== undefined) return { ...before, [name]: value };
   throw new AutomateError('usage', '--params: expected NAME=VALUE, such as audience=https://api.example.com');
 }
 
-/** Parses values separated by commas or spaces, and appends them to the values of earlier uses of the option. */
+/** The values are separated by commas or spaces. */
 export function listArgument(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(/[\s,]+/).filter((value) => value !== '')];
 }

@@ -3,10 +3,7 @@ import { ReadStream } from 'node:tty';
 import { AutomateError } from '../core/failure.ts';
 import type { AnswerCheck, Asker, TextOptions } from '../credentials/messages.ts';
 
-/**
- * Returns an Asker, which asks the person at the terminal. Undefined if there is no terminal, or if this process is not allowed to read
- * from it.
- */
+/** Undefined if there is no terminal, or if this process is not allowed to read from it. */
 export function findAsker(): Asker | undefined {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb' || !isInForeground()) return undefined;
   if (process.stdin.isTTY) return createAsker(() => process.stdin);
@@ -36,8 +33,8 @@ function openTerminal(): ReadStream {
 }
 
 /**
- * True if this process is allowed to read from the terminal. A background job is not allowed to, and would be suspended. Compares the
- * process group of this process with the terminal's, which are the 3rd and 6th field after the name in proc_pid_stat(5).
+ * A background job would be suspended if it read from the terminal. Compares the process groups of this process and the terminal, which are
+ * the 3rd and 6th field after the name in proc_pid_stat(5).
  */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return true;

@@ -29,7 +29,6 @@ export const cache: CommandCode = {
   ],
 };
 
-/** Prints the size and age of the cache of responses. Returns the exit code. */
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   const maxBytes = maxCacheBytes(process.env);
@@ -70,13 +69,13 @@ function cachedTime(ms: number): string {
 
 const units = ['bytes', 'kB', 'MB', 'GB'] as const;
 
-/** Returns a size in readable form, such as 1.2 MB. */
+/** Returns text such as `1.2 MB`. */
 function bytesText(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
   return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
-/** Deletes all cached responses. Active runs continue, and can cache new responses. Returns the exit code. */
+/** Active runs continue, and can cache new responses. */
 export async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   if (existsSync(path)) terminal.say(clearCache(path));
@@ -95,12 +94,12 @@ function clearCache(path: string): string {
   }
 }
 
-/** True if the content of the cache file caused the error, because it is damaged or was written by a newer version. */
+/** True if the cache file is damaged or was written by a newer version. */
 function isUnreadable(error: unknown): boolean {
   return isDamaged(error) || (error instanceof Error && !('code' in error));
 }
 
-/** Maximum time in ms to wait while another process uses the cache file. Such uses are short. */
+/** The maximum wait for another process that uses the cache file. Such uses are short. */
 const timeoutMs = 10_000;
 
 function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {

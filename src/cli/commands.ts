@@ -9,7 +9,7 @@ interface ListedCommand {
   load(): Promise<CommandCode>;
 }
 
-/** The commands, in the order in which the help lists them. */
+/** The help lists them in this order. */
 export const commands: readonly ListedCommand[] = [
   {
     name: 'run',

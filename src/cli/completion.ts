@@ -15,7 +15,6 @@ const shells = new Map([
   ['fish', fish],
 ]);
 
-/** Prints the completion script for a shell, generated from the declarations of the commands. Returns the exit code. */
 export async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<number> {
   const script = shells.get(shell);
   if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
@@ -24,16 +23,14 @@ export async function completionCommand(shell: string, commands: readonly Comman
   return exitCodes.success;
 }
 
-/** A command that shell completion suggests. */
 interface Offered {
   readonly name: string;
   readonly help: string;
   readonly options: readonly OfferedOption[];
-  /** The possible values of the command's argument; empty if the argument is a file name. */
+  /** Empty if the argument is a file name. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
   readonly source?: string | undefined;
-  /** The subcommands of the command; empty for most commands. */
   readonly commands: readonly Offered[];
 }
 
@@ -41,7 +38,7 @@ interface OfferedOption {
   readonly flag: string;
   readonly help: string;
   readonly takesValue: boolean;
-  /** The possible values of the option; empty if any value is allowed. */
+  /** Empty if any value is allowed. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
   readonly source?: string | undefined;
@@ -67,15 +64,11 @@ async function optionOf(declared: Declared<unknown>): Promise<OfferedOption> {
   return { flag, help, takesValue: flags.includes('<'), values: (await choices?.()) ?? [], source: sourceOf(declared) };
 }
 
-/**
- * Returns a shell command line that prints the names that the user has saved. It takes the first column of the `list` command, without the
- * header.
- */
+/** A command line that prints the names that the user has saved: the first column of the `list` command, without the header. */
 function sourceOf(declared: Declared<unknown> | undefined): string | undefined {
   return declared?.listedBy && `automate ${declared.listedBy} list 2>/dev/null | tail -n +2 | cut -d " " -f 1`;
 }
 
-/** True if shell completion can suggest values. */
 function hasValues({ values, source }: Pick<Offered, 'values' | 'source'>): boolean {
   return values.length > 0 || source !== undefined;
 }
@@ -85,7 +78,7 @@ function bashValues({ values, source }: Pick<Offered, 'values' | 'source'>): str
   return source === undefined ? values.join(' ') : `$(${source})`;
 }
 
-/** Returns the commands that can be run, without groups. The name of a subcommand includes the name of its group. */
+/** Leaves out the groups, and puts the name of the group before the name of a subcommand. */
 function runnable(commands: readonly Offered[]): Offered[] {
   return commands.flatMap((command) =>
     command.commands.length === 0 ? [command] : command.commands.map((inner) => ({ ...inner, name: `${command.name} ${inner.name}` })),

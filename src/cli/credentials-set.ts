@@ -21,22 +21,18 @@ import type { Terminal } from './terminal.ts';
 
 const backendChoices = async () => (await import('../credentials/backend.ts')).backendNames;
 
-/**
- * Parses the time after which a command that prints a secret is run again. Returns it in ms. Throws for a number without a unit, which
- * could mean minutes or seconds.
- */
+/** Returns ms. Throws for a number without a unit, which could mean minutes or seconds. */
 function timeArgument(text: string): number {
   const ms = /^\d+$/.test(text) ? undefined : durationMs(text);
   if (ms === undefined || ms === 0) throw new InvalidArgumentError(`expected a duration such as 50m, found "${text}"`);
   return ms;
 }
 
-/** Declares the option for a credential's environment. `unnamed` is the help text for the default environment. */
+/** `unnamed` is the help text for the default environment. */
 export function ofEnv(unnamed = '$AUTOMATE_ENV, or default'): Declared<string | undefined> {
   return textOption('--env <name>', `the environment of the credential, such as staging (default: ${unnamed})`);
 }
 
-/** The options of `automate credentials set`. */
 export const setOptions = {
   env: ofEnv(),
   expires: textOption('--expires <when>', 'when the secret expires: a duration such as 90d, or a day such as 2030-12-31'),
@@ -63,10 +59,8 @@ export const setOptions = {
   ),
 };
 
-/** The values of the options of `automate credentials set`. */
 type CredentialsSetOptions = ValuesOf<typeof setOptions>;
 
-/** Stores a secret that is read from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<number> {
   const limits = checkedLimits(name, options);
   if (options.for !== undefined)
@@ -86,7 +80,7 @@ export async function setCommand(name: string, options: CredentialsSetOptions, t
   return exitCodes.success;
 }
 
-/** Prints a message about a stored credential, with its limits and its previous secret. Warns if an environment variable overrides it. */
+/** Warns if an environment variable overrides the credential. */
 function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
   const { name, env, expiresAt, hosts, previous } = stored;
   const where = env === defaultEnv ? '' : `, for --env ${env}`;
@@ -99,14 +93,14 @@ function saySet(stored: StoredCredential, isStored: string, { say, warn }: Termi
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
 }
 
-/** Returns the expiry time and the hosts that the options set. Throws an AutomateError (`usage`) if they or the name are not valid. */
+/** Throws an AutomateError (`usage`) if the limits or the name are not valid. */
 function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
-/** Reads a secret. If stdin is a terminal, asks the person for it. Otherwise reads it from stdin. */
+/** Asks the person if stdin is a terminal, otherwise reads stdin. */
 async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
   const asker = findAsker();
@@ -136,7 +130,7 @@ async function stdinText(): Promise<string> {
   }
 }
 
-/** Parses an expiry time, which is written as a duration from now, or as the last valid day. */
+/** Parses a duration from now, or the last valid day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
@@ -144,16 +138,16 @@ function expiryOf(text: string | undefined): string | undefined {
   throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
 }
 
-/** Checks the hosts to which a secret may be sent. Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
+/** Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
 function hostsOf(written: readonly string[] | undefined): string[] | undefined {
   if (written?.length === 0) throw hostExpected('');
   return written?.map((text) => (text === '*' ? text : hostOf(text)));
 }
 
-/** Matches a host name in any script, or an IP address. */
+/** A host name in any script, or an IP address. */
 const hostName = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[0-9a-f:.]+\])$/iu;
 
-/** Normalizes a host name in the way URLs do. For example, `127.1` becomes `127.0.0.1`, and non-Latin names become punycode. */
+/** Normalizes as URLs do: `127.1` becomes `127.0.0.1`, and non-Latin names become punycode. */
 function hostOf(text: string): string {
   const [, wildcard = '', name = '', port = ''] = /^(\*\.)?([^/?#@\\*\s]*?)\.?(:\d{1,5})?$/.exec(text) ?? [];
   const url = `https://${name}`;
@@ -175,7 +169,7 @@ function backendOf(text: string | undefined): BackendName | undefined {
   throw new AutomateError('usage', `--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
 }
 
-/** Stores a command line. The command is run whenever the secret is needed, and prints the secret. Returns the exit code. */
+/** The command is run whenever the secret is needed, and prints it. */
 export async function setSecretCommand(
   name: string,
   options: CredentialsSetOptions & { readonly command: string },
@@ -202,10 +196,7 @@ export async function setSecretCommand(
   return exitCodes.success;
 }
 
-/**
- * Matches a word that only a shell interprets, such as a pipe, a list operator, a redirection, a variable, or a home folder. Commands that
- * print secrets are run without a shell.
- */
+/** A word that only a shell interprets (pipe, redirection, variable, home folder). Commands that print secrets run without a shell. */
 const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
 
 /**
@@ -219,7 +210,6 @@ function holdsSecret(word: string, option: string): boolean {
   return holdsToken(word) || isRandomText(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
 }
 
-/** Runs the command that prints a credential's secret. Resolves to the time it took, or to the problem. */
 export async function tryCommand(
   command: StoredCommand,
   terminal: Terminal,

@@ -20,7 +20,6 @@ const name = argument('<name>', 'the name of the credential', { listedBy: 'crede
 const onlyName = argument('[name]', 'show only this credential', { listedBy: 'credentials' });
 const env = ofEnv();
 
-/** Declares `automate credentials` and its subcommands. */
 export const credentials: CommandCode = {
   commands: [
     subcommand({
@@ -93,13 +92,12 @@ export const credentials: CommandCode = {
   ],
 };
 
-/** The options that most of the `credentials` subcommands have. */
 export interface CredentialOptions {
   readonly env?: string;
   readonly json?: boolean;
 }
 
-/** Prints all credentials, or only the credentials of one environment or name. Never prints a secret. Returns the exit code. */
+/** Never prints a secret. */
 export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
@@ -119,7 +117,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
-/** Prints one credential without its secret. Returns the exit code. */
+/** Never prints the secret. */
 export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
@@ -136,7 +134,6 @@ function findShown(name: string, store: CredentialStore): ShownCredential {
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
-/** Removes a credential. Returns the exit code. */
 export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const isRemoved = await store.remove(name, options.force ?? false);
@@ -150,14 +147,12 @@ export async function removeCommand(name: string, options: CredentialOptions & {
   return exitCodes.success;
 }
 
-/** Restores the previous secret of a credential. Returns the exit code. */
 export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
   terminal.say(`restored "${name}" to the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
-/** Looks up one credential, or all of them, in the way a run does, and prints any problems. Returns the exit code. */
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
@@ -182,7 +177,7 @@ export async function checkCommand(name: string | undefined, options: Credential
 
 type CheckedFinding = { readonly problem: CodedMessage } | { readonly found: string; readonly limits: Pick<Secret, 'hosts' | 'expiresAt'> };
 
-/** Returns the place where a secret was found, and the limits on its use. If a command prints the secret, runs the command. */
+/** If a command prints the secret, runs the command. */
 async function checkedFinding(finding: Finding, terminal: Terminal): Promise<CheckedFinding> {
   if ('problem' in finding) return finding;
   if ('command' in finding) {
@@ -198,7 +193,7 @@ function namesOf(store: CredentialStore): string[] {
   return [...new Set(shown.map(({ name }) => name))];
 }
 
-/** Prints which backend (keychain or vault) stores secrets, and why others are not available. Returns the exit code. */
+/** Prints which backend (keychain or vault) stores secrets, and why others are not available. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;

@@ -51,7 +51,6 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
-/** Prints the credits spent this month and the monthly allowance. Returns the exit code. */
 export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const month = monthOf(Date.now()).name;
   const { limit, spent, held } = withBook((book) => ({
@@ -77,7 +76,6 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-/** Sets the monthly allowance of credits. Returns the exit code. */
 export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
   const limit = limitOf(written);
   const book = openBook(bookPath(homeFolder(process.env)));
@@ -98,7 +96,6 @@ function limitOf(written: string): number | undefined {
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
-/** Prints the credits spent in each month. Returns the exit code. */
 export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
@@ -107,7 +104,7 @@ export async function historyCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-/** Returns the names of the API keys, keyed by id. If they cannot be read, the result is empty, and the ids are shown instead. */
+/** Keyed by id. Empty if the names cannot be read; the ids are shown instead. */
 async function keyNames(): Promise<Map<string, string>> {
   const { readKeyNames } = await import('../serve/store/keys.ts');
   return readKeyNames(homeFolder(process.env));
@@ -115,10 +112,7 @@ async function keyNames(): Promise<Map<string, string>> {
 
 const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
 
-/**
- * Prints the credits spent for each combination of month, flow, node, connection and environment. Includes the ids of API keys if any key
- * has spent credits. Returns the exit code.
- */
+/** One row for each month, flow, node, connection and environment. Includes the ids of API keys if any key has spent credits. */
 export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const all = withBook((book) => book.spent()) ?? [];
   const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
@@ -142,10 +136,7 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
   return exitCodes.success;
 }
 
-/**
- * Reads the ledger's database. Credits that a run had reserved when it died are counted as spent first. Returns undefined if there is no
- * database.
- */
+/** First counts credits as spent that a run had reserved when it died. Undefined if there is no database. */
 export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
   if (!existsSync(bookPath(home))) {

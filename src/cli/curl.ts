@@ -3,17 +3,15 @@ import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
 import { unusableRequest, type WrittenRequest } from '../starter/written-node.ts';
 
-/** The request that a curl command line sends, and notes on options that a flow cannot express. */
 interface CurlRequest {
   readonly request: WrittenRequest;
   readonly notes: readonly string[];
 }
 
-/** Names of curl options that take a value and change the request. The letter before a colon is the short form. */
+/** curl options that take a value and change the request. The letter before a colon is the short form. */
 const requestOptions =
   'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
 
-/** Names of curl options that take a value but do not change the request. */
 const otherOptions =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
@@ -40,10 +38,7 @@ function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
   );
 }
 
-/**
- * Parses a curl command line. Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any
- * value might be a secret.
- */
+/** Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any value might be a secret. */
 export function curlRequest(text: string): CurlRequest {
   const given = readArguments(text);
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
@@ -70,7 +65,7 @@ const multipart = new Set(['-F', '--form', '--form-string']);
 const multipartHint =
   '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
 
-/** Returns the curl options in their original order. Arguments that belong to no option are URLs. */
+/** Keeps the original order. Arguments that belong to no option are URLs. */
 function readArguments(text: string): Given[] {
   const [program, ...args] = wordsIn(text);
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw unusableRequest('expected a command line that begins with curl');
@@ -90,9 +85,7 @@ function readArguments(text: string): Given[] {
   });
 }
 
-/**
- * Returns a word of the command line unchanged. Throws if it shows that another command follows, or that the line was quoted for cmd.exe.
- */
+/** Throws if the word shows that another command follows, or that the line was quoted for cmd.exe. */
 function argument(word: string): string {
   const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
   if (operator !== undefined) throw unusableRequest(`expected only a curl command, found "${operator}" after it`);
@@ -109,7 +102,7 @@ function wordsIn(text: string): readonly [string, ...string[]] {
   }
 }
 
-/** Adds the scheme to a URL that has none: http for this machine, otherwise https, although curl would use http. */
+/** Adds a missing scheme: http for this machine, otherwise https, although curl would use http. */
 function urlOf(written: string): string {
   const url = written.replace(/#.*$/s, '');
   if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
@@ -117,7 +110,7 @@ function urlOf(written: string): string {
   return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
 }
 
-/** Splits off a user name without a password from a URL. Some APIs expect a token as the user name, so it counts as a login. */
+/** Splits off a user name without a password. Some APIs expect a token as the user name, so it counts as a login. */
 function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
   const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
   if (whole === '') return { url, login: [] };
@@ -139,7 +132,7 @@ function curlHeaders(written: readonly string[], given: readonly Given[]): CurlH
   return [...byOption, ...mergedHeaders(cookies), ...mergedHeaders(written.flatMap(headerOf))];
 }
 
-/** Combines headers with the same name into one header with a list of their values (RFC 9110, 5.3). */
+/** Combines headers with the same name into one with a list of values (RFC 9110, 5.3). */
 function mergedHeaders(headers: readonly CurlHeader[]): CurlHeader[] {
   const byName = new Map<string, CurlHeader>();
   for (const header of headers) {
@@ -182,13 +175,11 @@ function number<Name extends string>(name: Name, written: readonly string[]): { 
   return Number.isFinite(value) && value > 0 ? ({ [name]: value } as { [key in Name]?: number }) : {};
 }
 
-/** An option of a curl command, and its value. */
 interface Given {
   readonly name: string;
   readonly value: string;
 }
 
-/** Returns the request body that the options set, which can be empty; undefined if no option sets a body. */
 function dataOf(given: readonly Given[]): string | undefined {
   let data: string | undefined;
   for (const { name, value } of given) {
@@ -203,12 +194,12 @@ function dataOf(given: readonly Given[]): string | undefined {
   }
 }
 
-/** Encodes a value for the query of a URL as --data-urlencode does. A leading plus means that the value is already encoded. */
+/** Encodes as --data-urlencode does. A leading plus means that the value is already encoded. */
 function inQuery(value: string): string {
   return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
 }
 
-/** Returns the value unchanged. Throws if it begins with `@`, which makes curl read a file. */
+/** Throws if the value begins with `@`, which makes curl read a file. */
 function inPlace(value: string): string {
   if (value.startsWith('@')) throw unusableRequest('a flow cannot read a body from a file (@...); put its text into the command');
   return value;
@@ -227,10 +218,7 @@ const formType = 'application/x-www-form-urlencoded';
 
 type CurlBody = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
 
-/**
- * Returns the body in the form in which a flow contains it (JSON, a web form, or plain text), and its headers. Without a Content-Type, curl
- * would send a form, but text that begins like JSON is treated as JSON.
- */
+/** Chooses JSON, a form or text. Without a Content-Type, curl would send a form, but text that begins like JSON is treated as JSON. */
 function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): CurlBody {
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1];
   if (isJson || (type === undefined ? /^\s*[[{]/.test(data) : /[/+]json\b/i.test(type))) return { headers, body: data };
@@ -239,9 +227,7 @@ function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boo
   return { headers: type === undefined ? [...headers, ['Content-Type', formType]] : headers, text: data };
 }
 
-/**
- * Parses the text of a web form into names and values. Returns undefined if the text is not a form, or if a flow would send it differently.
- */
+/** Undefined if the text is not a form, or if a flow would send it differently. */
 function formIn(data: string): Record<string, string | string[]> | undefined {
   const form = new Map<string, string[]>();
   for (const pair of data.split('&')) {

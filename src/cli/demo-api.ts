@@ -3,43 +3,36 @@ import type { AddressInfo } from 'node:net';
 import { json, text } from 'node:stream/consumers';
 import data from './demo-airports.json' with { type: 'json' };
 
-/** A response of the demo API. */
 interface DemoAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** An endpoint of the demo API. */
 interface DemoRoute {
   readonly method: 'GET' | 'POST';
   readonly path: RegExp;
-  /**
-   * Creates the response. `name` is the part of the URL's path that the capture group in `path` has matched. It is empty if `path` has no
-   * group.
-   */
+  /** `name` is what the capture group in `path` has matched; empty if `path` has no group. */
   answer(name: string, request: IncomingMessage): DemoAnswer | Promise<DemoAnswer>;
 }
 
-/** Creates a response with an error status and message. */
 function refuse(status: number, message: string, headers: Readonly<Record<string, string>> = {}): DemoAnswer {
   return { status, headers, body: JSON.stringify({ error: message }) };
 }
 
-/** Creates a response with a JSON body. */
 function answerWith(body: object, status = 200): DemoAnswer {
   return { status, body: JSON.stringify(body) };
 }
 
-/** The demo API, which is a small local server with data about real airports. The demo, the examples and their tests use it. */
+/** A small local server with data about real airports, for the demo, the examples and their tests. */
 export interface DemoApi {
-  /** The API's origin, such as `http://127.0.0.1:8080`. */
+  /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Stops the server and closes all open connections. */
+  /** Also closes all open connections. */
   close(): Promise<void>;
 }
 
-/** Starts the demo API on a port, or on any free port by default. Rejects if the port is already in use. */
+/** Port 0 means any free port. Rejects if the port is already in use. */
 export async function createDemoApi(port = 0): Promise<DemoApi> {
   const routes = createRoutes();
   const server = createServer((request, response) => void reply(routes, request, response));
@@ -79,7 +72,7 @@ function demoAnswer(routes: readonly DemoRoute[], request: IncomingMessage): Dem
   return refuse(405, `expected ${other.method}, found ${request.method}`, { allow: other.method });
 }
 
-/** Creates all endpoints of the demo API. Responses about airports are created in advance, because they are then sent without delay. */
+/** Responses about airports are created in advance, because they are then sent without delay. */
 function createRoutes(): DemoRoute[] {
   const airports = new Map(data.airports.map((airport) => [airport.iata, answerWith(airportBody(airport))]));
   const countries = new Map(Object.keys(data.countries).map((code) => [code, answerWith({ results: airportsOf(code) })]));
@@ -97,7 +90,7 @@ function createRoutes(): DemoRoute[] {
   ];
 }
 
-/** An airport in the demo data. `elevation_ft` is missing if the elevation is unknown. */
+/** `elevation_ft` is missing if the elevation is unknown. */
 type Airport = Omit<(typeof data.airports)[number], 'elevation_ft'> & { elevation_ft?: number };
 
 function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, country }: Airport): object {
@@ -110,7 +103,7 @@ function airportsOf(country: string): { iata: string; name: string }[] {
   return data.airports.filter((airport) => airport.country === country).map(({ iata, name }) => ({ iata, name }));
 }
 
-/** Returns one page of a country's airports, with the cursor for requesting the next page. On the last page, the cursor is `null`. */
+/** On the last page, the cursor for the next page is `null`. */
 function pageOf(url: string): DemoAnswer {
   const { searchParams } = new URL(url, 'http://127.0.0.1');
   const limit = Number(searchParams.get('limit') ?? 10);
@@ -135,7 +128,6 @@ async function acceptEvent(request: IncomingMessage): Promise<DemoAnswer> {
   }
 }
 
-/** Handles a URL-encoded form that subscribes an email address. */
 async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
   const form = new URLSearchParams(await text(request));
   if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') return refuse(415, 'expected a form');
@@ -146,18 +138,12 @@ async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
 }
 
 const alwaysBroken = new Set(['KEF']);
-/** Airports whose first request is answered with 429 and Retry-After, to show how automate handles rate limits. */
+/** The first request for them is answered with 429 and Retry-After, to show how automate handles rate limits. */
 const rateLimited = new Set(['LHR', 'NRT']);
-/**
- * Number of requests that fail before a request for the airport succeeds. For BOG, this equals automate's default number of attempts, so
- * the first call for BOG fails.
- */
+/** Failing requests before one succeeds. For BOG, this equals automate's default number of attempts, so the first call for BOG fails. */
 const outages = new Map([['BOG', 4]]);
 
-/**
- * Creates the endpoint that shows how failed requests are retried. The first requests for some airports fail by fixed rules, so that every
- * run has the same result. `codes` are sorted.
- */
+/** Shows retries: the first requests for some airports fail by fixed rules, so that every run has the same result. `codes` are sorted. */
 function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): DemoRoute {
   const places = new Map(codes.map((iata, index) => [iata, index + 1]));
   const requests = new Map<string, number>();
@@ -177,13 +163,11 @@ function flakyRoute(codes: readonly string[], findAirport: (iata: string) => Dem
 
 interface Job {
   readonly country: string;
-  /** Number of requests for the job's status so far. */
   requests: number;
 }
 
 /**
- * Creates the endpoints that export airports as a slow job. The job is running until its status is requested for the third time, then its
- * file can be downloaded. `fileOf` returns undefined for an unknown country.
+ * A slow job: it runs until the third status request, then its file can be downloaded. `fileOf` returns undefined for an unknown country.
  */
 function exportRoutes(fileOf: (country: string) => object | undefined): DemoRoute[] {
   const jobs = new Map<string, Job>();
@@ -220,15 +204,11 @@ function exportRoutes(fileOf: (country: string) => object | undefined): DemoRout
   }
 }
 
-/** Number of flights in the demo data. Their IDs are F0001 to F0995. */
+/** Their IDs are F0001 to F0995. */
 const flightCount = 995;
-/** Maximum number of flights in one lookup request. */
 const maxLookup = 100;
 
-/**
- * Creates the endpoints for invented flights. One returns a single flight, and the other looks up several and returns them in reverse
- * order.
- */
+/** Invented flights. One endpoint returns a single flight, the other looks up several and returns them in reverse order. */
 function flightRoutes(codes: readonly string[]): DemoRoute[] {
   const flights = new Map(Array.from({ length: flightCount }, (_, index) => flightOf(index + 1)).map((flight) => [flight.id, flight]));
   return [

@@ -21,7 +21,6 @@ export const demo = command({
   run: ({ options, terminal }) => demoCommand(options, terminal),
 });
 
-/** The options of `automate demo`. */
 export interface DemoOptions {
   readonly serve?: boolean;
   readonly port?: number;
@@ -31,10 +30,7 @@ const servedPort = 4010;
 const highestPort = 65_535;
 const shownRecords = 5;
 
-/**
- * Runs an example flow over a list of real airports, against an API that this process serves. With `serve`, only serves that API. Returns
- * the exit code.
- */
+/** Runs an example flow over real airports, against an API that this process serves. With `serve`, only serves that API. */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
@@ -56,7 +52,7 @@ async function serve(api: DemoApi, terminal: Terminal): Promise<number> {
   return signalExitCode(signal);
 }
 
-/** Runs the example in a new folder, so that no file of the user changes. The folder is kept so that the user can experiment in it. */
+/** Uses a new folder, so that no file of the user changes. The folder is kept so that the user can experiment in it. */
 async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const examples = fileURLToPath(new URL('../examples/', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'automate-demo-')).catch(noFolder);
@@ -87,7 +83,6 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   return exitCode;
 }
 
-/** Returns the command with which the user started automate, for command lines to copy. */
 function calledAs(script: string): string {
   return script.endsWith('.js') ? `node ${shellWord(relative('', script))}` : 'automate';
 }
@@ -96,7 +91,7 @@ function noFolder(error: Error): never {
   throw new AutomateError('output', `no folder can be created in ${tmpdir()}: ${systemReason(error)}\nset TMPDIR to a different folder`);
 }
 
-/** Makes requests to this machine bypass a proxy, because a proxy could not reach the demo's API. */
+/** Bypasses a proxy, because a proxy could not reach the demo's API. */
 function reachLoopback(environment: NodeJS.ProcessEnv): void {
   const others = environment.no_proxy ?? environment.NO_PROXY;
   environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';

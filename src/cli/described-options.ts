@@ -1,28 +1,19 @@
 import type { JsonSchema } from '../flow/json-schema.ts';
 
-/** An option of a node or a connection, as documentation shows it. */
 export interface DescribedOption {
-  /** The option's name, preceded by the names of the options that contain it, such as `retry.max`. */
+  /** Preceded by the names of the options that contain it, such as `retry.max`. */
   readonly name: string;
-  /** The kinds of values that the option accepts, in the terms of the flow format. */
   readonly kind: string;
   /** True if the mapping around the option is not valid without it. */
   readonly isRequired: boolean;
-  /** The default value according to the JSON Schema. Undefined if there is none, or if it is shown with the inner options. */
+  /** Undefined if there is no default in the JSON Schema, or if it is shown with the inner options. */
   readonly value: string | undefined;
-  /**
-   * The default in words, for a default that depends on other options. In the schema, it is the end of the description: `(default: 60s, or
-   * initial if that is longer)`.
-   */
+  /** A default that depends on other options, from the end of the schema's description: `(default: 60s, or initial if that is longer)`. */
   readonly defaultText: string | undefined;
-  /** The description without the default; undefined if the JSON Schema has no description. */
   readonly description: string | undefined;
 }
 
-/**
- * Lists the options of a mapping except `type`. Each option is followed by the options inside it. An option is required if every variant of
- * the mapping requires it.
- */
+/** Leaves out `type`. Inner options follow their option. An option is required if every variant of the mapping requires it. */
 export function describedOptions(schema: JsonSchema): DescribedOption[] {
   const variants = variantsOf(schema);
   return innerOptions(schema)
@@ -36,10 +27,7 @@ export function describedOptions(schema: JsonSchema): DescribedOption[] {
     );
 }
 
-/**
- * Lists an option and the options inside it, including the `type` of inner mappings. An inner option is required if every variant of the
- * mapping requires it.
- */
+/** Inner options follow, also the `type` of inner mappings. An inner option is required if every variant of the mapping requires it. */
 function described(name: string, option: JsonSchema, isRequired: boolean): DescribedOption[] {
   const value = isRequired ? undefined : defaultOf(option);
   const [, description, defaultText] = /^(.*?)(?: \(default: ([^()]*)\))?$/s.exec(option.description ?? '') ?? [];
@@ -49,7 +37,7 @@ function described(name: string, option: JsonSchema, isRequired: boolean): Descr
   ];
 }
 
-/** Lists the options inside an option. In a mapping with names of the user, such as `map`, `NAME` stands for these names. */
+/** In a mapping with names of the user, such as `map`, `NAME` stands for these names. */
 function describedInner(name: string, option: JsonSchema): DescribedOption[] {
   const variants = variantsOf(option);
   const mappings = variants.filter(({ properties }) => properties);
@@ -69,7 +57,7 @@ function defaultOf({ default: value }: JsonSchema): string | undefined {
   return value === undefined || isPlainObject(value) ? undefined : shownValue(value);
 }
 
-/** Returns the options of a mapping. If an option accepts several mappings, returns the options of all of them. */
+/** If an option accepts several mappings, returns the options of all of them. */
 function innerOptions(option: JsonSchema): [string, JsonSchema][] {
   const found = new Map<string, JsonSchema>();
   for (const variant of variantsOf(option)) {
@@ -95,7 +83,6 @@ const words: Readonly<Record<string, string>> = {
   object: 'mapping',
 };
 
-/** Returns the kinds of values that an option accepts, in the terms of the flow format. */
 function optionKind(option: JsonSchema): string {
   return [...new Set(kindsOf(option))].join(' | ');
 }

@@ -12,7 +12,6 @@ import { httpOptions, json } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** The options of `automate geocode`. */
 export const geocodeOptions = {
   point: textOption('--point <lat,lon>', 'find the place nearest to this point, in decimal degrees, such as --point=-33.86,151.21'),
   country: textOption('--country <country>', 'find only places in this country, or in several, by code or name, such as US,Canada'),
@@ -44,9 +43,7 @@ export const geocode = command({
 
 type GivenGeocodeOptions = ValuesOf<typeof geocodeOptions>;
 
-/**
- * Prints the place that matches a postal address, or the place nearest to a point. Returns the exit code, which is 4 if nothing was found.
- */
+/** The exit code is 4 if nothing was found. */
 export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);
@@ -68,7 +65,7 @@ function noPlaceText(address: string, document: LookupDocument | null): string {
   return `no place fits ${JSON.stringify(address)}${reason === '' ? '' : `: ${reason}`}`;
 }
 
-/** Returns the lookup for a postal address or a point. Throws an AutomateError (`usage`) unless exactly one of them is specified. */
+/** Throws an AutomateError (`usage`) unless exactly one of an address and a point is specified. */
 function lookupOf(address: string | undefined, options: GivenGeocodeOptions): OneLookup {
   const { point, country, provider, connection } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -98,7 +95,7 @@ function countryCodeOf(text: string): string {
   return code;
 }
 
-/** Parses `LAT,LON` into the fields lat and lon. Throws an AutomateError (`usage`) if they are not coordinates. */
+/** Parses `LAT,LON`. Throws an AutomateError (`usage`) if they are not coordinates. */
 export function pointFields(text: string): Fields {
   const [lat = '', lon = '', ...more] = text.split(',');
   try {
@@ -109,7 +106,7 @@ export function pointFields(text: string): Fields {
   throw new AutomateError('usage', `expected two numbers with a comma between them, such as 52.52,13.405, found ${JSON.stringify(text)}`);
 }
 
-/** Returns the text that `geocode` prints. It contains the parts of the answer, and other places that the address might mean. */
+/** Contains the parts of the answer, and other places that the address might mean. */
 export function geocodeText(document: LookupDocument): string {
   const { attribution, candidates, ambiguous } = document;
   const understood = understoodRows(document);
@@ -123,10 +120,7 @@ export function geocodeText(document: LookupDocument): string {
   ].join('\n');
 }
 
-/**
- * Returns one line that says which parts of an address without a match were understood, and what was left over. It is empty if nothing was
- * understood.
- */
+/** Says in one line which parts of the address were understood, and what was left over. It is empty if nothing was understood. */
 export function noMatchText(document: LookupDocument): string {
   const { matched, left_over: leftOver } = document;
   const kinds = Array.isArray(matched) ? matched.map((part) => (isObject(part) ? part.as : undefined)) : [];
@@ -143,7 +137,6 @@ function reasonOf(kinds: readonly (Value | undefined)[], leftOver: Value | undef
   return kinds.includes('street') ? 'a street without a town' : 'no word that is the name of a place';
 }
 
-/** Returns the parts of an address that were understood, and what was left over. */
 function understoodRows({ matched, left_over: leftOver }: LookupDocument): string[][] {
   const parts = Array.isArray(matched) ? matched.filter(isObject).map(({ text, as }) => `${cellText(text)} (${cellText(as)})`) : [];
   const rows: [string, string][] = [

@@ -12,18 +12,15 @@ import { testFileOf } from '../run/reserved-paths.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
 import type { Terminal } from './terminal.ts';
 
-/** A flow that was just written, and an example of the server's response. */
 export interface ExampleOfFlow {
   readonly plan: Plan;
   readonly answer: AnswerExample;
-  /** An example for each value that the request takes from a record; undefined if there are none. */
   readonly samples: ReadonlyMap<string, unknown> | undefined;
-  /** The fields of the input's first record; undefined without an input. */
   readonly fields: Fields | undefined;
   readonly allowHttp: boolean;
 }
 
-/** Writes a first test next to a flow. An existing test file stays unchanged, because it might contain other tests. */
+/** An existing test file stays unchanged, because it might contain other tests. */
 export async function writeFirstTest(
   flow: string,
   { plan, answer, samples = new Map(), fields, allowHttp }: ExampleOfFlow,
@@ -46,7 +43,7 @@ export async function writeFirstTest(
   terminal.say(`${terminal.colors.green('wrote')} ${path}, a first test: automate test ${shellWord(path)}`);
 }
 
-/** Returns the first record of the input, with an example value for each field that the flow reads and the record lacks. */
+/** The first record of the input, with an example value for each field that the flow reads and the record lacks. */
 function exampleRecord({ reads }: Plan, fields: Fields | undefined, samples: ReadonlyMap<string, unknown>): Fields {
   const named = new Map([...samples].map(([name, value]) => [referable(name), value]));
   const missing = [...reads.fields].filter((field) => !fields?.has(field));

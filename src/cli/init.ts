@@ -61,7 +61,7 @@ export const init = command({
   run: ({ args, options, terminal }) => initCommand(args.dir ?? '.', options, terminal),
 });
 
-/** Writes a first flow into a folder, which is created if necessary. Returns the exit code. */
+/** Creates the folder if necessary. */
 export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
@@ -87,10 +87,7 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   return exitCodes.success;
 }
 
-/**
- * Prints warnings about the flow that was written, and returns its plan. Throws a FlowError if the flow is not valid, which can happen if
- * the source request was wrong.
- */
+/** Throws a FlowError if the flow is not valid, which can happen if the source request was wrong. */
 async function checkWritten(
   path: string,
   { needsAllowHttp }: Starter,
@@ -104,7 +101,7 @@ async function checkWritten(
   return plan;
 }
 
-/** Returns the comment line by which editors find the JSON Schema (yaml-language-server). The path in it is relative to the flow file. */
+/** By this comment, editors find the JSON Schema (yaml-language-server). The path is relative to the flow file. */
 function schemaLine(flow: string, schema: string | undefined): string {
   if (schema === undefined) return '';
   const path = relative(dirname(resolve(flow)), resolve(schema)).replaceAll('\\', '/');
@@ -118,10 +115,7 @@ function schemaNotes(schema: string | undefined): string[] {
   return [`there is no ${schema} yet; write it: automate schema --out ${shellWord(schema)}`];
 }
 
-/**
- * Returns the name of the flow, under which its credits are counted. It is the name of the folder, or the URL's host if the flow is in the
- * current folder.
- */
+/** The flow's credits are counted under it: the folder's name, or the URL's host for a flow in the current folder. */
 function flowName(folder: string, url: string | undefined): string {
   const host = url !== undefined && resolve(folder) === process.cwd() && URL.canParse(url) ? new URL(url).hostname : '';
   return host || basename(resolve(folder)) || 'flow';
@@ -174,7 +168,6 @@ async function writeFlow(path: string, text: string, force: boolean): Promise<vo
   });
 }
 
-/** Returns the text about the flow that was written, with the next steps as command lines to copy. */
 function resultText(starter: Starter, path: string, options: InitOptions): string {
   const { credentials, notes } = starter;
   const isStream = options.in === undefined || options.in === '-';
@@ -206,37 +199,28 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
   ].join('\n');
 }
 
-/** The request from which `automate init` makes the first flow. */
 interface SourceRequest {
   readonly request: WrittenRequest;
-  /** Records of the input, if their fields still have to be inserted into the request; otherwise undefined. */
+  /** Records whose fields still have to be inserted into the request. */
   readonly example: Example | undefined;
-  /** Notes about parts of the source (such as a curl command) that the flow does not include. */
+  /** Parts of the source (such as a curl command) that the flow does not include. */
   readonly notes: readonly string[];
-  /** True if the flow may be named after the URL's host. It is false if the host is only a placeholder. */
+  /** False if the URL's host is only a placeholder. */
   readonly isNamedByHost: boolean;
-  /** The description to write into the flow. */
   readonly description?: string | undefined;
-  /** Comment lines to write above the node in the flow file. */
   readonly comments?: readonly string[];
-  /** The paths of those values in the request that are only examples. */
   readonly examples?: readonly ValuePath[];
   readonly credentials?: readonly CredentialToStore[];
   /** True if the request needs a field that is not a column of the input. A note then says so. */
   readonly lacksColumns?: boolean;
-  /** An example of the server's response. */
   readonly answer?: AnswerExample | undefined;
-  /** An example for each value that the request takes from a record. */
   readonly samples?: ReadonlyMap<string, unknown>;
 }
 
-/**
- * Makes a request that fits the records of the input. `example` contains such records; undefined without an input. `isText` is true if all
- * fields are strings.
- */
+/** `example` contains records of the input; undefined without an input. `isText` is true if all fields are strings. */
 type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest;
 
-/** Throws an AutomateError (`usage`) if the options name two sources of the request, or use stdin twice. */
+/** Throws an AutomateError (`usage`) for two sources, or for two uses of stdin. */
 export function checkSources({ in: input, fromCurl, fromOpenapi, operation }: InitOptions): void {
   if (fromCurl !== undefined && fromOpenapi !== undefined)
     throw new AutomateError('usage', 'expected --from-curl or --from-openapi, found both');
@@ -245,9 +229,7 @@ export function checkSources({ in: input, fromCurl, fromOpenapi, operation }: In
   if (input === '-' && fromCurl === '-') throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
 }
 
-/**
- * Reads the source of the request that the options name. Throws an AutomateError (`usage`) if it contains no request that a flow can send.
- */
+/** Throws an AutomateError (`usage`) if the source contains no request that a flow can send. */
 export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions): Promise<RequestSource> {
   if (fromCurl !== undefined) {
     const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
@@ -266,7 +248,7 @@ export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOp
   return (example) => ({ request: defaultRequest(example), example, notes: [], isNamedByHost: false });
 }
 
-/** Returns a request that fetches one item. The item's id is the first field that looks like an id, or else the first field. */
+/** Fetches one item. The item's id is the first field that looks like an id, or else the first field. */
 function defaultRequest(example: Example | undefined): WrittenRequest {
   const names = referableNames(example?.columns ?? []);
   const columns = [...names.keys()];

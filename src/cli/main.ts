@@ -9,7 +9,7 @@ import { createProgram } from './program.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
-/** Runs a command line. Ends the process with an exit code from exit-codes.ts. */
+/** Ends the process with an exit code from exit-codes.ts. */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[2] === childArgument) return (await import('../workers/child.ts')).childProcess();
   const terminal = createTerminal();
@@ -47,14 +47,12 @@ function commandIn(argv: readonly string[]): string | undefined {
   return argv.slice(2).find((word) => !word.startsWith('-') && word !== 'help');
 }
 
-/** Rethrows an error, unless commander threw it only to end the program after `--help` or `--version`. */
+/** Except errors that commander threw only to end the program after `--help` or `--version`. */
 function rethrow(error: unknown): void {
   if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
 }
 
-/**
- * Prints an error and returns the exit code for it. If printing fails, prints a fixed text instead, so that no secret is printed unmasked.
- */
+/** Returns the exit code. If printing fails, prints a fixed text instead, so that no secret is printed unmasked. */
 export function reportError(error: unknown, terminal: Terminal): number {
   try {
     return printError(error, terminal);

@@ -25,7 +25,6 @@ import { servedFolder } from './serve.ts';
 import { file, httpOptions, varOption } from './shared-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The options of `automate mcp`. */
 export const mcpOptions = {
   printConfig: flag('--print-config', 'print the JSON that adds this server to a desktop client, and exit'),
   var: varOption,
@@ -33,7 +32,6 @@ export const mcpOptions = {
   files: file('--files <dir>', 'folder below which flows can send and save files (default: none)'),
 };
 
-/** The values of the options of `automate mcp`. */
 export interface McpCommandOptions {
   readonly printConfig?: boolean;
   readonly var: GivenVariables;
@@ -51,13 +49,10 @@ export const mcp = command({
   run: ({ args, options, terminal }) => mcpCommand(args.dir ?? '.', options, terminal),
 });
 
-/** Interval in ms at which the folder of flows is checked for changes. */
+/** The folder of flows is checked for changes at this interval. */
 const lookMs = 1000;
 
-/**
- * Provides the flows of a folder as MCP tools over stdin and stdout. With --print-config, only prints the settings with which a client
- * starts this server. Returns the exit code.
- */
+/** Serves over stdin and stdout. With --print-config, only prints the settings with which a client starts this server. */
 export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
@@ -79,7 +74,6 @@ export async function mcpCommand(dir: string, options: McpCommandOptions, termin
   return await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
 }
 
-/** The terminal to which the MCP server prints problems of its flows. */
 interface ServerTerminal {
   readonly terminal: Terminal;
   sayProblems(list: FlowList): void;
@@ -120,8 +114,7 @@ async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sa
 }
 
 /**
- * Throws an AutomateError (`usage`) for a variable that no flow has, and for a value that a flow does not allow. `unknown` maps each
- * variable to the number of flows that do not have it.
+ * Throws an AutomateError (`usage`) for a value that a flow does not allow, and for a variable in `unknown` that is missing in all flows.
  */
 function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
   const refused = flows.flatMap(({ problems }) => problems).find((problem) => detailsOf(problem, 'invalid-option'));
@@ -130,7 +123,6 @@ function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, num
   if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
 }
 
-/** Prints which tools the MCP server provides. */
 function greet(dir: string, { flows }: FlowList, { say }: Terminal): void {
   const valid = flows.filter(({ plan }) => plan);
   say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
@@ -160,23 +152,20 @@ function sharedParts(dir: string, { cacert, env, files, allowHttp = false }: Mcp
   return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, reserved, withoutFiles: files === undefined, say };
 }
 
-/** Returns the plan of a flow that is known to be valid, because invalid flows are not tools. */
+/** Invalid flows are not tools, so the plan exists. */
 function validPlanOf({ id, plan }: ServedFlow): Plan {
   if (plan) return plan;
   throw new Error(`${id} is not valid`);
 }
 
-/** Resolves on the first SIGINT, SIGTERM or SIGHUP. */
+/** Waits for SIGINT, SIGTERM or SIGHUP. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
   });
 }
 
-/**
- * Returns the settings with which a desktop client starts this MCP server. All paths are absolute, because clients start the server in
- * another folder and without a shell's PATH. `dir` is the absolute path of the folder with the flows.
- */
+/** The paths are absolute, because clients start the server in another folder and without a shell's PATH. `dir` is absolute. */
 export function clientConfig(dir: string, options: McpCommandOptions): JsonObject {
   const [node, script = ''] = process.argv;
   const { AUTOMATE_HOME: home, AUTOMATE_VAULT_PASSPHRASE_FILE: passphrase, AUTOMATE_ENV: env } = process.env;

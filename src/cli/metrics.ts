@@ -2,16 +2,12 @@ import type { MetricsAddress } from '../report/metrics-server.ts';
 import type { Metrics } from '../run/metrics.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The options of a command that determine if and where it serves metrics. */
 interface MetricsOptions {
   readonly metrics?: MetricsAddress;
   readonly quiet?: boolean;
 }
 
-/**
- * Serves a command's metrics and prints their URL. Returns undefined if the options do not request metrics, in which case the code for them
- * is not loaded.
- */
+/** Prints the metrics' URL. Undefined if the options do not request metrics, in which case the code for them is not loaded. */
 export async function openMetrics({ metrics: address, quiet = false }: MetricsOptions, { say }: Terminal): Promise<Metrics | undefined> {
   if (!address) return undefined;
   const { Metrics } = await import('../run/metrics.ts');

@@ -9,7 +9,7 @@ import { messageWithAdvice } from './advice.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Returns lines with the cached tools of each saved MCP connection. With `refresh`, first asks the servers for their current tools. */
+/** With `refresh`, first asks the servers for their current tools. */
 export async function connectionLines(
   { refresh, ...asking }: AskingOptions & { refresh?: boolean },
   terminal: Terminal,
@@ -19,7 +19,7 @@ export async function connectionLines(
   return saved.flatMap(([name, written]) => ['', ...linesOf(name, cachedServer(process.env, name, written))]);
 }
 
-/** Fetches the tools of one MCP server and caches them. Only warns if the server cannot be reached. */
+/** Caches the tools. Only warns if the server cannot be reached. */
 async function refreshTools(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
     const connection = loadConnection(name, false);

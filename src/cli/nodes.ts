@@ -17,7 +17,6 @@ import { cacertOption, envOption } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The kinds of files that have a JSON Schema. */
 const schemaKinds: readonly string[] = ['flow', 'test'];
 
 const schemaOptions = {
@@ -52,7 +51,6 @@ export const schema = command({
   run: ({ args, options, terminal }) => schemaCommand(args.kind ?? 'flow', options, terminal),
 });
 
-/** Prints the JSON Schema for flow files or test files, or writes it to a file. Returns the exit code. */
 export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema = kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
@@ -65,10 +63,7 @@ export async function schemaCommand(kind: string, { out }: SchemaOptions, termin
   return exitCodes.success;
 }
 
-/**
- * Writes a JSON Schema to a file. Throws an AutomateError (`output-exists`) if the file exists and is not a schema, because it might be a
- * flow or an input.
- */
+/** Throws an AutomateError (`output-exists`) for an existing file that is not a schema, because it might be a flow or an input. */
 async function writeSchema(path: string, text: string): Promise<void> {
   const found = statOf(path) ? orUndefined(() => JSON.parse(readFileSync(path, 'utf8')) as unknown) : {};
   if (statOf(path) && !(isMapping(found) && '$schema' in found)) {
@@ -77,7 +72,7 @@ async function writeSchema(path: string, text: string): Promise<void> {
   await namingErrors(path, 'written', () => writeFile(path, text));
 }
 
-/** Prints the node types and the tools of the saved MCP connections, or explains one node type. Returns the exit code. */
+/** Prints the node types and the tools of the saved MCP connections, or explains one node type. */
 export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
@@ -103,10 +98,6 @@ function explanationOf(type: NodeType): string {
   ].join('\n');
 }
 
-/**
- * Returns lines that describe an option of a node, with its kind and its default. The inner options of an option follow it without a blank
- * line.
- */
 function optionLines({ name, kind, isRequired, value, defaultText, description }: DescribedOption): string[] {
   const shown = defaultText ?? value;
   const more = isRequired ? ', required' : shown === undefined ? '' : `, default ${shown}`;

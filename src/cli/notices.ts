@@ -10,7 +10,7 @@ export const notices = command({
   run: ({ terminal }) => noticesCommand(terminal),
 });
 
-/** Prints the notices of all data sources, and the licences of all embedded data and code. Returns the exit code. */
+/** The notices of all data sources, and the licences of all embedded data and code. */
 export async function noticesCommand(terminal: Terminal): Promise<number> {
   const notices = await readNotices(dataFolder);
   const embedded = new Set(notices.map(({ source }) => source));

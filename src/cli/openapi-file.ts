@@ -5,10 +5,7 @@ import { operationNamed, readOpenApi } from '../starter/openapi/document.ts';
 import { operationRequest } from '../starter/openapi/operation-request.ts';
 import type { Example } from '../starter/starter-references.ts';
 
-/**
- * Reads an OpenAPI file and finds one of the operations in it. Throws an AutomateError: `input` if the file cannot be read, `usage` if
- * there is no such operation.
- */
+/** Throws an AutomateError: `input` if the file cannot be read, `usage` if there is no such operation. */
 export async function operationSource(file: string, name: string | undefined) {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === 'ENOENT' ? 'there is no such file' : systemReason(error);

@@ -1,72 +1,61 @@
 import type { Terminal } from './terminal.ts';
 
-/**
- * An option or argument of a command. It is declared only once. The parser, `--help`, the type of its value, shell completion and printed
- * command lines are derived from the declaration.
- */
+/** An option or argument. The parser, `--help`, value types, shell completion and printed command lines are derived from it. */
 export interface Declared<Value> {
-  /** The option as the help shows it, such as `--limit <n>`, or `<flow>` for an argument. */
+  /** The help shows this text, such as `--limit <n>`, or `<flow>` for an argument. */
   readonly flags: string;
   readonly help: string;
-  /** Parses the text of the value. If the option is repeated, `before` is the value parsed so far. */
+  /** If the option is repeated, `before` is the value parsed so far. */
   readonly parse?: (text: string, before?: never) => Value;
   readonly default?: Value;
-  /** The default in the words of the help; undefined to show the value itself. */
+  /** The help shows this text; undefined to show the value itself. */
   readonly defaultText?: string;
-  /** Returns the values that shell completion suggests. It is called only for completion. */
+  /** It is called only for shell completion. */
   readonly choices?: () => Promise<readonly string[]>;
-  /**
-   * The group of commands whose `list` subcommand prints the values for shell completion. Set if the values are names under which the user
-   * has saved something.
-   */
+  /** The commands whose `list` prints the values for shell completion, if the values are names that the user has saved. */
   readonly listedBy?: 'credentials' | 'connections' | 'keys' | 'webhooks';
-  /** The heading under which the help lists the option; undefined for the default heading. */
+  /** The help lists the option under this heading. */
   readonly group?: string;
-  /** The letter of the option's short form, such as `i` for `-i`. */
   readonly short?: string;
-  /** True for an option that can be repeated. Its values are collected. */
   readonly isRepeatable?: boolean;
   /** True for an argument whose words form a list. The words of other arguments are joined with spaces. */
   readonly isList?: boolean;
-  /** The part of a run that the option affects. It is undefined for an option that affects how records are processed. */
+  /** The part of a run that the option affects; undefined if it affects how records are processed. */
   readonly about?: 'input' | 'output' | 'start';
 }
 
-/** Declarations of options or arguments, keyed by the names under which a command reads their values. */
+/** Keyed by the names under which a command reads their values. */
 export type Declarations = Readonly<Record<string, Declared<unknown>>>;
 
 type ValueOf<One> = One extends Declared<infer Value> ? Value : never;
 
 type OptionalKeys<Table> = { [Key in keyof Table]: undefined extends ValueOf<Table[Key]> ? Key : never }[keyof Table];
 
-/** The values of the declared options. A value is undefined if the option is missing and has no default. */
+/** A value is undefined if the option is missing and has no default. */
 export type ValuesOf<Table> = { readonly [Key in Exclude<keyof Table, OptionalKeys<Table>>]: ValueOf<Table[Key]> } & {
   readonly [Key in OptionalKeys<Table>]?: Exclude<ValueOf<Table[Key]>, undefined>;
 };
 
 type More = Pick<Declared<unknown>, 'about' | 'choices' | 'listedBy' | 'short' | 'isRepeatable'>;
 
-/** Declares an option without a value. */
 export function flag(flags: string, help: string, more: More = {}): Declared<boolean | undefined> {
   return { flags, help, ...more };
 }
 
-/** Declares an option such as `--no-send`. Its value is false if the option is used, and true otherwise. */
+/** An option such as `--no-send`. Its value is false if the option is used, and true otherwise. */
 export function negated(flags: `--no-${string}`, help: string, more: More = {}): Declared<boolean> {
   return { flags, help, ...more };
 }
 
-/** Declares an option that accepts any string. */
 export function textOption(flags: string, help: string, more: More = {}): Declared<string | undefined> {
   return { flags, help, ...more };
 }
 
-/** Declares an option with an optional value. If the option is used without a value, its value is true. */
+/** If the option is used without a value, its value is true. */
 export function optionalText(flags: `--${string} [${string}]`, help: string, more: More = {}): Declared<string | true | undefined> {
   return { flags, help, ...more };
 }
 
-/** Declares an option whose value is parsed by `parse`. */
 export function parsedOption<Value>(
   flags: string,
   parse: (text: string, before?: Value) => Value,
@@ -76,12 +65,12 @@ export function parsedOption<Value>(
   return { flags, help, parse, ...more };
 }
 
-/** Returns the same option with a default value. `defaultText` is the default in the words of the help. */
+/** `defaultText` is the default in the words of the help. */
 export function defaultsTo<Value>(value: Value, option: Declared<Value | undefined>, defaultText?: string): Declared<Value> {
   return { ...option, default: value, ...(defaultText !== undefined && { defaultText }) } as Declared<Value>;
 }
 
-/** Declares an argument. `<name>` is required, `[name]` is optional, and `<words...>` takes all words, joined with spaces. */
+/** `<name>` is required, `[name]` is optional, and `<words...>` takes all words, joined with spaces. */
 export function argument<Flags extends string>(
   flags: Flags,
   help: string,
@@ -90,23 +79,18 @@ export function argument<Flags extends string>(
   return { flags, help, ...more };
 }
 
-/** Declares an argument such as `[paths...]`, which takes all words as a list. */
+/** An argument such as `[paths...]`, which takes all words as a list. */
 export function argumentList(flags: `[${string}...]`, help: string): Declared<readonly string[]> {
   return { flags, help, isList: true };
 }
 
-/** Returns the same options, to be listed in the help under this heading. */
 export function grouped<Table extends Declarations>(group: string, table: Table): Table {
   return Object.fromEntries(Object.entries(table).map(([name, option]) => [name, { ...option, group }])) as unknown as Table;
 }
 
-/**
- * For each option on the command line, the words with which it was written. The options are keyed by name, in the order in which they were
- * written.
- */
+/** The words of each option on the command line, keyed by name, in the order in which they were written. */
 export type WrittenOptions = ReadonlyMap<string, readonly string[]>;
 
-/** One invocation of a command, with the arguments and options parsed from the command line. */
 interface Invocation<Args, Options> {
   readonly args: Args;
   readonly options: Options;
@@ -122,9 +106,7 @@ export interface CommandCode {
   readonly options?: Declarations;
   /** Command lines to copy. A group without examples shows the first example of each of its commands. */
   readonly examples?: readonly string[];
-  /** Text that the help prints below the options. */
   readonly footer?: string;
-  /** The error message for too many arguments; undefined for the default message. */
   readonly tooManyArguments?: string;
   readonly commands?: readonly CommandSpec[];
   /** Resolves to the exit code. */

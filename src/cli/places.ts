@@ -50,12 +50,10 @@ const points = subcommand({
   run: ({ options, terminal }) => pointsCommand(options, terminal),
 });
 
-/** Declares `automate places`, which searches retail chains, place categories and points of interest. */
 export const places: CommandCode = {
   commands: [chains, categories, points],
 };
 
-/** The options of `automate places chains`. */
 interface ChainsOptions {
   readonly country?: string;
   readonly category?: string;
@@ -63,7 +61,6 @@ interface ChainsOptions {
   readonly json?: boolean;
 }
 
-/** Prints the retail chains that a name might refer to. Returns the exit code. */
 export async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
   refuseBlank('a name', name);
   const country = options.country === undefined ? undefined : countryOf(options.country);
@@ -84,7 +81,7 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   return exitCodes.success;
 }
 
-/** Returns text that says whether a run would accept the best candidate, and why the match is doubtful. */
+/** Says whether a run would accept the best candidate, and why the match is doubtful. */
 function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
   if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
@@ -98,7 +95,6 @@ function chainCells({ name, id, category, countries, score }: ChainCandidate): s
   return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
 }
 
-/** Maximum number of countries that are listed for a chain. */
 const maxCountries = 6;
 
 function countriesText(countries: readonly string[]): string {
@@ -113,7 +109,7 @@ function countryOf(text: string): string {
   return code;
 }
 
-/** Returns the id of a place category. Throws an AutomateError (`usage`) if the words match no category, or more than one. */
+/** Throws an AutomateError (`usage`) if the words match no category, or more than one. */
 async function categoryOf(words: string): Promise<string> {
   const { loadCategoryNames } = await import('../places/data/categories/category-names.ts');
   const named = loadCategoryNames(dataFolder)(words);
@@ -123,19 +119,17 @@ async function categoryOf(words: string): Promise<string> {
   throw new AutomateError('usage', `--category: ${reason}\n${choices}`);
 }
 
-/** The options of `automate places categories`. */
 interface CategoriesOptions {
   readonly language?: string;
   readonly json?: boolean;
 }
 
-/** Maximum number of place categories that are printed for a search. */
 const maxShown = 10;
 
 /** Maximum length of a category's list of synonyms, in characters. */
 const maxWords = 60;
 
-/** Prints the place categories that match the words, or all categories if there are no words. Returns the exit code. */
+/** Prints all categories if there are no words. */
 export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
   if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
@@ -153,7 +147,6 @@ export async function categoriesCommand(words: string | undefined, options: Cate
   return exitCodes.success;
 }
 
-/** Prints that a search found nothing. Returns the exit code for that. */
 export async function notFound(what: string, words: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   if (json) await printJson([], terminal);
   terminal.say(`no ${what} fits "${words}"`);

@@ -11,7 +11,6 @@ import { httpOptions, json } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** The options of `automate places points`. */
 export const pointsOptions = {
   near: textOption('--near <lat,lon>', 'the point to look around, in decimal degrees, such as --near=-33.86,151.21'),
   radius: defaultsTo('1km', textOption('--radius <distance>', 'how far around the point to look, such as 250m, 5km or 2mi; at most 50km')),
@@ -27,7 +26,7 @@ export const pointsOptions = {
 
 type PointsOptions = ValuesOf<typeof pointsOptions>;
 
-/** Prints the points of interest near a point. Returns the exit code, which is 4 if there are none. */
+/** The exit code is 4 if there are no points. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
   const { near, radius, category, chain, limit, connection, file } = options;
   if (near === undefined)

@@ -5,14 +5,11 @@ import { commands, loadCommand } from './commands.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Functions that receive the result of a command line, which is an exit code or text to print. */
 interface CommandOutcome {
   exit(code: number): void;
-  /** Receives the text of `--help` or `--version`. */
   help(text: string): void;
 }
 
-/** The examples in the help of `automate` without a command. */
 const firstExamples = [
   'automate demo',
   'automate init --in rows.csv',
@@ -100,16 +97,13 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
   });
 }
 
-/** Joins the words of an argument such as `<words...>` with spaces. Returns undefined if there are none. */
+/** Undefined if an argument such as `<words...>` has no words. */
 function joinedWords(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   return value.length === 0 ? undefined : value.join(' ');
 }
 
-/**
- * Throws if there are too many arguments. Without this check, a group that can itself be run would take a misspelt subcommand as an
- * argument.
- */
+/** Without this check, a group that can itself be run would take a misspelt subcommand as an argument. */
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
   const option = writtenWithOneDash(command);
   const help = `(see automate ${command.parent?.parent ? `${command.parent.name()} ` : ''}${command.name()} --help)`;
@@ -118,7 +112,7 @@ function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void
   (command as Command & { unknownCommand(): void }).unknownCommand();
 }
 
-/** Returns the name of a long option that was written with one dash, such as `in` for `-in`. Its letters are then read as short options. */
+/** A long option with one dash, such as `in` for `-in`. Its letters are then read as short options. */
 function writtenWithOneDash(command: Command): string | undefined {
   let root = command;
   while (root.parent) root = root.parent;
@@ -127,7 +121,7 @@ function writtenWithOneDash(command: Command): string | undefined {
   return rawArgs.flatMap((word) => /^-([a-z][\w-]+)$/.exec(word)?.[1] ?? []).find((word) => names.has(word));
 }
 
-/** Hides the value of an unknown option in an error message of the parser, because it might be a secret. */
+/** The value of an unknown option in a parser error might be a secret. */
 function withoutValues(text: string): string {
   return text.replace(/'(--[^='\s]*=|-[^-'](?!, --))[^']+'/g, "'$1...'");
 }

@@ -43,10 +43,8 @@ const {
   cacert,
 } = runOptions;
 
-/** Declares the argument for the path of the output whose failed records are retried. */
 export const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
 
-/** The options of `automate retry`. */
 export const retryOptions = {
   errors: file('--errors <file>', 'the failed records, which you can edit before the retry (default: the errors file of the run)', {
     about: 'output',
@@ -64,7 +62,6 @@ export const retryOptions = {
   },
 };
 
-/** The values of the options of `automate retry`. */
 export type RetryOptions = ValuesOf<typeof retryOptions>;
 
 export const retry = command({
@@ -79,9 +76,7 @@ export const retry = command({
   run: ({ args, options, written, terminal }) => retryCommand({ out: args.out, options, written }, terminal),
 });
 
-/**
- * Runs the failed records of an output again, and inserts their rows into the output at their original positions. Returns the exit code.
- */
+/** Inserts the rows into the output at their original positions. */
 export async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
   const { out, options } = retry;
   if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
@@ -109,7 +104,6 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   });
 }
 
-/** Returns the error for an output without a list of failed records. */
 function noFailedList(out: string): AutomateError {
   if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
   const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
@@ -135,7 +129,7 @@ async function endComplete(out: string): Promise<boolean> {
   }
 }
 
-/** Throws if the output has changed since the run, because the positions at which rows are to be inserted would be wrong. */
+/** Throws if the output has changed since the run: the positions at which rows are inserted would be wrong. */
 async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
   const advice = `restore its content, or ${otherWay(flow, errors)}`;
   await refuseChangedWhole(out, output).catch((error: Error) => {
@@ -143,23 +137,19 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
   });
 }
 
-/** Returns the error for an output without a list of failed records. It suggests using `automate run` instead. */
+/** Suggests `automate run` instead. */
 function notRetriable(out: string, problem: string): AutomateError {
   const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
   return new AutomateError('usage', `${problem}\n${way}`);
 }
 
-/** A retry as written on the command line. */
 export interface RetryRequest extends Pick<WrittenRun, 'written'> {
   readonly out: string;
   readonly options: RetryOptions;
 }
 
-/**
- * Returns the files that a retry writes, which are the files of the run whose records failed. Throws an AutomateError (`usage`) if there is
- * no usable errors file.
- */
+/** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
 export function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
   const errors = options.errors ?? shownPath(identity[errorsFileKey] ?? '');
   if (errors === 'none' || !isFileOrFree(errors))
@@ -167,7 +157,7 @@ export function filesOf({ out, options }: RetryRequest, { identity, formats }: F
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };
 }
 
-/** Returns the run that processes the failed records. It has the options of the failed run, unless the retry overrides them. */
+/** It has the options of the failed run, unless the retry overrides them. */
 export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
@@ -211,7 +201,7 @@ function otherColumns(flow: string, { out, in: errors }: Pick<WrittenRun['option
   return new FlowError(flow, [{ message }]);
 }
 
-/** Returns advice for an output that `retry` cannot use: a command line that runs the failed records into another file. */
+/** A command line that runs the failed records into another file, for an output that `retry` cannot use. */
 export function otherWay(flow: string, errors: string): string {
   return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
 }

@@ -21,7 +21,6 @@ import { refuseWorkerConflicts } from './run/run-options.ts';
 import { cacertOption, envOption, file, metricsOption, queueNameOption, queueOption } from './shared-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Declares the argument for the folder with the flows. */
 export const servedFolder = argument('[dir]', 'the folder with the flows', { default: '.' });
 
 function parsePort(text: string): number {
@@ -41,7 +40,6 @@ function logForm(text: string): 'text' | 'json' {
   throw new InvalidArgumentError(`expected text or json, found "${text}"`);
 }
 
-/** The options of `automate serve`. */
 export const serveOptions = {
   ...grouped('Address', {
     host: defaultsTo('127.0.0.1', textOption('--host <host>', 'the address to listen on')),
@@ -130,10 +128,7 @@ export const serve: CommandCode = {
   ],
 };
 
-/**
- * Prints a link that logs the user in to the web page of the running server. The server is the one that uses automate's current home
- * folder. Returns the exit code.
- */
+/** Prints a login link to the web page of the running server that uses automate's current home folder. */
 export async function loginCommand(terminal: Terminal): Promise<number> {
   const home = homeFolder(process.env);
   const server = runningServer(home);

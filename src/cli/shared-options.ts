@@ -4,20 +4,16 @@ import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } f
 
 const formatNames = async () => (await import('../records/format.ts')).formatNames;
 
-/** Declares the argument for a flow file. */
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
-/** Declares an option whose value is a file name. */
 export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about' | 'short'>): Declared<string | undefined> {
   return parsedOption(flags, fileName, help, more);
 }
 
-/** Declares an option whose value is a file format, such as csv. */
 export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
   return textOption(flags, help, { choices: formatNames, ...more });
 }
 
-/** Declares the option for the inputs of a command. */
 export function inputsOption(help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string[] | undefined> {
   return parsedOption('--in <file>', inputNames, `${help}; repeat --in to read several files as one`, {
     short: 'i',
@@ -26,10 +22,8 @@ export function inputsOption(help: string, more?: Pick<Declared<unknown>, 'about
   });
 }
 
-/** The options of a command, with the inputs in the form that a run expects. */
 export type WithInputs<Options> = Omit<Options, 'in'> & Partial<Pick<InputOptions, 'in' | 'moreIn'>>;
 
-/** Returns the options with the first input separated from the other inputs. */
 export function withInputs<Options extends { readonly in?: readonly string[] }>({
   in: inputs = [],
   ...options
@@ -38,7 +32,7 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
   return { ...options, ...(first !== undefined && { in: first }), ...(more.length > 0 && { moreIn: more }) };
 }
 
-/** Options that describe the input. Every command that reads an input has these options. */
+/** Every command that reads an input has these options. */
 export const inputOptions = {
   inFormat: format(
     '--in-format <format>',
@@ -61,10 +55,7 @@ export const inputOptions = {
 
 const cacertHelp = 'file with more certificate authorities to trust (PEM)';
 
-/**
- * Declares the option for the environment of the credentials. `when` is put before the help text if the option applies to only part of the
- * command.
- */
+/** `when` is put before the help text if the option applies to only part of the command. */
 export function envOption(when = ''): Declared<string | undefined> {
   return textOption(
     '--env <name>',
@@ -72,25 +63,21 @@ export function envOption(when = ''): Declared<string | undefined> {
   );
 }
 
-/** Declares the option for the URL of the queue that runs and workers share. */
 export function queueOption(help: string): Declared<string | undefined> {
   return textOption('--queue <url>', `${help}; the queue key is in AUTOMATE_QUEUE_KEY`);
 }
 
-/** Declares the option for the name of the queue in Redis. */
 export const queueNameOption = textOption(
   '--queue-name <name>',
   'name of the queue, if several teams share one Redis (default: a queue named default)',
 );
 
-/** Declares the option for the network address at which metrics are served. */
 export const metricsOption = parsedOption(
   '--metrics <address>',
   addressArgument,
   'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
 );
 
-/** Declares the option for additional certificate authorities. */
 export function cacertOption(when = ''): Declared<string | undefined> {
   return file('--cacert <file>', when + cacertHelp);
 }
@@ -102,11 +89,9 @@ export const httpOptions = {
   cacert: cacertOption(),
 };
 
-/** Declares the option for the folder of the files that flows send and save. */
 export const filesOption = (defaultFolder: string) =>
   file('--files <dir>', `folder below which flows can send and save files, such as documents (default: ${defaultFolder})`);
 
-/** Declares the option for values of a flow's variables. */
 export const varOption = defaultsTo(
   [],
   parsedOption('--var <name=value>', variableArgument, 'set a variable of the flow; can be repeated', {
@@ -115,7 +100,6 @@ export const varOption = defaultsTo(
   'the values in the flow',
 );
 
-/** Declares the option for fields that are set in every record. */
 export const setOption = defaultsTo(
   [],
   parsedOption('--set <field=value>', setArgument, 'set this field of every record, even if the input has it; can be repeated', {
@@ -124,5 +108,4 @@ export const setOption = defaultsTo(
   'none',
 );
 
-/** Declares the option that prints JSON instead of a table. */
 export const json = flag('--json', 'print JSON instead of text');

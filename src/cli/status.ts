@@ -14,7 +14,6 @@ export const status = command({
   run: ({ options, terminal }) => statusCommand(options, terminal),
 });
 
-/** Shows the runs and the workers of a queue. Returns the exit code. */
 export async function statusCommand(options: ValuesOf<typeof statusOptions>, terminal: Terminal): Promise<number> {
   const queue = await queueOf(options, terminal);
   try {

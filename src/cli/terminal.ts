@@ -11,21 +11,20 @@ import { createRedactor, type Redactor } from '../credentials/redact.ts';
 import { createStreamSink } from '../output/sink.ts';
 import { findAsker } from './ask.ts';
 
-/** Prints the output of a command, with secrets masked. The result goes to stdout, everything else to stderr. */
+/** Masks secrets. The result of a command goes to stdout, everything else to stderr. */
 export interface Terminal extends Messages {
-  /** Prints the result of a command to stdout. Throws an AutomateError if stdout is closed or the disk is full. */
+  /** Prints to stdout. Throws an AutomateError if stdout is closed or the disk is full. */
   print(text: string): Promise<void>;
   /** Colors for text on stderr. At level 0, text has no colors. */
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
-  /** Width of stdout in columns if it is a terminal; undefined if it is a file or a pipe. */
+  /** Columns of stdout; undefined if it is a file or a pipe. */
   readonly width?: number | undefined;
-  /** The progress display of a run, which pauses while a command uses the terminal; undefined if there is none. */
   progress?: { pause?(): () => void } | undefined;
 }
 
-/** Creates the terminal of this process. Respects the variables NO_COLOR, FORCE_COLOR and TERM=dumb. */
+/** Respects NO_COLOR, FORCE_COLOR and TERM=dumb. */
 export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
@@ -49,10 +48,7 @@ export function createTerminal(): Terminal {
   return terminal;
 }
 
-/**
- * Lends the terminal to a command that prints a secret, and shows the lines that the command prints to stderr. `resume` brings back the
- * display of the run's progress.
- */
+/** Shows the lines that the command prints to stderr. `resume` brings back the display of the run's progress. */
 function lend(redactor: Redactor, resume: (() => void) | undefined): LentTerminal {
   const opened = openedTerminal();
   const decoder = new StringDecoder('utf8');
@@ -66,7 +62,7 @@ function lend(redactor: Redactor, resume: (() => void) | undefined): LentTermina
   };
 }
 
-/** Opens the terminal device, because stdin might contain records. Undefined on systems where it has no name, such as Windows. */
+/** Needed because stdin might contain records. Undefined on systems where the device has no name, such as Windows. */
 function openedTerminal(): number | undefined {
   try {
     return openSync('/dev/tty', 'r');
@@ -75,7 +71,6 @@ function openedTerminal(): number | undefined {
   }
 }
 
-/** Returns a function that prints in which format stdin is read. */
 export function sayFormat({ say }: Terminal): (format: string) => void {
   return (format) => say(`reading stdin as ${format} (to read it as a different format, use --in-format)`);
 }
@@ -134,10 +129,7 @@ function stdoutError(error: Error): AutomateError {
   return new AutomateError('output', `stdout cannot be written: ${error.message}`);
 }
 
-/**
- * Prints a value as JSON to stdout. Secrets are masked so that the JSON stays valid. Throws an AutomateError if stdout is closed or the
- * disk is full.
- */
+/** Masks secrets so that the JSON stays valid. Throws an AutomateError if stdout is closed or the disk is full. */
 export function printJson(value: Value, { redactor }: Terminal): Promise<void> {
   const masked = escapedControls(redactor.jsonOf(value));
   // The terminal's print() is not used, because it would mask secrets as in plain text, which could make the JSON invalid.

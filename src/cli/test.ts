@@ -13,17 +13,14 @@ import { json } from './shared-options.ts';
 import { flowErrorText } from './show/problems.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** The options of `automate test`. */
 export const testOptions = {
   only: textOption('--only <text>', 'run only the tests whose name contains this text'),
   json,
   junit: parsedOption('--junit <file>', reportName, 'write the results as JUnit XML to this file, for CI'),
 };
 
-/** The values of the options of `automate test`. */
 export type TestOptions = ValuesOf<typeof testOptions>;
 
-/** The exit codes of `automate test`, for its help. */
 export const testExitCodes = `
 Exit codes: 0 all tests passed, 1 a test failed, 2 wrong usage, or no such
 tests, 3 a test file or a flow is not valid.`;
@@ -36,7 +33,6 @@ export const test = command({
   run: ({ args, options, terminal }) => testCommand(args.paths, options, terminal),
 });
 
-/** Runs the tests of flows. Returns the exit code. */
 export async function testCommand(places: readonly string[] = [], options: TestOptions, terminal: Terminal): Promise<number> {
   const { only, json, junit } = options;
   const files = await findTestFiles(places.length === 0 ? ['.'] : places);
@@ -59,7 +55,6 @@ export async function testCommand(places: readonly string[] = [], options: TestO
   return counts.failed > 0 ? exitCodes.problemsFound : exitCodes.success;
 }
 
-/** The tests to run in a file, or the result of a file that is not valid. */
 type LoadedTests = ChosenTests | FileResult;
 
 async function loadFiles(paths: readonly string[]): Promise<LoadedTests[]> {
@@ -76,9 +71,7 @@ async function loadFiles(paths: readonly string[]): Promise<LoadedTests[]> {
   return loaded;
 }
 
-/**
- * Returns the tests whose names contain the text, and the files that are not valid. Throws an AutomateError (`usage`) if there are neither.
- */
+/** Keeps tests whose names contain the text, and files that are not valid. Throws an AutomateError (`usage`) if there are neither. */
 function chosenTests(files: readonly LoadedTests[], text: string | undefined): readonly LoadedTests[] {
   if (text === undefined) return files;
   const wanted = text.toLowerCase();
@@ -97,7 +90,6 @@ function errorsIn(results: readonly FileResult[]): FlowError[] {
   return results.flatMap(({ error, tests }) => [...(error ? [error] : []), ...tests.flatMap((test) => test.error ?? [])]);
 }
 
-/** Prints the problems of a test file or its flow, with the lines that contain them. */
 function sayErrors(result: FileResult, { say, colors }: Terminal): void {
   for (const error of errorsIn([result])) {
     const owner = error.file === result.file ? '' : `, the flow of ${result.file}`;
@@ -105,7 +97,6 @@ function sayErrors(result: FileResult, { say, colors }: Terminal): void {
   }
 }
 
-/** Returns the results of a test file, with every problem as a string. */
 export function reportedFile({ file, tests, error }: FileResult): ReportedFile {
   return {
     file,
@@ -114,7 +105,6 @@ export function reportedFile({ file, tests, error }: FileResult): ReportedFile {
   };
 }
 
-/** Returns the problems of an error as strings, each with its position. */
 function problemTexts({ file, problems }: FlowError): string[] {
   return problems.map((problem) => {
     const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
@@ -122,14 +112,13 @@ function problemTexts({ file, problems }: FlowError): string[] {
   });
 }
 
-/** The numbers of tests that passed and failed, and of files that are not valid. */
 interface TestCounts {
   readonly passed: number;
   readonly failed: number;
   readonly invalidFiles: number;
 }
 
-/** Counts tests and files. A test that is not valid has failed. */
+/** A test that is not valid has failed. */
 export function countTests(files: readonly ReportedFile[]): TestCounts {
   const tests = files.flatMap((file) => file.tests);
   const passed = tests.filter(hasPassed).length;
@@ -140,13 +129,11 @@ function hasPassed({ problems }: ReportedTest): boolean {
   return problems.length === 0;
 }
 
-/** Returns the last line of the report. */
 export function countsText({ passed, failed, invalidFiles }: TestCounts): string {
   const invalid = invalidFiles === 0 ? '' : `, ${counted(invalidFiles, 'file')} not valid`;
   return `${passed} passed, ${failed} failed${invalid}`;
 }
 
-/** Returns the report of one test file: a line about the file, and each failed test with its problems. */
 export function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
   if (ofFile) return `FAIL  ${file}: not valid`;
   const failed = tests.filter((test) => !hasPassed(test));
@@ -164,12 +151,11 @@ function listedProblem(problem: string, isValid: boolean): string {
   return `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`;
 }
 
-/** Returns the name of a test on one line. In a test file, a name can have several lines. */
+/** A name in a test file can have several lines. */
 function nameOnOneLine(name: string): string {
   return name.trim().replace(/\s+/g, ' ');
 }
 
-/** Returns the results of a test file as JSON. */
 export function fileValue({ file, tests, problems }: ReportedFile) {
   const values = tests.map((test) => ({ name: test.name, passed: hasPassed(test), problems: [...test.problems] }));
   return { file, tests: values, ...(problems && { problems: [...problems] }) };

@@ -6,10 +6,7 @@ import { serverCredentials } from '../core/tools.ts';
 import { messageWithAdvice } from './advice.ts';
 import type { Terminal } from './terminal.ts';
 
-/**
- * Asks a flow's MCP servers for their tools. Throws a FlowError for unknown tools, and for unknown or missing arguments. Only warns if a
- * server cannot be reached, because that is not a fault of the flow.
- */
+/** Throws a FlowError for wrong tools or arguments. Only warns if a server cannot be reached, because that is not a fault of the flow. */
 export async function checkTools(
   plan: Plan,
   flow: string,

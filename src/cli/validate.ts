@@ -35,10 +35,7 @@ export const validate = command({
 
 type Chosen = WithInputs<ValidateOptions>;
 
-/**
- * Checks a flow file, its credentials and its tools. With an input, also checks that the fields in the flow are columns of it. Returns the
- * exit code.
- */
+/** Also checks credentials and tools and, with an input, that the fields in the flow are its columns. */
 export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
@@ -70,13 +67,13 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   return exitCodes.success;
 }
 
-/** Returns the options for loading secrets. With --offline, a credential that is not in an environment variable only causes a warning. */
+/** With --offline, a credential that is not in an environment variable only causes a warning. */
 function secretsOptions(flow: string, { env, offline }: Chosen, { say, colors }: Terminal): SecretsOptions {
   const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
   return { ...(env !== undefined && { env }), ...(offline && { offline: warn }) };
 }
 
-/** Returns the part of a message that names the input whose columns were compared with the flow's fields; empty without an input. */
+/** Names the input whose columns were compared with the flow's fields; empty without an input. */
 function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): string {
   if (!read || first === undefined) return '';
   const input = moreIn ? inputLabel({ in: first, moreIn }) : first;
@@ -85,12 +82,12 @@ function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): 
   return `; references are checked against the first records of ${input}: later records may have different fields`;
 }
 
-/** Returns the part of a message about a flow that sends requests, but uses no field; empty without an input. */
+/** Message part for a flow that sends requests, but uses no field; empty without an input. */
 function withoutFields({ in: input }: Chosen): string {
   return input === undefined ? '' : '; no node uses a field of the input, so every record sends the same requests';
 }
 
-/** Returns the checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */
+/** The checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */
 function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: Chosen, terminal: Terminal): (() => unknown)[] {
   let uses: readonly CredentialUse[] = [];
   const credentials = (found: readonly CredentialUse[]) => {
@@ -102,9 +99,7 @@ function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: 
   ];
 }
 
-/**
- * Runs every check and throws all problems as one FlowError. The kind of the error is `credential` if all problems are about credentials.
- */
+/** Throws all problems as one FlowError, of the kind `credential` if all problems are about credentials. */
 async function reportTogether(flow: string, checks: readonly (() => unknown)[]): Promise<void> {
   const errors: FlowError[] = [];
   for (const check of checks) {
@@ -130,7 +125,6 @@ function problemsIn(errors: readonly FlowError[]): Problem[] {
   return errors.flatMap(({ problems }) => problems);
 }
 
-/** True if two problems have the same position. */
 function isAt(one: Problem, other: Problem): boolean {
   return one.line === other.line && one.column === other.column;
 }

@@ -18,7 +18,6 @@ import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The options of `automate webhooks add`. */
 export const addOptions = {
   url: textOption('--url <url>', 'the URL to which messages are sent: https, or http on this machine'),
   flows: parsedOption('--flows <names>', listArgument, 'send messages only for these flows, such as enrich,geocode (default: all)'),
@@ -27,7 +26,6 @@ export const addOptions = {
 
 const name = argument('<name>', 'the name of the webhook', { listedBy: 'webhooks' });
 
-/** Declares `automate webhooks` and its subcommands. */
 export const webhooks: CommandCode = {
   commands: [
     subcommand({
@@ -67,10 +65,9 @@ export const webhooks: CommandCode = {
   ],
 };
 
-/** The values of the options of `automate webhooks add`. */
 export type AddWebhookOptions = ValuesOf<typeof addOptions>;
 
-/** Adds a webhook and prints its secret. Returns the exit code. */
+/** Prints the secret of the new webhook. */
 export async function addWebhook(
   name: string,
   { url, flows, allowPrivate = false }: AddWebhookOptions,
@@ -97,7 +94,6 @@ export async function addWebhook(
   return exitCodes.success;
 }
 
-/** Prints all webhooks. Returns the exit code. */
 export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
@@ -122,7 +118,7 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
   return exitCodes.success;
 }
 
-/** Sends a test message to a webhook. Returns the exit code, which is 4 if the receiver does not accept the message. */
+/** The exit code is 4 if the receiver does not accept the message. */
 export async function testWebhook(name: string, terminal: Terminal): Promise<number> {
   const webhook = withWebhooks((store) => store.find(name));
   const secret = await readWebhookSecret(name, openCredentials('default', terminal), terminal);
@@ -146,7 +142,6 @@ function failureText(receipt: string): string {
   return /^\d+$/.test(receipt) ? `expected an answer with status 200 to 299, found ${receipt}` : receipt;
 }
 
-/** Removes a webhook. Returns the exit code. */
 export async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
   withWebhooks((store, note) => {
     store.find(name);
@@ -162,7 +157,7 @@ export async function removeWebhook(name: string, terminal: Terminal): Promise<n
 
 type Note = (what: string, target: string, outcome: string) => void;
 
-/** Runs an action with the webhooks stored in automate's home folder. Creates their database if there is none. */
+/** Creates the database in automate's home folder if there is none. */
 function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result): Result {
   const database = new ServerDatabase(homeFolder(process.env));
   try {
@@ -173,7 +168,7 @@ function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result):
   }
 }
 
-/** Returns the URL of a webhook for display. The values in the query are hidden, because they might be secret. */
+/** Hides the values in the query, because they might be secret. */
 function shownAddress(url: string): string {
   const start = url.indexOf('?') + 1;
   if (start === 0) return url;

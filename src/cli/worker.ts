@@ -24,7 +24,6 @@ function lease(text: string): number {
 
 const queue = queueOption('the URL of the queue: redis://host:6379, or rediss:// for TLS');
 
-/** The options of `automate worker`. */
 export const workerOptions = {
   queue,
   queueName: queueNameOption,
@@ -40,7 +39,6 @@ export const workerOptions = {
   quiet: flag('--quiet', 'show only problems', { short: 'q' }),
 };
 
-/** The options of `automate status`. */
 export const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };
 
 export const worker = command({
@@ -56,7 +54,7 @@ export const worker = command({
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Processes records of queued runs until it is stopped, or until it has had nothing to do for too long. Returns the exit code. */
+/** Runs until the worker is stopped, or has had nothing to do for too long. */
 export async function workerCommand(options: ValuesOf<typeof workerOptions>, terminal: Terminal): Promise<number> {
   const metrics = await openMetrics(options, terminal);
   try {
@@ -96,17 +94,14 @@ async function passRecords(
   return isClean || !first ? exitCodes.success : signalExitCode(first);
 }
 
-/** Opens the queue that the options of a command name. Throws an AutomateError (`usage`) if they name none. */
+/** Throws an AutomateError (`usage`) if the options name no queue. */
 export async function queueOf(options: Partial<ValuesOf<typeof statusOptions>>, terminal: Terminal): Promise<OpenQueue> {
   const { queue } = options;
   if (queue === undefined) throw invalidOption('queue', 'expected the URL of the queue, such as redis://redis:6379');
   return openQueue({ ...options, queue }, terminal);
 }
 
-/**
- * Warns of the credentials on this machine that a worker would send to any host. A flow from the queue names the host, so whoever holds the
- * queue key could get these secrets.
- */
+/** A worker would send them to any host. A flow from the queue names the host, so whoever holds the queue key could get these secrets. */
 export function warnOfUnboundCredentials(terminal: Terminal): void {
   const variables = credentialVariables(process.env);
   const stored = storedWithoutHosts(terminal);
@@ -120,7 +115,7 @@ export function warnOfUnboundCredentials(terminal: Terminal): void {
   terminal.warn(lines.join('\n'));
 }
 
-/** Returns the stored credentials that a worker can use and that have no hosts. If they cannot be listed, only warns. */
+/** Credentials without hosts that a worker can use. If they cannot be listed, only warns. */
 function storedWithoutHosts(terminal: Terminal): readonly StoredCredential[] {
   const store = openCredentials(undefined, terminal);
   try {

@@ -13,7 +13,7 @@ import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
 
-/** Tests a connection to an MCP server and saves it. Saves nothing if the test fails. Returns the exit code. */
+/** Saves nothing if the test fails. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
   const asker = findAsker();
   refuseMistakes(options);
@@ -32,9 +32,7 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   return exitCodes.success;
 }
 
-/**
- * Asks the MCP server for its tools. If a credential is missing, the error suggests --no-test, which saves the connection without a test.
- */
+/** If a credential is missing, the error suggests --no-test, which saves the connection without a test. */
 async function testServer(connection: McpConnection, options: AddOptions, terminal: Terminal): Promise<ToolServer> {
   try {
     return await askServer(connection, options, terminal);
@@ -65,7 +63,7 @@ function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, cli
   }
 }
 
-/** Builds the connection from the options and the person's answers. If neither --url nor --command is set, asks for every setting. */
+/** If neither --url nor --command is set, asks for every setting. */
 async function mcpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
   const { command, rate, concurrency, passEnv: pass_env, passCredential, startTimeout: start_timeout } = options;
   if (command !== undefined) refuseAuth(options);
@@ -76,10 +74,7 @@ async function mcpConnection(name: string, options: AddOptions, asker: Asker | u
   return { written: withoutAbsent({ ...server, rate, concurrency, allow_http: options.allowHttp }), auth };
 }
 
-/**
- * Throws if the options contain auth settings for a server that automate starts as a command. Such a server gets secrets in environment
- * variables instead.
- */
+/** Throws for auth settings of a server that automate starts as a command. Such a server gets secrets in environment variables instead. */
 function refuseAuth({ auth, credential }: AddOptions): void {
   if ((auth === undefined || auth === 'none') && credential === undefined) return;
   throw new AutomateError(

@@ -22,7 +22,7 @@ import {
   withoutAbsent,
 } from './connections-auth.ts';
 
-/** Saves a connection. Asks the person at the terminal for settings that the options do not contain. Returns the exit code. */
+/** Asks the person at the terminal for settings that the options do not contain. */
 export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,
@@ -51,7 +51,7 @@ export async function addCommand(
   return exitCodes.success;
 }
 
-/** Builds the connection from the options and the person's answers. If --base-url is not set, asks for every setting. */
+/** If --base-url is not set, asks for every setting. */
 async function httpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
   const isWalk = options.baseUrl === undefined;
   const base_url = options.baseUrl ?? (await askBaseUrl(asker, options.allowHttp ?? false));
@@ -74,10 +74,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   };
 }
 
-/**
- * Returns the client certificate set by the options, with full paths; undefined if there is none. Throws an AutomateError (`usage`) if the
- * certificate is set without its private key, or the key without the certificate.
- */
+/** The paths are full. Throws an AutomateError (`usage`) for a certificate without its private key, or a key without a certificate. */
 function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphrase: credential }: AddOptions): object | undefined {
   if (cert === undefined && key === undefined && credential === undefined) return undefined;
   if (cert === undefined || key === undefined)
@@ -85,10 +82,7 @@ function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphra
   return { cert: resolve(cert), key: resolve(key), ...(credential !== undefined && { passphrase: { credential } }) };
 }
 
-/**
- * Returns auth settings that name the credential of the OAuth client secret, which must be stored before the login. Returns undefined for a
- * public client, which has no secret.
- */
+/** Names the OAuth client secret, which must be stored before the login. Undefined for a public client, which has no secret. */
 function clientSecretOf({ client_credential: credential }: GivenAuth): GivenAuth | undefined {
   return typeof credential === 'string' ? { type: 'bearer', credential } : undefined;
 }
@@ -103,7 +97,7 @@ function typeFor(type: string | undefined, { url, command }: AddOptions): string
   return type ?? (url !== undefined || command !== undefined ? 'mcp' : 'http');
 }
 
-/** Throws if an option is set that belongs to MCP servers only, because it would have no effect on an HTTP connection. */
+/** Throws, because options for MCP servers would have no effect on an HTTP connection. */
 function refuseMcpOptions(options: AddOptions): void {
   const mcpOptions = ['url', 'command', 'passEnv', 'passCredential', 'startTimeout'] as const;
   const found = mcpOptions.find((name) => options[name] !== undefined);
@@ -118,7 +112,6 @@ async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise
   return asker.text('Base URL, such as https://crm.example.com/v2', { check });
 }
 
-/** Asks the person for a rate limit. Returns undefined if there should be none. */
 async function askRate(asker: Asker): Promise<string | undefined> {
   const answer = await asker.text('Maximum rate of requests, such as 10/s (empty for no limit)', { check: rateProblem });
   return answer || undefined;

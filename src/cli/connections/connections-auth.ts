@@ -20,7 +20,6 @@ import type { Terminal } from '../terminal.ts';
 
 const authChoices = async () => (await import('../../core/auth/auth.ts')).allAuthNames;
 
-/** The options of `automate connections add`. */
 export const addOptions = {
   ...grouped('For http', { baseUrl: textOption('--base-url <url>', 'the URL that nodes add their relative URL to') }),
   ...grouped('For mcp', {
@@ -114,23 +113,18 @@ export const addOptions = {
   ...grouped('Saving', { force: flag('--force', 'replace an existing connection with this name', { short: 'f' }) }),
 };
 
-/** The values of the options of `automate connections add`. */
 export type AddOptions = ValuesOf<typeof addOptions>;
 
-/** The path that `automate connections test` requests. */
 export const pathOption = defaultsTo('', textOption('--path <path>', 'the path to request, after the base URL'), 'none');
 
 type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
 type KeysOf<Parts> = Parts extends unknown ? keyof Parts : never;
 type PartKey = KeysOf<(typeof authTypes | typeof loginTypes)[number]['parts']>;
 
-/** The options of `connections add` that set the authentication: `--auth`, and one option for each setting of each auth type. */
 export type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
 
-/** Authentication settings in the form in which a flow file contains them. */
 export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
 
-/** The type of the connection to add. */
 export type ConnectionType = 'http' | 'mcp';
 
 type Type = Pick<AuthType, 'type' | 'label'> & { readonly parts: Readonly<Record<string, AuthPart>> };
@@ -139,18 +133,13 @@ const none: Type = { type: 'none', label: 'none', parts: {} };
 const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
 const mcpTypes: readonly Type[] = [none, ...authTypes, ...loginTypes.map(({ type, label }) => ({ type, label, parts: mcpLoginParts }))];
 
-/** The person who can be asked for missing settings, and how much to ask. */
 export interface AuthQuestions {
-  /** The person at the terminal; undefined if there is none. */
   readonly asker: Asker | undefined;
   /** True to ask the person for every setting of the connection, false to ask only for the required ones. */
   readonly isWalk: boolean;
 }
 
-/**
- * Builds the authentication settings from options and answers; undefined if the connection needs none. `name` is the connection's name.
- * Throws an AutomateError (`usage`) if a setting is missing or not valid.
- */
+/** Undefined if the connection needs no authentication. Throws an AutomateError (`usage`) if a setting is missing or not valid. */
 export async function authOf(
   name: string,
   options: AuthOptions,
@@ -174,7 +163,7 @@ export async function authOf(
   return auth as GivenAuth;
 }
 
-/** True if the credential's secret must have the form `username:password`. */
+/** True if the secret must have the form `username:password`. */
 function needsPair(written: GivenAuth): boolean {
   const { data: auth = null } = connectionAuth.safeParse(written);
   return placedAuths(auth)
@@ -188,7 +177,7 @@ interface AuthQuestion extends AuthQuestions {
   check(answer: string): string | undefined;
 }
 
-/** Asks for one of the authentication settings. Returns undefined for a setting that the person is not asked for. */
+/** Undefined for a setting that the person is not asked for. */
 async function answerFor(key: string, part: AuthPart, type: Type, question: AuthQuestion): Promise<string | undefined> {
   const { asker, isWalk, name, connection, check } = question;
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
@@ -198,7 +187,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Auth
   return (await asker.text(part.question, { check, ...(suggested !== undefined && { default: suggested }) })) || undefined;
 }
 
-/** Returns an example of a command that adds a connection with all options that the auth type requires. */
+/** An example command that adds a connection with all options that the auth type requires. */
 export function exampleOf(type: string, connection: ConnectionType = 'http'): string {
   return addLine(typeNamed(type, typesFor(connection)), connection);
 }
@@ -277,27 +266,21 @@ function flagFor(key: string): string {
   return `--${key.replaceAll('_', '-')}`;
 }
 
-/** Returns the options that provide a setting: its own option, and the options of settings that replace it. */
 function flagsFor(key: string, { parts }: Type): string {
   const others = Object.keys(parts).filter((other) => parts[other]?.replaces === key);
   return [key, ...others].map(flagFor).join(' or ');
 }
 
-/** A connection in the form in which a flow file contains it. */
 export interface WrittenConnection {
   readonly written: Readonly<Record<string, unknown>>;
-  /** The authentication settings; undefined if the connection has none. */
   readonly auth: GivenAuth | undefined;
 }
 
-/** Returns the settings without the undefined ones. */
 export function withoutAbsent(written: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 }
 
-/**
- * Returns the headers that `--set-header` sets; undefined if there are none. Throws an AutomateError (`usage`) if a header is set twice.
- */
+/** Throws an AutomateError (`usage`) if a header is set twice. */
 export function setHeaders({ setHeader: given }: AddOptions): Record<string, string> | undefined {
   if (given.length === 0) return undefined;
   const headers = new Map<string, string>();
@@ -308,10 +291,7 @@ export function setHeaders({ setHeader: given }: AddOptions): Record<string, str
   return Object.fromEntries(headers);
 }
 
-/**
- * Returns the name of the new connection, after asking for it if it is missing. Throws an AutomateError (`usage`) if the name cannot be
- * used.
- */
+/** Asks for the name if it is missing. Throws an AutomateError (`usage`) if the name cannot be used. */
 export async function chooseName(
   given: string | undefined,
   options: AddOptions,

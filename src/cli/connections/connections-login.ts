@@ -12,7 +12,6 @@ import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The options of `automate connections login`. */
 interface LoginCommandOptions {
   readonly flow?: string;
   readonly var?: GivenVariables;
@@ -22,7 +21,6 @@ interface LoginCommandOptions {
   readonly allowHttp?: boolean;
 }
 
-/** Logs a person in to the server of a connection and stores the tokens. Returns the exit code. */
 export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<number> {
   const connection = await namedConnection(name, options);
   const login = 'server' in connection ? undefined : loginAuthOf(connection);
@@ -45,7 +43,7 @@ export async function loginCommand(name: string, options: LoginCommandOptions, t
   return exitCodes.success;
 }
 
-/** Returns the connection with this name. With `--flow`, it is a connection in that flow, otherwise a saved one. */
+/** With `--flow`, a connection in that flow, otherwise a saved one. */
 async function namedConnection(name: string, { flow, ...options }: LoginCommandOptions): Promise<HttpConnection | McpConnection> {
   const allowHttp = options.allowHttp ?? false;
   if (flow === undefined) return loadConnection(name, allowHttp);

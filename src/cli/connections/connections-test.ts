@@ -13,13 +13,11 @@ import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { printServer, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The options of `automate connections test`. */
 interface ConnectionTestOptions extends AskingOptions {
   readonly path?: string;
   readonly allowHttp?: boolean;
 }
 
-/** Tests a saved connection with one GET request, or by listing the tools of its MCP server. Returns the exit code. */
 export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
@@ -47,13 +45,11 @@ async function testHttp(connection: HttpConnection, options: ConnectionTestOptio
   return exitCodes.success;
 }
 
-/** The options of `automate connections tools`. */
 interface ToolsCommandOptions extends AskingOptions {
   readonly json?: boolean;
   readonly allowHttp?: boolean;
 }
 
-/** Prints the tools of a connection's MCP server, or one tool in detail. Returns the exit code. */
 export async function toolsCommand(
   name: string,
   wanted: string | undefined,

@@ -15,7 +15,6 @@ import { testCommand, toolsCommand } from './connections-test.ts';
 
 const name = argument('<name>', 'the name of the connection', { listedBy: 'connections' });
 
-/** Declares `automate connections` and its subcommands. */
 export const connections: CommandCode = {
   commands: [
     subcommand({
@@ -88,7 +87,6 @@ export const connections: CommandCode = {
   ],
 };
 
-/** Prints all saved connections, or only the one with this name. Returns the exit code. */
 export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const saved = readConnections(process.env);
   const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
@@ -118,14 +116,13 @@ function connectionRows(names: readonly string[], saved: SavedConnections): stri
   ];
 }
 
-/** Prints a saved connection as YAML that can be pasted into a flow. Returns the exit code. */
+/** Prints YAML that can be pasted into a flow. */
 export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const written = findSaved(name);
   await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
   return exitCodes.success;
 }
 
-/** Removes a saved connection. Returns the exit code. */
 export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   findSaved(name);
   const kept = await removeConnection(name, terminal);

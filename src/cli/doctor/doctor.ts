@@ -14,10 +14,7 @@ export const doctor = command({
   run: ({ args, options, terminal }) => doctorCommand(args.flow, options, terminal),
 });
 
-/**
- * Checks this machine without sending a request. For a flow, also checks the flow's credentials and hosts. Returns the exit code: 1 if
- * there is a problem, 7 if a command that prints a secret failed.
- */
+/** Sends no request. The exit code is 1 if there is a problem, 7 if a command that prints a secret failed. */
 export async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
   const findings = [
     nodeFinding(process.versions.node),

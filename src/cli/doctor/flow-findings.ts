@@ -14,7 +14,7 @@ import type { Terminal } from '../terminal.ts';
 import { type DoctorFinding, type DoctorOptions, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 import { hostFindings } from './network-findings.ts';
 
-/** Checks a flow file, the flow's credentials, and the hosts to which it sends requests. */
+/** Checks the flow file, its credentials, and the hosts to which it sends requests. */
 export async function flowFindings(file: string, options: DoctorOptions, terminal: Terminal): Promise<DoctorFinding[]> {
   let plan: Plan;
   try {
@@ -45,10 +45,9 @@ async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptio
   }
 }
 
-/** The beginning of the name of each check of a command that prints a secret. */
 const commandCheck = 'command of ';
 
-/** True if a command that prints a secret failed. Every run of the flow would then end with the exit code 7. */
+/** Every run of the flow would then end with the exit code 7. */
 export function isFailedCommand({ check, state }: DoctorFinding): boolean {
   return state === 'problem' && check.startsWith(commandCheck);
 }
@@ -89,10 +88,7 @@ export async function backendFindings({ env }: DoctorOptions, terminal: Terminal
   ];
 }
 
-/**
- * Returns the finding for a backend (keychain or vault). `isNeeded` is true if secrets are stored in it. `isReplaced` is true if the other
- * backend can be used.
- */
+/** `isNeeded`: secrets are stored in this backend (keychain or vault). `isReplaced`: the other backend can be used. */
 function backendFinding(
   check: string,
   reason: string | undefined,

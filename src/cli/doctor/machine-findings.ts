@@ -8,7 +8,6 @@ import { type DoctorFinding, okFinding, problemFinding, warningFinding } from '.
 
 const leastNode = [20, 18] as const;
 
-/** Checks the version of Node.js. */
 export function nodeFinding(version: string): DoctorFinding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNew = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
@@ -43,7 +42,7 @@ const leastTime = Date.UTC(2026, 0, 1);
 const lastTime = Date.UTC(2100, 0, 1);
 const toleranceMs = 3_600_000;
 
-/** Checks the clock, because expiry dates, certificates and monthly credits depend on it. */
+/** Expiry dates, certificates and monthly credits depend on the clock. */
 export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(process.env)).newestMs): DoctorFinding {
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   const advice = 'set the clock: certificates, expiries and credits depend on it';
@@ -56,7 +55,6 @@ export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(proces
 
 const leastBytes = { problem: 10e6, warning: 200e6 };
 
-/** Checks the free disk space of the home folder and the current folder. */
 export function diskFindings(): DoctorFinding[] {
   const places = [
     ['disk of the home folder', homeFolder(process.env)],
@@ -74,25 +72,18 @@ export function diskFinding(check: string, free: number | undefined): DoctorFind
   return free < leastBytes.warning ? warningFinding(check, message, advice) : okFinding(check, message);
 }
 
-/** A folder's properties, including how this process and other users can access it. */
 interface FolderAccess {
   readonly exists: boolean;
   readonly isFolder: boolean;
-  /**
-   * True if this process can create files in the folder. If the folder does not exist, this applies to its nearest existing parent folder.
-   */
+  /** True if files can be created in the folder, or, if it does not exist, in its nearest existing parent. */
   readonly isWritable: boolean;
-  /**
-   * The access of all other users, as the sum of 4 (read), 2 (write) and 1 (enter). It is 0 on Windows, which has no such permission bits.
-   */
+  /** Access of all other users: 4 (read) + 2 (write) + 1 (enter). It is 0 on Windows, which has no such permission bits. */
   readonly othersMay: number;
-  /** Names of the files in the folder that other users can read, change or run. */
   readonly exposed: readonly string[];
-  /** The time when a file in the folder was last changed, in ms since 1970; undefined if the folder contains no file. */
+  /** The last change of a file, in ms since 1970; undefined if the folder contains no file. */
   readonly newestMs: number | undefined;
 }
 
-/** Reads the properties of a folder, which need not exist. */
 function placeAt(path: string): FolderAccess {
   const found = statOf(path);
   const isFolder = found?.isDirectory() ?? false;
@@ -111,13 +102,13 @@ function placeAt(path: string): FolderAccess {
   };
 }
 
-/** Returns the number of free bytes on the disk that contains a path; undefined if the platform does not report it. */
+/** Undefined if the platform does not report it. */
 function freeBytes(path: string): number | undefined {
   const found = orUndefined(() => statfsSync(nearestFolder(path)));
   return found && found.bavail * found.bsize;
 }
 
-/** Returns the permission bits that the group or other users have on a file. It is 0 on Windows, which has no such bits. */
+/** The permission bits of the group or other users. They are 0 on Windows, which has no such bits. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

@@ -8,7 +8,7 @@ import { proxyFinder } from '../../http/proxy.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { type DoctorFinding, type DoctorOptions, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
-/** Checks the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to them. */
+/** Checks HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to the proxies. */
 export async function proxyFindings(): Promise<DoctorFinding[]> {
   let proxyOf: ReturnType<typeof proxyFinder>;
   try {
@@ -24,7 +24,7 @@ export async function proxyFindings(): Promise<DoctorFinding[]> {
   return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
 }
 
-/** Checks a proxy. The finding does not show the whole URL of the proxy, because it might contain a password. */
+/** The finding does not show the whole URL of the proxy, because it might contain a password. */
 async function proxyFinding(scheme: string, proxy: URL): Promise<DoctorFinding> {
   const reached = await tryReach(proxy.origin);
   if (!(reached instanceof Failure)) return okFinding('proxy', `${scheme} requests go through ${proxy.host}, which can be reached`);
@@ -32,7 +32,6 @@ async function proxyFinding(scheme: string, proxy: URL): Promise<DoctorFinding> 
   return problemFinding('proxy', message, `check ${scheme.toUpperCase()}_PROXY`);
 }
 
-/** Checks the certificate authorities that are trusted besides the default ones. */
 export function authorityFinding({ cacert }: DoctorOptions): Promise<DoctorFinding> {
   const check = 'certificates';
   return orProblem(check, () => {
@@ -58,7 +57,7 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<DoctorFindi
   });
 }
 
-/** Connects to the hosts of a flow without sending a request. If a proxy is used, the hosts cannot be checked in this way. */
+/** Connects without sending a request. Through a proxy, the hosts cannot be checked in this way. */
 export function hostFindings(origins: readonly string[], { cacert }: DoctorOptions): Promise<DoctorFinding[]> {
   const context = authorities(cacert, process.env);
   const proxyOf = proxyFinder(process.env);
@@ -92,19 +91,15 @@ function tryReach(origin: string, context?: SecureContext): Promise<Reached | Fa
   });
 }
 
-/** The IP address and the TLS properties of a connection that could be opened. */
 interface Reached {
   readonly address: string;
-  /** The TLS version, and the time when the server's certificate expires, in ms since 1970; undefined if the connection has no TLS. */
+  /** Undefined without TLS. `validUntilMs` is the expiry of the server's certificate, in ms since 1970. */
   readonly tls: { readonly version: string; readonly validUntilMs: number } | undefined;
 }
 
 const timeoutMs = 10_000;
 
-/**
- * Tests whether a server can be reached. Opens a connection to the origin, with TLS if it is https, and closes it without a request. Throws
- * a Failure if the connection cannot be opened.
- */
+/** Opens a connection, with TLS for https, and closes it without a request. Throws a Failure if it cannot be opened. */
 async function reach(origin: string, secureContext?: SecureContext): Promise<Reached> {
   const socket = openSocket(new URL(origin), secureContext);
   const signal = AbortSignal.timeout(timeoutMs);

@@ -15,7 +15,6 @@ import { withKey, withKeys } from './stored-keys.ts';
 
 const scopeChoices = async () => (await import('../../serve/store/api-key.ts')).scopes;
 
-/** The options of `automate keys create`. */
 export const createOptions = {
   expires: textOption(
     '--expires <when>',
@@ -34,15 +33,13 @@ export const createOptions = {
   json,
 };
 
-/** The values of the options of `automate keys create`. */
 type CreateOptions = ValuesOf<typeof createOptions>;
 
-/** Returns a parser for a limit of an API key. The parser also accepts the word that removes the limit, and returns that word unchanged. */
+/** The parser also accepts the word that removes the limit, and returns it unchanged. */
 function orLifted<Word extends string, Value>(word: Word, read: (text: string) => Value): (text: string) => Value | Word {
   return (text) => (text === word ? word : read(text));
 }
 
-/** The options of `automate keys change`. */
 export const changeOptions = {
   credits: parsedOption(
     '--credits <n>',
@@ -55,31 +52,24 @@ export const changeOptions = {
   json,
 };
 
-/** The values of the options of `automate keys change`. */
 type ChangeOptions = ValuesOf<typeof changeOptions>;
 
-/** The options of `automate keys rotate`. */
 export const rotateOptions = {
   overlap: textOption('--overlap <duration>', 'how long the old value still works, from 0 to 7d (default: 24h)'),
   json,
 };
 
-/** The values of the options of `automate keys rotate`. */
 type RotateOptions = ValuesOf<typeof rotateOptions>;
 
-/** The options of `automate keys revoke`. */
 export const revokeOptions = { stopRuns: flag('--stop-runs', 'stop all runs that the key has started') };
 
-/** The options of `automate keys list`. */
 export const listOptions = { all: flag('--all', 'include revoked and expired keys'), json };
 
-/** The options of `automate keys usage`. */
 export const usageOptions = {
   month: textOption('--month <month>', 'the month to show, such as 2026-11, in UTC (default: this month)'),
   json,
 };
 
-/** Creates an API key and prints it. Returns the exit code. */
 export async function createCommand(name: string, options: CreateOptions, terminal: Terminal): Promise<number> {
   const settings = keySettings(name, options);
   const made = withKeys(({ keys }) => keys.create(settings));
@@ -96,7 +86,7 @@ export async function createCommand(name: string, options: CreateOptions, termin
   return exitCodes.success;
 }
 
-/** Replaces the value of an API key, and prints the new value. The old value stays valid for a while. Returns the exit code. */
+/** The old value stays valid for a while. */
 export async function rotateCommand(name: string, options: RotateOptions, terminal: Terminal): Promise<number> {
   const overlapMs = overlapOf(options.overlap);
   const made = withKey(name, ({ keys }) => keys.rotate(name, overlapMs));
@@ -108,7 +98,6 @@ export async function rotateCommand(name: string, options: RotateOptions, termin
   return exitCodes.success;
 }
 
-/** Changes the limits of an API key. Returns the exit code. */
 export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<number> {
   const { credits, expires, flows, rate, json } = options;
   const changes = keyChanges({
@@ -132,7 +121,7 @@ function sayOnce(terminal: Terminal): void {
   terminal.say('its value is shown only once and is not stored: put it where your program can read it');
 }
 
-/** Warns about flows that are not in the server's folder of flows. If no server was ever started, checks the current folder. */
+/** Warns about flows outside the server's folder. If no server was ever started, checks the current folder. */
 function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
   const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');

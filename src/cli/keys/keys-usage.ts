@@ -11,7 +11,7 @@ import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, withKey } from './stored-keys.ts';
 
-/** Prints the usage of all API keys in a month, or the usage of one key on each day. Returns the exit code. */
+/** The usage of all API keys in a month, or of one key on each day. */
 export async function usageCommand(
   name: string | undefined,
   options: { readonly month?: string; readonly json?: boolean },
@@ -41,7 +41,6 @@ async function printTable(shown: readonly MonthOfKey[], terminal: Terminal): Pro
   if (unwritten.length > 0) terminal.say(laterText(listedNames(unwritten)));
 }
 
-/** Returns a note that explains why these keys' counts are missing. */
 function laterText(names: string): string {
   return `the server saves requests and records once a minute; those of ${names} are not saved yet`;
 }
@@ -64,10 +63,7 @@ function monthArgument(text: string | undefined): string {
   throw new AutomateError('usage', `--month: expected a month such as 2026-11, found "${text}"`);
 }
 
-/**
- * Returns the usage of API keys in a month. The ledger and the server's counts can both be incomplete, because the ledger records calls
- * late and counts in memory can be lost. So the larger number is used.
- */
+/** Uses the larger number: the ledger records calls late, and the server's counts in memory can be lost. */
 function monthsOf(month: string, [keys, usage]: readonly [readonly ApiKey[], readonly KeyUsage[]]): MonthOfKey[] {
   const spent = withBook((book) => book.spent(month)) ?? [];
   return keys.map((key) => {

@@ -22,7 +22,6 @@ import { readingKeys, type StoredKeys, withKey } from './stored-keys.ts';
 
 const name = argument('<name>', 'the name or id of the key', { listedBy: 'keys' });
 
-/** Declares `automate keys` and its subcommands. */
 export const keys: CommandCode = {
   commands: [
     subcommand({
@@ -87,7 +86,6 @@ export const keys: CommandCode = {
   ],
 };
 
-/** Prints the API keys that are valid, or all of them. Returns the exit code. */
 export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
@@ -110,14 +108,12 @@ function emptyText(ended: number): string {
   return `there are no keys${others}\n  make one: automate keys create NAME`;
 }
 
-/** Prints one API key without its value. Returns the exit code. */
 export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
   await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
   return exitCodes.success;
 }
 
-/** Revokes an API key. Returns the exit code. */
 export async function revokeCommand(
   name: string,
   { stopRuns = false }: { readonly stopRuns?: boolean },

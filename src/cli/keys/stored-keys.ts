@@ -6,13 +6,12 @@ import { KeyStore, noKey } from '../../serve/store/keys.ts';
 import { UsageStore } from '../../serve/store/usage.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The API keys that are stored in automate's home folder, and their usage. */
 export interface StoredKeys {
   readonly keys: KeyStore;
   readonly usage: UsageStore;
 }
 
-/** Runs `act` with the API keys in automate's home folder. Creates the database of keys if there is none. */
+/** Creates the database of keys if there is none. */
 export function withKeys<Result>(act: (stored: StoredKeys) => Result): Result {
   const database = new ServerDatabase(homeFolder(process.env));
   try {
@@ -22,24 +21,18 @@ export function withKeys<Result>(act: (stored: StoredKeys) => Result): Result {
   }
 }
 
-/**
- * Runs `read` with the API keys in automate's home folder. Returns undefined if there is no database of keys. Unlike `withKeys`, does not
- * create it.
- */
+/** Undefined if there is no database of keys. Unlike `withKeys`, does not create it. */
 export function readingKeys<Result>(read: (stored: StoredKeys) => Result): Result | undefined {
   return existsSync(serverDatabasePath(homeFolder(process.env))) ? withKeys(read) : undefined;
 }
 
-/** Runs `act` with the API keys in automate's home folder. Throws an AutomateError (`usage`) that names the key if there is no database. */
+/** Throws an AutomateError (`usage`) that names the key if there is no database. */
 export function withKey<Result>(nameOrId: string, act: (stored: StoredKeys) => Result): Result {
   if (!existsSync(serverDatabasePath(homeFolder(process.env)))) throw noKey(nameOrId);
   return withKeys(act);
 }
 
-/**
- * Records an action of a command in the server's audit log. Does nothing if the home folder has no audit log. Warns if the log cannot be
- * written.
- */
+/** Does nothing if the home folder has no audit log. Warns if the log cannot be written. */
 export function noteInAudit(what: string, target: string, { warn }: Terminal): void {
   const home = homeFolder(process.env);
   if (!existsSync(serverDatabasePath(home))) return;

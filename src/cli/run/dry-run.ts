@@ -20,20 +20,16 @@ import { requestText } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
 import type { GivenRun } from './run-options.ts';
 
-/** A run with --dry-run, which shows what the run would do. */
 interface DryRun {
-  /** The path of the flow file. */
   readonly flow: string;
   readonly plan: Plan;
   readonly options: GivenRun;
-  /** The records that the run would process. */
   readonly records: AsyncIterable<readonly Item[]>;
 }
 
-/** Maximum number of requests that are printed. */
 const maxRequests = 3;
 
-/** Prints what a run would do, without sending or spending anything. Returns the exit code. */
+/** Sends and spends nothing. Returns the exit code. */
 export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
   const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLateLookups() });
   let unchanged = 0;
@@ -58,7 +54,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
   return exitCodes.success;
 }
 
-/** Returns this month's allowance of credits; undefined if none is set. If the ledger cannot be read, warns and returns undefined. */
+/** Undefined if no allowance is set. If the ledger cannot be read, warns and returns undefined. */
 async function currentAllowance(warn: (message: string) => void): Promise<Allowance | undefined> {
   const home = (await import('../../files/home.ts')).homeFolder(process.env);
   const path = bookPath(home);
@@ -84,24 +80,18 @@ async function readAllowance(home: string, path: string): Promise<Allowance | un
   }
 }
 
-/** The monthly allowance of credits, and the credits that active runs have reserved but not spent. */
 type Allowance = MonthlyUsage & { readonly held: number };
 
-/** The facts that the plan of a dry run shows in addition to its forecast. */
 interface PlanFacts {
   readonly flow: string;
   readonly input: string;
-  /** The monthly allowance of credits; undefined if none is set. */
   readonly allowance: Allowance | undefined;
-  /** The value of --max-credits; undefined without this option. */
   readonly maxCredits: number | undefined;
   /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
   readonly unchanged?: number | undefined;
-  /** The `serial_by` of the flow; undefined if it has none. */
   readonly serialBy?: string | undefined;
 }
 
-/** Returns the plan of a dry run as text. */
 function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serialBy }: PlanFacts): string {
   const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
@@ -218,14 +208,14 @@ function serialNote(serialBy: string | undefined): string {
   return serialBy === undefined ? '' : `, or longer: records with the same ${serialBy} go one after another (serial_by)`;
 }
 
-/** Returns a rate in the syntax of a flow, such as 10/s. */
+/** Uses the syntax of a flow, such as 10/s. */
 function rateText(intervalMs: number): string {
   const unitMs = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
   const [unit, ms] = Object.entries(unitMs).find(([, unitMs]) => intervalMs <= unitMs) ?? ['d', unitMs.d];
   return `${(ms / intervalMs).toLocaleString('en-US', { maximumFractionDigits: 2 })}/${unit}`;
 }
 
-/** Returns the plan of a dry run as JSON. `most` is null if there is no upper bound. */
+/** `most` is null if there is no upper bound. */
 function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);

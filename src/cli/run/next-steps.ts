@@ -18,7 +18,6 @@ import type { Declared } from '../options.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
 import { runOptions, type WrittenRun } from './run-options.ts';
 
-/** Returns the run's command line, and functions that return the suggested next steps and the message of an error. */
 export function wordsOf(written: WrittenRun): RunWords {
   return {
     command: commandOf(written),
@@ -27,7 +26,7 @@ export function wordsOf(written: WrittenRun): RunWords {
   };
 }
 
-/** Suggests restoring the previous secret of a credential if the server refused a secret that was set recently. */
+/** If the server refused a secret that was set recently, suggests restoring the previous one. */
 function restoreSteps({ progress: { tally }, session: { credentials }, request: { options } }: OpenRun): NextStep[] {
   if (![...tally.failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
   const why = 'if the new secret was refused, restore the previous one with';
@@ -35,10 +34,7 @@ function restoreSteps({ progress: { tally }, session: { credentials }, request: 
   return credentials.unproven().map((name) => ({ why, command: `automate credentials restore ${name}${env}` }));
 }
 
-/**
- * Returns the message for an error that ended a run early. If the input or output broke, adds the number of finished records and the
- * command line for the rest.
- */
+/** If the input or output broke, adds the number of finished records and the command line for the rest. */
 export function messageInRun(reason: CodedMessage, written: WrittenRun): string {
   const brokenInput = detailsOf(reason, 'input-broken');
   const brokenOutput = detailsOf(reason, 'output-broken');
@@ -52,7 +48,7 @@ export function messageInRun(reason: CodedMessage, written: WrittenRun): string 
   return `${message}\n${done}:\n  ${resumeCommand(written)}`;
 }
 
-/** Returns lines that say which records were finished before the input became unreadable, and which options run the rest. */
+/** Says which records were finished before the input became unreadable, and which options run the rest. */
 function restLines({ records, written: rows, failed, files }: ErrorDetails['input-broken'], { options }: WrittenRun): string[] {
   if (rows + failed === 0) return [];
   const isStreamed = !isFileOrFree(files.out);
@@ -63,7 +59,7 @@ function restLines({ records, written: rows, failed, files }: ErrorDetails['inpu
   return [`${doneText(rows, failed, files)}; once the input is corrected, run the rest with ${rest}`];
 }
 
-/** Returns lines that say what is in the output of a run whose input has changed, and the command that starts over. */
+/** The lines say what the output contains if the input has changed, and give the command that starts over. */
 function startOverLines({ written: rows, failed, files }: ErrorDetails['input-broken'], written: WrittenRun): string[] {
   const done = rows + failed === 0 ? [] : [`${doneText(rows, failed, files)}; they can be a mixture of the old and the new content`];
   const hasFile = isFileOrFree(files.out) || (files.errors !== undefined && failed > 0);
@@ -81,7 +77,6 @@ function doneText(written: number, failed: number, { out, errors }: ErrorDetails
   return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed and went to ${errorsName}`;
 }
 
-/** Returns the suggested next steps after a run, as command lines to copy. */
 function nextSteps(request: WrittenRun, ended: EndedRun): NextStep[] {
   return [
     ...checkSteps(request, ended),
@@ -92,7 +87,7 @@ function nextSteps(request: WrittenRun, ended: EndedRun): NextStep[] {
   ];
 }
 
-/** Returns advice for a run that ended because no server responded or every record failed in the same way. */
+/** The advice is for a run in which no server responded or every record failed in the same way. */
 function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   const { tally } = run.progress;
   const steps = allSteps(run.request.plan.steps);
@@ -123,7 +118,6 @@ function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): Next
   });
 }
 
-/** Returns the node options that are probably wrong if every record fails with this failure. */
 function whatToCheck({ status, class: kind }: FailureGroup): string {
   if (kind === 'parse') return 'url and response';
   if (status === 405) return 'method and url';
@@ -131,10 +125,7 @@ function whatToCheck({ status, class: kind }: FailureGroup): string {
   return 'auth, which sends no credential, and url';
 }
 
-/**
- * Returns the command that runs the rest of a run that ended early. If the output is a file, it resumes the run. If it is an ordered
- * stream, it starts a new run that skips the finished records.
- */
+/** Resumes the run if the output is a file. For an ordered stream, starts a new run that skips the finished records. */
 function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
   const { tally } = run.progress;
@@ -150,7 +141,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   return [{ why, command: runAgain(request, (_, { about }) => about !== 'start', more) }];
 }
 
-/** Returns the options that run only the records after the last record that was written; undefined if --limit allows no further record. */
+/** They run only the records after the last one that was written. Undefined if --limit allows no further record. */
 function restOptions({ options }: WrittenRun, { progress: { tally }, request: { files } }: OpenRun): string[] | undefined {
   const { skip: skipped = 0, limit } = options;
   const skip = Math.max(tally.lastRecord, skipped);
@@ -164,10 +155,7 @@ function restOptions({ options }: WrittenRun, { progress: { tally }, request: { 
   ];
 }
 
-/**
- * Suggests starting from the beginning if every record failed. The user will change the flow, and a run cannot be resumed with a changed
- * flow.
- */
+/** If every record failed, the user will change the flow, and a run cannot be resumed with a changed flow. */
 function startOverSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   if (!canOnlyFail(ending) || !canResume(run.request.files)) return [];
   const more = request.options.replace ? [] : ['--force'];
@@ -182,16 +170,13 @@ function goingOn(ending: Ending, how: string): string {
   return canOnlyFail(ending) ? `once that is solved, ${how} with (--keep-going turns this stop off)` : `${how} with`;
 }
 
-/** If `max_cost` stopped the run, adds that it must be raised first, because a resumed run would stop at once. */
+/** If `max_cost` stopped the run, it must be raised first, because a resumed run would stop at once. */
 function raising({ stop }: Tally, how: string): string {
   const maxCost = detailsOf(stop, 'max-cost');
   return maxCost ? `raise max_cost of ${maxCost.node}, then ${how}` : how;
 }
 
-/**
- * Returns text and options for resuming a run that a credit limit stopped before it completed a single record. With the same limit, the
- * next run would stop, too. Returns undefined if another limit stopped the run.
- */
+/** If a credit limit stopped the run before its first record, the next run would stop, too. Undefined if another limit stopped it. */
 function shortOf({ stop }: Tally): { readonly why: string; readonly more: readonly string[] } | undefined {
   if (stop?.code === 'allowance')
     return { why: 'the rest of the allowance was not enough for a single record; once there is more, resume with', more: [] };
@@ -203,17 +188,15 @@ function shortOf({ stop }: Tally): { readonly why: string; readonly more: readon
   };
 }
 
-/** Returns the command line that started this run. */
 function commandOf(request: WrittenRun): string {
   return runAgain(request, () => true, []);
 }
 
-/** Returns the command line that resumes a run, which is the original command line with `--resume`. */
 function resumeCommand(request: WrittenRun, more: readonly string[] = []): string {
   return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);
 }
 
-/** Suggests a retry of the failed records. Suggests nothing if the run can be resumed, because more records might fail after that. */
+/** Suggests nothing if the run can be resumed, because more records might fail after that. */
 function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): NextStep[] {
   const { files } = run.request;
   const isWhole = ending === 'complete' || !canResume(files);
@@ -240,8 +223,7 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
 }
 
 /**
- * Returns the command that runs the failed records. If the run left no list of them, as when the output was a stream or --set contains a
- * secret, the command is a run that reads the errors file, without the original options for the input.
+ * Without a list of failed records (a stream, or a secret in --set), the command runs the errors file without the original input options.
  */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
@@ -253,13 +235,12 @@ function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   ]);
 }
 
-/** Inserts a word into a file name, before the extensions. */
 function insertWord(path: string, word: string): string {
   if (path === '-') return '-';
   return path.replace(/((?:\.[A-Za-z]+)?(?:\.gz)?)$/, `.${word}$1`);
 }
 
-/** Suggests `test-request`, which lists the paths in a response, if no response contained one of the paths in a node's map. */
+/** If no response contained a path in a node's map, suggests `test-request`, which lists the paths in a response. */
 function previewSteps(request: WrittenRun, { run, failed }: EndedRun): NextStep[] {
   const { hits, answered } = run.progress.tally;
   // A retry in which no record failed has deleted its errors file, from which the preview would take a record.
@@ -270,10 +251,7 @@ function previewSteps(request: WrittenRun, { run, failed }: EndedRun): NextStep[
   return [{ why: `no answer has ${missing.path}; list the paths of an answer with`, command }];
 }
 
-/**
- * Returns the command line that previews a node's request for a record. Options for the input are left out if it was stdin, which cannot be
- * read again.
- */
+/** Options for the input are left out if it was stdin, which cannot be read again. */
 function previewCommand(request: WrittenRun, node: string, record = 1): string {
   const { retryOf, options } = request;
   const isStdin = options.in === '-';
@@ -289,10 +267,7 @@ function previewCommand(request: WrittenRun, node: string, record = 1): string {
 
 type Choice = (name: string, option: Declared<unknown>) => boolean;
 
-/**
- * Returns this run's command line with the options that `choose` selects. The options in `more` are added and replace options of the same
- * name.
- */
+/** Keeps the options that `choose` selects. The options in `more` are added and replace options of the same name. */
 function runAgain(request: WrittenRun, choose: Choice, more: readonly string[]): string {
   const words = commandWords(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
   const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
@@ -307,7 +282,7 @@ function commandLine(command: string, argument: string, words: readonly string[]
   return ['automate', command, argument, ...words].map(shellWord).join(' ');
 }
 
-/** Returns the text for a run that did nothing, because an earlier run with the same command line had already written the whole output. */
+/** The text for a run that did nothing, because an earlier run with the same command line had written the whole output. */
 export function alreadyCompleteText(request: WrittenRun, files: OutputPlan, { written, failed, filtered = 0 }: CompleteCounts): string {
   const counts = [
     `${formatCount(written)} written`,

@@ -16,33 +16,30 @@ import type { Terminal } from '../terminal.ts';
 /** The figures that a progress line shows. @internal */
 export interface ProgressFacts {
   readonly tally: Pick<Tally, 'failed' | 'retries'>;
-  /** Returns the number of records finished since the run was resumed, including those that wait for an earlier record. */
+  /** Records finished since the run was resumed, including those that wait for an earlier record. */
   done(): number;
-  /** Counts of records that were finished before the run was resumed. */
   readonly before: { readonly read: number; readonly failed: number };
-  /** Returns the number of records in the whole run; undefined while it is unknown. */
+  /** The number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
-  /**
-   * Returns two finished shares (0 to 1): of the records since the run was resumed, and of the whole run. Undefined if they are not known.
-   */
+  /** Finished shares (0 to 1) of the records since the run was resumed, and of the whole run. Undefined if they are not known. */
   share(): FinishedShare | undefined;
   readonly pauses: Pick<Pauses, 'current'>;
-  /** Returns the number of workers. The method is left out in a run without workers. */
+  /** The method is left out in a run without workers. */
   workers?(): number | undefined;
-  /** Returns the number of requests that may currently be in flight; undefined if all limits were set by the user. */
+  /** How many requests may currently be in flight; undefined if all limits were set by the user. */
   concurrency?(): number | undefined;
-  /** Returns the number of credits spent. Undefined if credits are neither limited nor priced. */
+  /** Credits spent. Undefined if credits are neither limited nor priced. */
   readonly credits: (() => number) | undefined;
   now(): number;
 }
 
-/** A part of the progress line. If the line is too long, the parts with the highest rank are left out first. */
+/** If the line is too long, the parts with the highest rank are left out first. */
 interface LinePart {
   readonly text: string;
   readonly rank: number;
 }
 
-/** Times in ms after which the first rate and the first estimate of the remaining time are shown. Earlier values would be far off. */
+/** After these times in ms, the first rate and the first estimate of the time left are shown. Earlier values would be far off. */
 const settledMs = { rate: 1000, left: 3000 };
 
 /** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. @internal */
@@ -57,7 +54,7 @@ export class ProgressLine {
     this.#rate = new RecentRate(this.#startedMs);
   }
 
-  /** Returns the current text of the progress line. `width` is the maximum number of characters; unlimited by default. */
+  /** `width` is in characters; unlimited by default. */
   text(width = Number.POSITIVE_INFINITY): string {
     const { tally, done, before, pauses, credits, now } = this.#facts;
     const pause = pauses.current();
@@ -96,10 +93,10 @@ export class ProgressLine {
   }
 }
 
-/** Length in ms of the interval over which the rate of records is measured. It is short, so that the rate is soon correct after a pause. */
+/** The rate is measured over this interval in ms. It is short, so that the rate is soon correct after a pause. */
 const rateOverMs = 10_000;
 
-/** Measures how many records per second were processed in the last ten seconds. */
+/** Records per second in the last ten seconds. */
 class RecentRate {
   readonly #samples: { readonly ms: number; readonly read: number }[];
 
@@ -107,7 +104,7 @@ class RecentRate {
     this.#samples = [{ ms: startedMs, read: 0 }];
   }
 
-  /** Returns the rate at a time as text; undefined in the first second. */
+  /** Undefined in the first second. */
   at(ms: number, read: number): string | undefined {
     const samples = this.#samples;
     samples.push({ ms, read });
@@ -128,7 +125,6 @@ function wholeSeconds(ms: number): string {
   return durationText(Math.ceil(ms / 1000) * 1000);
 }
 
-/** Joins the parts into a line of at most `width` characters. */
 function fitted(parts: readonly LinePart[], width: number): string {
   const text = parts.map((part) => part.text).join(' · ');
   if (text.length <= width || parts.length === 1) return text.slice(0, width);
@@ -139,29 +135,25 @@ function fitted(parts: readonly LinePart[], width: number): string {
   );
 }
 
-/** Shows the progress of a run until it is stopped. */
 export interface ProgressShow {
   stop(): void;
-  /**
-   * Removes the progress line from the terminal. The function that it returns shows the line again. Left out if whole lines are printed,
-   * which need not be removed.
-   */
+  /** Removes the progress line until the returned function is called. Left out if whole lines are printed, which need not be removed. */
   pause?(): () => void;
 }
 
 const lineEveryMs = 10_000;
 
-/** Prints the progress as a plain line every 10 seconds, for logs. */
+/** Prints a plain line every 10 seconds, for logs. */
 function showLines(line: ProgressLine, say: (text: string) => void): ProgressShow {
   const timer = setInterval(() => say(line.text()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** Number of terminal columns that the progress line leaves free for the spinner, a space and the cursor. */
+/** Columns that the progress line leaves free for the spinner, a space and the cursor. */
 const reservedColumns = 3;
 
-/** Shows the progress line, next to a spinner. The line never wraps. */
+/** The line never wraps. */
 async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
   const text = () => line.text(process.stderr.columns - reservedColumns);
@@ -192,7 +184,7 @@ async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<Progr
   };
 }
 
-/** Shows the progress of a run. `waiting` returns the number of finished records that wait for an earlier one. */
+/** `waiting` returns the number of finished records that wait for an earlier one. */
 export async function showProgress(run: OpenRun, waiting: () => number, terminal: Terminal): Promise<ProgressShow> {
   const { files } = run.request;
   const line = progressLine(run, waiting);
@@ -201,7 +193,7 @@ export async function showProgress(run: OpenRun, waiting: () => number, terminal
   return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
 }
 
-/** Returns the sum of the limits on requests in flight that automate has found by itself; undefined if all limits were set by the user. */
+/** The sum of the limits on requests in flight that automate has found by itself; undefined if the user set all limits. */
 function foundOf({ concurrency }: Tally): number | undefined {
   if (concurrency.size === 0) return undefined;
   return [...concurrency.values()].reduce((sum, { now }) => sum + now, 0);
@@ -223,7 +215,7 @@ function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
   });
 }
 
-/** Returns the line about the requests that each worker of a run sends at once; undefined for a flow that sends none. */
+/** The requests that each worker of a run sends at once; undefined for a flow that sends none. */
 export function atOnceText({ steps }: Pick<Plan, 'steps'>): string | undefined {
   const limits = new Map<string, number>();
   for (const { node } of allSteps(steps))
@@ -232,10 +224,7 @@ export function atOnceText({ steps }: Pick<Plan, 'steps'>): string | undefined {
   return requests === 0 ? undefined : `at most ${counted(requests, 'request')} at once in each worker`;
 }
 
-/**
- * Returns the line that a run prints while it waits for a worker. The line shows a command that starts a worker, or says why the workers
- * that are alive cannot process the run.
- */
+/** Shows a command that starts a worker, or says why the workers that are alive cannot process the run. */
 export function waitText({ url, queueName, problems }: WorkerWait): string {
   const name = queueName === undefined ? '' : ` --queue-name ${shellWord(queueName)}`;
   const [first] = problems;
@@ -246,7 +235,7 @@ export function waitText({ url, queueName, problems }: WorkerWait): string {
   return `waiting for a worker: ${problems.length === 1 ? '1 is' : `${problems.length} are`} there; ${worker}${lack}${way}`;
 }
 
-/** Describes an attempt to send a request on one line, such as `record 17  profile  GET https://api.example.com/users/17  200  34 ms`. */
+/** One line, such as `record 17 profile GET https://api.example.com/users/17 200 34 ms`. */
 export function attemptText({ record, node, request, ms, result }: Attempt): string {
   const isTool = 'kind' in request && request.kind === 'tool';
   const [line = ''] = isTool ? [`tool ${request.tool}`] : requestText(request);
@@ -257,7 +246,6 @@ function resultText(result: Attempt['result']): string {
   return typeof result === 'object' ? `${result.kind}: ${result.message}` : String(result);
 }
 
-/** Describes an event that is printed between attempts; undefined for most kinds of events. */
 export function eventText(event: Event): string | undefined {
   if (event.type === 'cache-hit') return `record ${event.record}  ${event.node}  from the cache`;
   if (event.type === 'gate-paused') return pauseText(event);
@@ -265,7 +253,6 @@ export function eventText(event: Event): string | undefined {
   return undefined;
 }
 
-/** The text to print for each reason why the limit on requests in flight changes. */
 const reasons: Readonly<Record<ConcurrencyEvent['reason'], string>> = {
   start: 'at first',
   fast: 'answers are still as fast',
@@ -274,7 +261,7 @@ const reasons: Readonly<Record<ConcurrencyEvent['reason'], string>> = {
   refused: 'the server refused a request',
 };
 
-/** Describes a change of the limit on requests in flight, such as `concurrency of http-1: 4 to 8, answers stay as fast`. */
+/** Text such as `concurrency of http-1: 4 to 8, answers stay as fast`. */
 function concurrencyText({ gate, from, to, reason, worker }: ConcurrencyEvent): string {
   const name = worker === undefined ? gate : `${gate} in worker ${worker}`;
   return `concurrency of ${name}: ${from === undefined ? '' : `${from} to `}${to}, ${reasons[reason]}`;

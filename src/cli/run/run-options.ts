@@ -31,7 +31,6 @@ import {
 } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 
-/** The options of `automate run`. */
 export const runOptions = {
   ...grouped('Input', {
     in: inputsOption(
@@ -135,24 +134,20 @@ export const runOptions = {
   }),
 };
 
-/** The values of the options of `automate run`. */
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
-/** The options of a run whose input has been determined. */
 export type GivenRun = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
 
-/** A run as written on the command line. */
 export interface WrittenRun<Options = GivenRun> {
   readonly flow: string;
   readonly options: Options;
   readonly written: WrittenOptions;
-  /** The output whose failed records are retried, as written by the user; undefined for other runs. */
+  /** The output whose failed records are retried, as written by the user. */
   readonly retryOf?: string;
-  /** True if the run's credits are not counted, as in the demo. */
+  /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }
 
-/** Options for workers, which only some commands have. */
 type WorkerOptions = Partial<Pick<GivenRun, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>>;
 
 /** Throws an AutomateError (`usage`) if worker options exclude each other or lack an option that they need. */
@@ -169,10 +164,7 @@ export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorker
     throw new AutomateError('usage', '--wait-for-workers works only with --queue: add --queue, or leave --wait-for-workers out');
 }
 
-/**
- * Determines the input, and returns the options with it. The input is the file in the options, otherwise stdin unless it is a terminal.
- * With --no-input, there is none. Throws an AutomateError (`usage`) if there is no usable input.
- */
+/** Uses --in, otherwise stdin unless it is a terminal. Throws an AutomateError (`usage`) without usable input, unless --no-input is set. */
 function chooseInput(options: GivenRunOptions): GivenRun {
   if (!options.input) {
     const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
@@ -189,7 +181,7 @@ function chooseInput(options: GivenRunOptions): GivenRun {
   );
 }
 
-/** Loads the flow of a run and determines the input. Does not wait for stdin until the flow is known to be valid. */
+/** Does not wait for stdin until the flow is known to be valid. */
 export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; written: WrittenRun }> {
   if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);

@@ -69,7 +69,6 @@ export const run = command({
   run: ({ args, options, written, terminal }) => runCommand({ flow: args.flow, options, written }, terminal),
 });
 
-/** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
   return withSignals(terminal, async (start) => {
     const { plan, written } = updating(await planRun(given, terminal));
@@ -82,10 +81,9 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
   });
 }
 
-/** Starts a run, and prints its progress and result. Resolves to the exit code. */
 type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-/** Runs an action that can start a run. Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
+/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
 export async function withSignals(terminal: Terminal, act: (start: StartRun) => Promise<number>): Promise<number> {
   const signals = stopOnSignals(terminal);
   try {
@@ -118,7 +116,6 @@ async function showRun(
   }
 }
 
-/** Shows a run on the terminal: warnings, progress, attempts and the summary. */
 class Follower {
   readonly #written: WrittenRun;
   readonly #terminal: Terminal;
@@ -168,7 +165,7 @@ class Follower {
     throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
   }
 
-  /** Returns the text for a run whose output was already complete. With --quiet, it is empty unless records failed. */
+  /** With --quiet, the text is empty unless records failed. */
   #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
     if (this.#written.options.quiet && counts.failed === 0) return '';
     return alreadyCompleteText(this.#written, files, counts);
@@ -214,17 +211,13 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   }
 }
 
-/**
- * Returns the run with the options that --update implies. The old files are replaced at the end of the run. If the user also set --replace,
- * every record is run, and no rows are reused.
- */
+/** Sets what --update implies. The old files are replaced at the end. With --replace, every record is run and no rows are reused. */
 function updating({ plan, written }: { readonly plan: Plan; readonly written: WrittenRun }): { plan: Plan; written: WrittenRun } {
   const { options } = written;
   if (!options.update) return { plan, written };
   return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
 }
 
-/** Throws if an option cannot be combined with --update. */
 function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: GivenRun, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
@@ -276,17 +269,15 @@ function checkInput(plan: Plan, { format, columns, firstFields }: RecordSource, 
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Time in ms that records in progress have to finish after the first signal. */
+/** After the first signal, records in progress have this time to finish. */
 const graceMs = 10_000;
 
-/** Time in ms during which a second signal is ignored. One Ctrl-C can arrive twice, from the terminal and from a parent process. */
+/** A second signal is ignored for this time. One Ctrl-C can arrive twice, from the terminal and from a parent process. */
 const echoMs = 200;
 
-/** Handles Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
 interface Signals {
   /** Makes the next signal stop this run instead of ending the process. */
   follow(run: RunHandle): void;
-  /** Stops handling signals. */
   stop(): void;
 }
 

@@ -22,7 +22,6 @@ import {
 import { type FailureGroup, type LookupCounts, noTokens, type PathHits, type Tally, type TokenCounts } from '../../report/tally.ts';
 import { messageWithAdvice } from '../advice.ts';
 
-/** Returns the summary that is printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
@@ -54,10 +53,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
   ].join('\n');
 }
 
-/**
- * Returns the line about unchanged records whose rows were reused. The date in it has no year, because reused rows are rarely older than a
- * year.
- */
+/** The line about reused rows. Its date has no year, because reused rows are rarely older than a year. */
 function unchangedLines(tally: Tally, facts: SummaryFacts): string[] {
   const { takenOver, output, before } = facts;
   const { unchanged } = wholeCounts(tally, facts);
@@ -107,10 +103,7 @@ function stepText({ why, command }: ShownStep, colors: ChalkInstance): string {
   return `  ${why}:\n    ${colors.cyan(command)}`;
 }
 
-/**
- * Returns the summary of a run with --quiet. If nothing failed, it contains only servers that were never reached. Otherwise it contains the
- * counts, the first failure of each group, and the next steps.
- */
+/** Names servers that were never reached. If records failed, also has the counts, the first failure of each group, and the next steps. */
 export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   const unanswered = unansweredLines(tally, colors);
   if (facts.exitCode === 0) return unanswered.map((line) => line.slice(2)).join('\n');
@@ -171,7 +164,7 @@ function wholeCredits(credits: number, before: number): string {
   return before > 0 ? `${creditsText(before + credits)} (this part: ${creditText(credits)})` : creditsText(credits);
 }
 
-/** Returns a note that the counts exclude earlier parts of a resumed run. It is empty if the run was not resumed. */
+/** Says that the counts exclude earlier parts of a resumed run; otherwise empty. */
 function partText({ before }: SummaryFacts): string {
   return doneOf(before) > 0 ? ' (this part)' : '';
 }
@@ -179,7 +172,7 @@ function partText({ before }: SummaryFacts): string {
 /** 4xx statuses that are temporary, so a retry might succeed. */
 const passing = new Set([408, 425, 429]);
 
-/** Returns a line with the number of failures that a retry alone will not fix, such as 404. */
+/** Counts failures that a retry alone will not fix, such as 404. */
 function lastingLines(tally: Tally): string[] {
   const lasting = sortedGroups(tally).filter(({ status = 0 }) => status >= 400 && status <= 499 && !passing.has(status));
   const failed = lasting.reduce((sum, group) => sum + group.count, 0);
@@ -201,10 +194,7 @@ function groupName({ node, class: kind, status }: FailureGroup): string {
   return `${node ?? 'input'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
-/**
- * Returns the lines about a group of failures. If all failures have the same message, it is on the first line. Otherwise the most frequent
- * messages follow below.
- */
+/** If all failures have the same message, it is on the first line. Otherwise the most frequent messages follow below. */
 function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
@@ -219,10 +209,7 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   ];
 }
 
-/**
- * Returns the lines of a message. The first one starts with `beginning` and the reason, which is shortened if necessary. Advice is on a
- * second line.
- */
+/** The first line is `beginning` and the reason, shortened if necessary. Advice is on a second line. */
 function messageLines(beginning: string, message: CodedMessage): string[] {
   const [reason = '', ...advice] = messageWithAdvice(message).split('\n');
   const text = excerpt(onOneLine(advice.join('\n')), 160);
@@ -246,10 +233,7 @@ function replacedLines({ replaced }: SummaryFacts, colors: ChalkInstance): strin
   return [`  ${colors.yellow('warning:')} columns of the input were replaced: ${names}`];
 }
 
-/**
- * Returns warnings about pages with fewer items than requested. The usual cause is a server whose maximum page size is smaller than the
- * requested size.
- */
+/** Warns about pages with fewer items than requested. The usual cause is a server with a smaller maximum page size. */
 function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
   return [...short].flatMap(
     ([
@@ -272,7 +256,7 @@ function morePagesLines({ morePages }: Tally, colors: ChalkInstance): string[] {
   ]);
 }
 
-/** Returns warnings about responses that have a success status but errors in the body, as in GraphQL. */
+/** Warns about responses that have a success status but errors in the body, as in GraphQL. */
 function ignoredErrorLines({ ignoredErrors }: Tally, colors: ChalkInstance): string[] {
   return [...ignoredErrors].flatMap(([node, answers]) => [
     `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'has errors next to data, but counts as a success' : 'have errors next to data, but count as successes'}; to fail such records, add to ${node}:`,
@@ -289,10 +273,9 @@ function notRenamedLines({ notRenamed }: Tally, colors: ChalkInstance): string[]
   );
 }
 
-/** Number of unanswered origins to name. The others are only counted. */
 const shownOrigins = 3;
 
-/** Returns warnings about servers that were never reached, although their records count as successes (`on_error: keep`). */
+/** Warns about servers that were never reached, although their records count as successes (`on_error: keep`). */
 function unansweredLines({ unanswered }: Tally, colors: ChalkInstance): string[] {
   const others = unanswered.size - shownOrigins;
   const lines = [...unanswered].slice(0, shownOrigins).flatMap(([origin, { attempts, failure }]) => {
@@ -311,10 +294,7 @@ function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: Summar
   return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }
 
-/**
- * Returns a line for each node that used a language model, such as `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. If the run was
- * resumed, the totals of the whole run come first.
- */
+/** Lines such as `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. In a resumed run, the totals of the whole run come first. */
 function tokenLines({ tokens }: Tally, { spentBefore }: SummaryFacts): string[] {
   return [...wholeTokens(tokens, spentBefore.tokens)].map(([node, whole]) => {
     const part = spentBefore.tokens.has(node) ? ` (this part: ${spentText(tokens.get(node) ?? noTokens)})` : '';
@@ -334,9 +314,7 @@ export function responseTimeLines(times: ResponseTimes): string[] {
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
 }
 
-/**
- * Returns lines with the limits on requests in flight that automate has found by itself, such as `concurrency: 42 at the end (4 to 57)`.
- */
+/** The limits that automate has found by itself, such as `concurrency: 42 at the end (4 to 57)`. */
 function concurrencyLines({ concurrency }: Tally): string[] {
   const isAlone = concurrency.size === 1;
   return [...concurrency.values()].map(({ gate, worker, now, least, most }) => {
@@ -345,7 +323,6 @@ function concurrencyLines({ concurrency }: Tally): string[] {
   });
 }
 
-/** Returns the lines about the results of lookups. */
 function lookupLines({ lookups }: Tally): string[] {
   const all = [...lookups.values()];
   return all.flatMap((counts) => {
@@ -378,7 +355,7 @@ function exampleText(name: string, count: number, first = ''): string[] {
   return count === 0 ? [] : [`${name}: ${formatCount(count)}, such as ${JSON.stringify(excerpt(first, 60))}`];
 }
 
-/** Returns the attributions that the licenses of the data sources require. They are the last lines of the summary. */
+/** The licenses of the data sources require them. They are the last lines of the summary. */
 function attributionLines(attributions: readonly Attribution[]): string[] {
   return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }

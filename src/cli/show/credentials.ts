@@ -2,20 +2,15 @@ import { durationText } from '../../core/duration.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import { expiryWarning, type StoredCredential } from '../../credentials/secret.ts';
 
-/** A credential with the facts that lists show about it. */
 export interface ShownCredential extends Partial<Omit<StoredCredential, 'name' | 'backend'>> {
   readonly name: string;
   readonly backend: string;
-  /** The environment variable or the backend that contains the secret. */
   readonly from?: string;
 }
 
 const variableShape = /^AUTOMATE_CREDENTIAL_(.+?)(_FILE)?$/;
 
-/**
- * Returns all credentials, from environment variables and from backends (keychain and vault). Variables are upper-case, so the credential
- * name of a variable is guessed unless it matches a stored credential.
- */
+/** Variables are upper-case, so the credential name of a variable is guessed unless it matches a stored credential. */
 export function shownCredentials(
   stored: readonly StoredCredential[],
   environment: NodeJS.ProcessEnv,
@@ -37,7 +32,6 @@ export function shownCredentials(
   return [...given, ...listed.map((credential) => ({ ...credential, from: credential.backend }))];
 }
 
-/** Returns a credential as JSON. */
 export function credentialJson(shown: ShownCredential): object {
   const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous, command, forMs } = shown;
   const orNull = (value: unknown) => value ?? null;
@@ -54,7 +48,6 @@ export function credentialJson(shown: ShownCredential): object {
   };
 }
 
-/** Returns the rows of a table of credentials, with a header. */
 export function credentialRows(shown: readonly ShownCredential[], nowMs: number): string[][] {
   return [
     ['name', 'env', 'backend', 'age', 'expires', 'last used', 'hosts'],
@@ -70,7 +63,6 @@ export function credentialRows(shown: readonly ShownCredential[], nowMs: number)
   ];
 }
 
-/** Describes one credential, with one fact per line. */
 export function credentialText(shown: ShownCredential, nowMs: number): string {
   const [head = [], row = []] = credentialRows([shown], nowMs);
   const previous = shown.previous ? [['previous', `set ${agoText(shown.previous.setAt, nowMs)} ago`]] : [];
@@ -81,7 +73,6 @@ export function credentialText(shown: ShownCredential, nowMs: number): string {
   return [...lines.map(([label = '', text = '']) => `${`${label}:`.padEnd(11)}${text}`), ...(warning ? [warning] : [])].join('\n');
 }
 
-/** Returns the day on which something expires, as text. */
 function expiryText(expiresAt: string | undefined, nowMs: number): string {
   if (expiresAt === undefined) return '-';
   return Date.parse(expiresAt) <= nowMs ? `expired ${expiresAt.slice(0, 10)}` : expiresAt.slice(0, 10);
@@ -94,7 +85,7 @@ const units = [
   ['s', 1000],
 ] as const;
 
-/** Returns the time since something happened, in the largest unit that fits. */
+/** Uses the largest unit that fits. */
 export function agoText(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '-';
   const ms = Math.max(0, nowMs - Date.parse(time));

@@ -3,7 +3,6 @@ import type { Spent } from '../../credits/book.ts';
 import { type keySums, sums } from '../../credits/rest.ts';
 import { tableText } from './table.ts';
 
-/** The credits spent in a month. */
 interface MonthUsage {
   readonly month: string;
   readonly spent: number;
@@ -13,10 +12,7 @@ interface MonthUsage {
   readonly limit: number | undefined;
 }
 
-/**
- * Returns text that compares the credits spent in a month with the allowance. It also lists the sums for each flow, node, connection,
- * environment and API key.
- */
+/** Compares the credits with the allowance, and lists the sums for each flow, node, connection, environment and API key. */
 export function usageText(usage: MonthUsage, spent: readonly Spent[], keys: ReturnType<typeof keySums>): string {
   const { month, held, limit } = usage;
   const underWay = held > 0 ? [`reserved by active runs: ${creditText(held)}`] : [];
@@ -60,7 +56,6 @@ function section(title: string, rows: readonly (readonly [string, number])[]): s
   return ['', `${title}:`, ...tableText(rows.map(([name, credits]) => [`  ${name}`, creditText(credits)]))];
 }
 
-/** Returns lines with a bar for each month. The month with the most credits has the longest bar. */
 export function historyText(months: readonly { readonly month: string; readonly credits: number }[]): string {
   const most = Math.max(...months.map(({ credits }) => credits));
   return tableText(months.map(({ month, credits }) => [month, bar(most === 0 ? 0 : credits / most, 40, ' '), creditText(credits)])).join(
@@ -68,7 +63,7 @@ export function historyText(months: readonly { readonly month: string; readonly 
   );
 }
 
-/** Returns a bar of characters. Any share above zero fills at least one character. */
+/** Any share above zero fills at least one character. */
 export function bar(share: number, width: number, rest: string): string {
   const full = share <= 0 ? 0 : Math.max(1, Math.min(width, Math.round(share * width)));
   return '█'.repeat(full) + rest.repeat(width - full);

@@ -4,13 +4,12 @@ import type { KeyUsage } from '../../serve/store/usage.ts';
 import { agoText } from './credentials.ts';
 import { bar } from './credits.ts';
 
-/** An API key with the facts that lists show about it. */
 export interface ShownKey {
   readonly key: ApiKey;
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** Returns an API key as JSON, without the secret value. */
+/** Leaves out the secret value. */
 export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): object {
   return {
     ...apiKeyJson(key),
@@ -21,12 +20,11 @@ export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): ob
   };
 }
 
-/** Returns the old values of an API key that are still accepted after it was rotated. */
+/** The old values that are still accepted after the key was rotated. */
 function livingValues(key: ApiKey, nowMs: number): ApiKey['replaced'] {
   return keyState(key, nowMs) === 'living' ? key.replaced.filter(({ endsAtMs }) => endsAtMs > nowMs) : [];
 }
 
-/** Returns the rows of a table of API keys, with a header. */
 export function keyRows(shown: readonly ShownKey[], { nowMs, withState }: { nowMs: number; withState: boolean }): string[][] {
   return [
     ['name', 'key', ...(withState ? ['state'] : []), 'scopes', 'flows', 'rate', 'credits', 'expires', 'last used'],
@@ -44,7 +42,6 @@ export function keyRows(shown: readonly ShownKey[], { nowMs, withState }: { nowM
   ];
 }
 
-/** Describes one API key, with one fact per line. */
 export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string {
   const { name, id, start, scopes, flows, rate, quota, createdAtMs, expiresAtMs, revokedAtMs } = key;
   const facts: (readonly [string, string])[] = [
@@ -65,7 +62,6 @@ export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string 
   return facts.map(([label, text]) => `${`${label}:`.padEnd(11)}${text}`).join('\n');
 }
 
-/** Describes the rights of a new API key. The text is printed after the key's name. */
 export function rightsText({ scopes, flows, rate, quota, expiresAtMs }: ApiKey): string {
   const rights = `${scopes.length === 1 ? 'scope' : 'scopes'} ${scopes.join(', ')}`;
   const credits = quota === undefined ? '' : `, with ${creditText(quota)} credits a month`;
@@ -73,7 +69,7 @@ export function rightsText({ scopes, flows, rate, quota, expiresAtMs }: ApiKey):
   return `has the ${rights} for ${flows?.join(', ') ?? 'all flows'}, at ${rate}${credits}; it ${end}`;
 }
 
-/** Returns a time as text, to the minute. */
+/** The text is exact to the minute. */
 export function momentText(wallMs = 0): string {
   return `${new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
@@ -82,14 +78,12 @@ function dayText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 10);
 }
 
-/** The usage of one API key in a month. */
 export interface MonthOfKey {
   readonly key: ApiKey;
   readonly month: string;
   readonly days: readonly KeyUsage[];
-  /** Credits that the API key has spent, according to the ledger. */
   readonly credits: number;
-  /** Credits that are left of the API key's quota; undefined if it has no quota. */
+  /** The rest of the key's quota; undefined if it has no quota. */
   readonly remaining: number | undefined;
 }
 
@@ -104,7 +98,6 @@ function monthTotals({ days }: MonthOfKey) {
   return total;
 }
 
-/** Returns the usage of an API key as JSON. */
 export function usageJson(shown: MonthOfKey): object {
   const { key, month, credits, remaining = null } = shown;
   const { requests, refused, records, lastUsedAtMs } = monthTotals(shown);
@@ -123,12 +116,11 @@ export function usageJson(shown: MonthOfKey): object {
   };
 }
 
-/** True if an API key has spent credits but the server has not written its other counts yet. */
+/** True if the key has spent credits but the server has not written its other counts yet. */
 export function isUnwritten({ days, credits }: MonthOfKey): boolean {
   return days.length === 0 && credits > 0;
 }
 
-/** Returns the rows of a table that shows the usage of API keys in a month, with a header. */
 export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[][] {
   return withNumbers(
     ['name', 'requests', 'refused', 'records', 'credits', 'quota', 'left', 'last used'],
@@ -143,7 +135,6 @@ export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[]
   );
 }
 
-/** Returns the rows of a table that shows the usage of an API key on each day, with a header, bars and sums. */
 export function dayRows(shown: MonthOfKey): string[][] {
   const most = Math.max(...shown.days.map(({ requests }) => requests));
   const { requests, refused, records } = monthTotals(shown);
@@ -163,7 +154,6 @@ export function dayRows(shown: MonthOfKey): string[][] {
   );
 }
 
-/** Right-aligns the columns with numbers, which are all columns but the first and the last. */
 function withNumbers(head: readonly string[], rows: readonly (readonly string[])[]): string[][] {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));

@@ -5,7 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Describes a problem of a flow with its position, the message, and the line of the file with a caret below it. */
+/** Shows the position, the message, and the line of the file with a caret below it. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
   const [first, ...more] = cleaned(messageWithAdvice(problem)).split('\n');
@@ -26,16 +26,12 @@ function controlsAsSpaces(text: string): string {
   return text.replace(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, ' ');
 }
 
-/** Describes all problems of a flow, and adds how many there are. */
 export function flowErrorText({ file, problems }: FlowError, colors: ChalkInstance): string {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   return [...problems.map((problem) => problemText(file, problem, colors)), `${count} in ${file}`].join('\n');
 }
 
-/**
- * Prints the warnings about a flow. `columns` are the columns of the input; undefined if they are not known. `problems` are reported
- * elsewhere, so a warning about the same text is left out.
- */
+/** `columns` is undefined if not known. `problems` are reported elsewhere, so a warning about the same text is left out. */
 export function printWarnings(
   plan: Plan,
   file: string,
@@ -47,7 +43,7 @@ export function printWarnings(
   for (const warning of plan.warnings(columns)) if (!isReported(warning)) say(problemText(file, warning, colors, 'warning'));
 }
 
-/** Warns about references to fields that none of the first JSON records has. Later records might have them. */
+/** Warns about fields that none of the first JSON records has. Later records might have them. */
 export function printUnknownFields(plan: Plan, file: string, { say, colors }: Terminal, fields: readonly string[]): void {
   for (const problem of plan.unknownFields(fields, 'none of the first records')) say(problemText(file, problem, colors, 'warning'));
 }

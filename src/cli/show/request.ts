@@ -14,7 +14,7 @@ import { credentialVariable } from '../../credentials/environment.ts';
 import { certificateFiles } from '../../http/client-certificate.ts';
 import { lookupQuestion, sourceOf } from '../../preview/preview.ts';
 
-/** Returns the lines of a request in readable form, with `***` in place of every secret. */
+/** Shows `***` in place of every secret. */
 export function requestText(request: ActionRequest): string[] {
   if (!('kind' in request)) return httpText(request);
   return request.kind === 'lookup' ? lookupText(request) : callText(request);
@@ -40,7 +40,6 @@ function httpText(request: HttpRequest): string[] {
   ];
 }
 
-/** Returns one part of a form that sends files, as text. */
 function formPartText(part: FormPart): string {
   if (!('file' in part)) return `${part.name}: ${part.value}`;
   const { name, file, fileName, contentType } = part;
@@ -48,10 +47,7 @@ function formPartText(part: FormPart): string {
   return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
-/**
- * Returns a request as a curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows
- * send.
- */
+/** A curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows send. */
 export function curlText(request: HttpRequest, folder = ''): string {
   const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
   const url = request.origin + request.path;
@@ -71,10 +67,7 @@ export function curlText(request: HttpRequest, folder = ''): string {
   ].join(' ');
 }
 
-/**
- * Returns the curl options for a client certificate. Colons in the path are escaped, because curl takes the text after a colon as the
- * passphrase.
- */
+/** Colons in the path are escaped, because curl takes the text after a colon as the passphrase. */
 function certificateWords(certificate: ClientCertificate): string[] {
   const { cert, key } = certificateFiles(certificate);
   const { passphrase } = certificate;
@@ -82,10 +75,7 @@ function certificateWords(certificate: ClientCertificate): string[] {
   return passphrase === undefined ? words : [...words, '--pass', withVariable('', credentialVariable(passphrase))];
 }
 
-/**
- * Returns notes about environment variables that must contain an access token instead of the stored secret, because curl cannot request
- * tokens.
- */
+/** Some variables must contain an access token instead of the stored secret, because curl cannot request tokens. */
 export function curlNotes({ auth = [] }: HttpRequest): string[] {
   const tokens = auth.map((one) => curlSecret(one, credentialVariable(one.credential)).variable);
   const isToken = (variable: string, index: number) => variable !== credentialVariable((auth[index] as Auth).credential);
@@ -99,7 +89,6 @@ function curlAuth(auth: Auth, hasBody: boolean): string[] {
   return [place === 'user' ? '-u' : '-H', word];
 }
 
-/** Returns the curl options for the parts of a form that sends files. */
 function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBody'], folder: string): string[] {
   return form.flatMap((part, index) => {
     if ('file' in part) return ['-F', shellWord(`${part.name}=${fileWord(part, folder)}`)];
@@ -115,14 +104,13 @@ function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBod
   });
 }
 
-/** Returns the text that names a file in curl's -F option. */
 function fileWord({ file, fileName, contentType }: FilePart, folder: string): string {
   const curlQuoted = (text: string) => (/[",;\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : text);
   const type = contentType === undefined ? '' : `;type=${contentType}`;
   return `@${curlQuoted(join(folder, file))}${type}${fileName === undefined ? '' : `;filename=${curlQuoted(fileName)}`}`;
 }
 
-/** Returns the body as a word of the curl command line, with variables in place of secrets. */
+/** Has variables in place of secrets. */
 function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
@@ -133,7 +121,6 @@ function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 
-/** Returns a shell word that consists of the text and the value of a variable. */
 function withVariable(text: string, variable: string): string {
   return /[\\"$`!]/.test(text) ? `${shellWord(text)}"$${variable}"` : `"${text}$${variable}"`;
 }

@@ -1,15 +1,13 @@
-/** The space that is available for a table. */
 interface TablePlace {
-  /** Width of the terminal in columns; undefined if it is unlimited. */
+  /** Columns of the terminal; undefined if unlimited. */
   readonly width: number | undefined;
   /** Indexes of the columns with free text, whose cells may be shortened. */
   readonly cut: readonly number[];
 }
 
-/** Minimum number of characters that a shortened cell keeps. */
 const minCut = 8;
 
-/** Aligns rows in columns. If they are too wide, shortens the longest cells in the columns listed in `cut`. */
+/** If the rows are too wide, shortens the longest cells in the columns listed in `cut`. */
 export function tableText(
   rows: readonly (readonly string[])[],
   { width = Infinity, cut }: TablePlace = { width: undefined, cut: [] },
@@ -30,7 +28,7 @@ export function tableText(
   );
 }
 
-/** Shortens text to a number of terminal columns. */
+/** `width` is a number of terminal columns. */
 function cutTo(width: number, text: string): string {
   if (shownWidth(text) <= width) return text;
   let start = text;
@@ -38,11 +36,11 @@ function cutTo(width: number, text: string): string {
   return `${start.trimEnd()}…`;
 }
 
-/** Characters that take two terminal columns, and characters that take none (roughly Unicode Standard Annex 11). */
+/** Characters that take two terminal columns, or none (roughly Unicode Standard Annex 11). */
 const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60\p{Emoji_Presentation}]/gu;
 const marks = /[\p{Mn}\p{Me}\u200b-\u200d]/gu;
 
-/** Returns the number of terminal columns that a string takes. */
+/** The width is a number of terminal columns. */
 function shownWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   return [...text].length + (text.match(wide)?.length ?? 0) - (text.match(marks)?.length ?? 0);

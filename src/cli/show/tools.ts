@@ -5,13 +5,12 @@ import type { Tool, ToolSchema, ToolServer } from '../../core/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import { tableText } from './table.ts';
 
-/** Describes an MCP server on one line, with name, version, protocol, transport and number of tools. */
 export function serverText({ name, version, protocol, transport, tools }: ToolServer): string {
   const called = excerpt(`${name} ${version}`.trim(), 100);
   return `${called}, protocol ${excerpt(protocol, 40)} over ${transport}, ${counted(tools.length, 'tool')}`;
 }
 
-/** Returns a table of tools and their arguments, in which an asterisk marks required arguments. */
+/** An asterisk marks required arguments. */
 export function toolsText(tools: readonly Tool[]): string {
   return tableText([
     ['tool', 'arguments', 'what it does'],
@@ -24,7 +23,6 @@ function argumentsText({ inputSchema: { properties = {}, required = [] } }: Tool
   return names.length === 0 ? '-' : names.join(', ');
 }
 
-/** Describes an MCP tool in detail, with its description, its arguments, and a node to paste into a flow. */
 export function toolText(connection: string, tool: Tool): string {
   const { description, inputSchema } = tool;
   const { properties = {}, required = [] } = inputSchema;
@@ -74,7 +72,6 @@ function oneLine(text: string, length: number): string {
 
 const maxShownTools = 10;
 
-/** Prints facts about an MCP server, and the first of its tools. */
 export function printServer(server: ToolServer, { say }: Terminal): void {
   say(serverText(server));
   for (const tool of server.tools.slice(0, maxShownTools)) say(cleaned(`  ${excerpt(tool.name, 80)}: ${summaryOf(tool) || '-'}`));

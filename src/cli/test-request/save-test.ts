@@ -17,10 +17,7 @@ import { testFileOf } from '../../run/reserved-paths.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
-/**
- * Checks before a request is sent that the test can be saved. Throws an AutomateError (`usage`) if options exclude each other, or a
- * FlowError if the test file is not valid.
- */
+/** Runs before the request. Throws an AutomateError (`usage`) if options exclude each other, a FlowError if the test file is not valid. */
 export async function checkSave(
   { plan, flow }: { readonly plan: Plan; readonly flow: string },
   { saveTest: name = '', send, curl, write, node }: Pick<TestRequestOptions, 'saveTest' | 'send' | 'curl' | 'write' | 'node'>,
@@ -46,7 +43,6 @@ async function checkTestFile(path: string, flow: string, name: string): Promise<
     throw new AutomateError('usage', `${path} has a test "${name}" already\nchoose another name`);
 }
 
-/** A record that has gone through the flow, and the requests that were sent for it. */
 export interface RecordedItem {
   readonly plan: Plan;
   readonly flow: string;
@@ -54,7 +50,7 @@ export interface RecordedItem {
   readonly recorder: Recorder;
 }
 
-/** Makes a test from a record and adds it to the test file next to the flow. Comments in that file are kept. */
+/** Adds the test to the test file next to the flow. Comments in that file are kept. */
 export async function saveTest(
   { plan, flow, item, recorder }: RecordedItem,
   options: Pick<TestRequestOptions, 'saveTest' | 'env' | 'var' | 'allowHttp'>,
@@ -86,7 +82,6 @@ export async function saveTest(
   terminal.say(`${terminal.colors.green('wrote')} the test "${shown}" with ${has} into ${path}\n  automate test ${shellWord(path)}`);
 }
 
-/** Returns the options of the command that the test also needs. */
 function settingsOf({ env, var: variables, allowHttp }: { env?: string; var?: GivenVariables; allowHttp?: boolean }): Partial<WrittenTest> {
   const given = variables && variables.length > 0 ? { var: Object.fromEntries(variables) } : {};
   const options = { ...(allowHttp && { allow_http: true }), ...given };

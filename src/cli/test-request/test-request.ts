@@ -61,7 +61,6 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   return exitCodes.success;
 }
 
-/** Compiles the flow and finds the node to preview. */
 async function previewedPlace(flow: string, options: WithInputs<TestRequestOptions>): Promise<MapPlace> {
   const { env, var: variables, allowHttp = false } = options;
   const check = { allowHttp, env, var: variables, textCells: options.in === undefined || hasTextCells(options) };
@@ -111,10 +110,7 @@ function setNames({ set }: WithInputs<TestRequestOptions>): string[] {
   return set.map(([field]) => field);
 }
 
-/**
- * Returns the record that the options select, with the fields of --set added. Throws a FlowError if the flow refers to a column that is not
- * in the table.
- */
+/** The selected record, with the fields of --set added. Throws a FlowError if the flow refers to a column that is not in the table. */
 async function recordOf(
   plan: Plan,
   flow: string,
@@ -139,10 +135,7 @@ async function recordOf(
   throw new AutomateError('input', `${input} has no record ${options.record}, only ${counted(read, 'record')} (--record counts from 1)`);
 }
 
-/**
- * Returns the preview of a request as text. It shows the request, the structure of the response, and the values that the node's map finds
- * in it.
- */
+/** Shows the request, the structure of the response, and the values that the node's map finds in it. */
 export function previewText(preview: Preview, action: Action, curl?: string): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];

@@ -14,7 +14,6 @@ import { compileFlow, type FlowFileOptions } from '../../run/flow-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
-/** The node whose `map` is written, and the flow that contains it. */
 export interface MapPlace {
   readonly flow: string;
   readonly plan: Plan;
@@ -22,9 +21,7 @@ export interface MapPlace {
   readonly check: FlowFileOptions;
 }
 
-/**
- * Checks before the request is sent that the node's map can be written from the response. Throws an AutomateError (`usage`) if it cannot.
- */
+/** Runs before the request is sent. Throws an AutomateError (`usage`) if the node's map cannot be written. */
 export async function checkWrite(
   { flow, plan, step }: MapPlace,
   { write, send, curl }: Pick<TestRequestOptions, 'write' | 'send' | 'curl'>,
@@ -43,10 +40,7 @@ export async function checkWrite(
     throw new AutomateError('usage', `the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
 }
 
-/**
- * Writes the chosen paths of a response to the node's map, under names that the records do not have yet. `columns` are the fields of the
- * input. The rest of the flow file does not change.
- */
+/** Uses names that the records do not have yet. `columns` are the fields of the input. The rest of the flow file does not change. */
 export async function writeMap(
   place: MapPlace,
   preview: Preview,
@@ -102,10 +96,7 @@ async function chosenPaths(
   throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
 }
 
-/**
- * Parses a list of paths separated by commas. A comma in quotes belongs to its path. Throws an AutomateError (`usage`) if a path is not
- * valid.
- */
+/** Splits at commas; a comma in quotes belongs to its path. Throws an AutomateError (`usage`) if a path is not valid. */
 function pathsIn(list: string): string[] {
   const paths = (list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((path) => path.trim()).filter((path) => path !== '');
   if (paths.length === 0) throw invalidOption('write', 'expected "all", or paths such as data.name,data.email');
