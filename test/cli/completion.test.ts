@@ -19,8 +19,12 @@ function offered(text: string, words: readonly string[]): string[] {
 }
 
 describe('the completion script', () => {
-  const installed = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
-  test.each(installed)('for %s has valid syntax', async (shell) => {
+  const shells = ['bash', 'zsh', 'fish'].map((shell) => {
+    const isInstalled = spawnSync(shell, ['--version']).status === 0;
+    return { shell, isInstalled, unless: isInstalled ? '' : ' (skipped: it is not installed)' };
+  });
+  test.for(shells)('for $shell has valid syntax$unless', async ({ shell, isInstalled }, { skip }) => {
+    skip(!isInstalled);
     const { stdout } = await script(shell);
     // fish needs a file, because it cannot read a script from a socket, and the stdin of a child process is a socket.
     const { folder } = await workplace({ script: stdout });
