@@ -19,16 +19,15 @@ function offered(text: string, words: readonly string[]): string[] {
 }
 
 describe('the completion script', () => {
-  const shells = ['bash', 'zsh', 'fish'].map((shell) => {
+  describe.each(['bash', 'zsh', 'fish'])('for %s', (shell) => {
     const isInstalled = spawnSync(shell, ['--version']).status === 0;
-    return { shell, isInstalled, unless: isInstalled ? '' : ' (skipped: it is not installed)' };
-  });
-  test.for(shells)('for $shell has valid syntax$unless', async ({ shell, isInstalled }, { skip }) => {
-    skip(!isInstalled);
-    const { stdout } = await script(shell);
-    // fish needs a file, because it cannot read a script from a socket, and the stdin of a child process is a socket.
-    const { folder } = await workplace({ script: stdout });
-    expect(spawnSync(shell, ['-n', 'script'], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+
+    test.skipIf(!isInstalled)(`has valid syntax${isInstalled ? '' : ' (skipped: it is not installed)'}`, async () => {
+      const { stdout } = await script(shell);
+      // fish needs a file, because it cannot read a script from a socket, and the stdin of a child process is a socket.
+      const { folder } = await workplace({ script: stdout });
+      expect(spawnSync(shell, ['-n', 'script'], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    });
   });
 
   test.each(['bash', 'zsh', 'fish'])('for %s contains every command and option', async (shell) => {
