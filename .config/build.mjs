@@ -1,9 +1,8 @@
 // Bundles src into dist, next to the embedded data.
-import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import esbuild from 'esbuild';
-import { buildData } from './build-data.mjs';
 import { packagesIn, writeThirdParty } from './third-party.mjs';
 
 /** The folders of the packages in the bundles. */
@@ -105,11 +104,10 @@ const inFilesOfTheirOwn = {
   },
 };
 
-// Existing data is kept, because building it takes seconds, and it changes only with its packages.
-mkdirSync('dist', { recursive: true });
-for (const name of readdirSync('dist')) if (name !== 'data') rmSync(`dist/${name}`, { recursive: true, force: true });
+rmSync('dist', { recursive: true, force: true });
 
-await buildData('dist/data');
+// `npm run data` builds these files.
+cpSync('src/places/data/built', 'dist/data', { recursive: true });
 
 // The separate process that reads and writes the keychain.
 await build({ ...shared, entryPoints: ['src/credentials/keychain-process.ts'], format: 'esm' });

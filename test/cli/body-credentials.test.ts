@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { hasCurl, unlessCurl } from '../helpers/shell.ts';
 
 const secret = 'CANARY "1" \\ & é';
 
@@ -67,7 +68,7 @@ describe('a secret in a request body', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'in.csv']);
   });
 
-  test('becomes a shell variable in the curl command that test-request prints', async () => {
+  test.skipIf(!hasCurl)(`becomes a shell variable in the curl command that test-request prints${unlessCurl}`, async () => {
     const { server, place } = await scene();
     const { stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--curl', '--no-send'], { env });
     const [line = ''] = stdout.split('\n');

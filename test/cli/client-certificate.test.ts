@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
@@ -9,12 +8,11 @@ import { type Handler, httpServer } from '../helpers/http-server.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
 
 const certificates = makeCertificates();
-const { authority, good, folder } = certificates;
+const { authority, good } = certificates;
 
 /** Returns the private key of the valid certificate, encrypted with a passphrase. */
 function encryptedKey(): string {
-  const input = ['-in', join(folder, 'good.key'), '-passout', 'pass:open sesame'];
-  return execFileSync('openssl', ['pkcs8', '-topk8', '-v2', 'aes-256-cbc', ...input]).toString();
+  return createPrivateKey(good.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open sesame' }).toString();
 }
 
 /** Starts a server that refuses clients whose certificate is not signed by the test's authority. */

@@ -1,10 +1,11 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { noCompileCache, readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
+import { hasCurl, unlessCurl } from '../helpers/shell.ts';
 
 const rows = 'user-id,name,city\n42,Ada,London\n43,Bob,Paris\n';
 const token = 'tok_5f8Kq20vZ1x9LmB7';
@@ -305,8 +306,6 @@ describe('automate init --from-curl', () => {
   });
 });
 
-const hasCurl = spawnSync('curl', ['--version']).status === 0;
-
 describe('a flow that init creates from a curl command', () => {
   test.skipIf(!hasCurl).each([
     ['/plain?a=1&b=two%20words', ''],
@@ -319,7 +318,7 @@ describe('a flow that init creates from a curl command', () => {
     ['/delete/7', `-XDELETE -H'Accept: text/plain'`],
     ['/login', `-u 'ada:pass word1'`],
     ['/empty', `-H 'X-Empty;'`],
-  ])('sends exactly what curl sends to %s %s', async (path, options) => {
+  ])(`sends exactly what curl sends to %s %s${unlessCurl}`, async (path, options) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}${path}'`;
     await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
@@ -354,7 +353,7 @@ describe('a flow that init creates from a curl command', () => {
     ["-d 'only text'", { text: 'only text', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }],
     [`${xml} --data-raw '<a b="1">&amp;</a>'`, { text: '<a b="1">&amp;</a>', headers: { 'Content-Type': 'text/xml' } }],
     [`-H 'Content-Type: text/plain' -d '{{'`, { text: '{{' }],
-  ])('sends the same form or text body as curl: %s', async (options, written) => {
+  ])(`sends the same form or text body as curl: %s${unlessCurl}`, async (options, written) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}/x'`;
     await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '' } });

@@ -1,11 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { link, mkdir, open, readFile, rm, symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { FilesFolder, openPath } from '../../src/http/transfers/files-folder.ts';
+import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { csvRun } from '../helpers/served-runs.ts';
 import { posting, servingHere } from '../helpers/serving.ts';
+
+const { good, selfSigned } = makeCertificates();
 
 const saving = (origin: string, more = '') =>
   `nodes:\n  - { type: http, url: "${origin}/{{id}}", save: { to: "{{path}}", replace: true } ${more} }\n`;
@@ -134,10 +136,10 @@ describe('the flow, the files that it reads, and the home folder', () => {
       'cafes.geojson': '{"type":"FeatureCollection","features":[]}',
       'passphrase.txt': 'long passphrase',
       'token.txt': 'kept-elsewhere',
+      'ca.pem': selfSigned.cert,
+      'client.pem': good.cert,
+      'client.key': good.key,
     });
-    const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=x'];
-    for (const name of ['ca', 'client'])
-      execFileSync('openssl', ['req', '-x509', ...newKey, '-keyout', place.path(`${name}.key`), '-out', place.path(`${name}.pem`)]);
     const env = {
       AUTOMATE_VAULT_PASSPHRASE_FILE: place.path('passphrase.txt'),
       AUTOMATE_CREDENTIAL_CRM_FILE: place.path('token.txt'),

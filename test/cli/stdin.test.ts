@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
+import { hasTerminal, shell, unlessTerminal } from '../helpers/shell.ts';
 
 const flow = 'nodes:\n  - type: set\n    fields: { b: "{{a}}" }\n';
 
@@ -165,9 +166,8 @@ describe('automate run --set', () => {
   });
 });
 
-test('automate run without --in in a terminal explains which input it expects', async () => {
+test.skipIf(!hasTerminal)(`automate run without --in in a terminal explains which input it expects${unlessTerminal}`, async () => {
   const { place } = await piped(csv);
-  const { shell } = await import('../helpers/shell.ts');
   const { stdout } = await shell(place, `script -qec 'node "$AUTOMATE" run flow.yaml; echo "code $?"' /dev/null`);
   expect(stdout).toMatch(/expected --in FILE, found none, and stdin is a terminal\r\n.*--no-input\r\ncode 2/);
 });

@@ -39,7 +39,9 @@ async function start(command: string, env: Record<string, string> = {}) {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'automate-install-'));
   [prefix, home] = [join(folder, 'prefix'), join(folder, 'home')];
-  for (const name of sources) await cp(join(root, name), join(folder, 'source', name), { recursive: true });
+  // The packages for the embedded data are large, and are not needed for a build.
+  const filter = (path: string) => !path.endsWith('/data/node_modules');
+  for (const name of sources) await cp(join(root, name), join(folder, 'source', name), { recursive: true, filter });
   await symlink(join(root, 'node_modules'), join(folder, 'source', 'node_modules'));
   await Promise.all([prefix, home].map((path) => mkdir(path)));
   npm(join(folder, 'source'), 'pack', '--pack-destination', folder);

@@ -24,7 +24,7 @@ export async function shell(place: Workplace, script: string, env: Record<string
     env: { ...shellEnvironment(place), UV_THREADPOOL_SIZE: '1', ...env },
   });
   child.stdin.end();
-  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const closed = new Promise<number | null>((resolve, reject) => child.on('close', resolve).on('error', reject));
   const [code, stdout, stderr] = await Promise.all([closed, text(child.stdout), text(child.stderr)]);
   return { code, stdout, stderr };
 }
@@ -34,6 +34,12 @@ export const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status 
 
 /** Suffix for the titles of tests that need `canTrace`, with the reason why they are skipped. */
 export const unlessTraced = canTrace ? '' : ' (skipped: strace cannot trace here)';
+
+/** True if curl is installed. Always true on CI, where the tests that need it fail if it is missing. */
+export const hasCurl = Boolean(process.env.CI) || spawnSync('curl', ['--version']).status === 0;
+
+/** Suffix for the titles of tests that need `hasCurl`, with the reason why they are skipped. */
+export const unlessCurl = hasCurl ? '' : ' (skipped: there is no curl)';
 
 /** True if script(1) can run a command in a terminal on this machine. */
 export const hasTerminal = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;

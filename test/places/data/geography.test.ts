@@ -1,15 +1,12 @@
-import { iso1A2Code } from '@rapideditor/country-coder';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { earthRadius } from '../../../src/places/coordinates.ts';
 import { readAs } from '../../../src/places/data/data.ts';
-import { Areas, type AreasMeta } from '../../../src/places/data/geography/areas.ts';
 import { Nearest } from '../../../src/places/data/geography/nearest.ts';
 import { Columns, type PlacesMeta, PlaceTable } from '../../../src/places/data/geography/places.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 
 const places = await readAs(dataFolder, 'places', (bytes) => new PlaceTable(new Columns<PlacesMeta>(bytes)));
-const borders = await readAs(dataFolder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes)));
 
 const radians = Math.PI / 180;
 
@@ -47,25 +44,4 @@ describe('the nearest place to a point', () => {
     expect(nearest.find(0, -150, 847_000)).toBeUndefined();
     expect(nearest.find(0, -150, 849_000)).toBeDefined();
   });
-});
-
-test('the country of a point is the same as in the library country-coder', () => {
-  const reserved: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH', IC: 'ES', EA: 'ES', CQ: 'GG', DG: 'IO', CP: 'FR', FX: 'FR' };
-  const expected = (lat: number, lon: number) => {
-    const code = iso1A2Code([lon, lat], { level: 'territory' });
-    return code && (reserved[code] ?? code);
-  };
-  const wrong: string[] = [];
-  let known = 0;
-  // A grid of points, none of which is exactly on a border.
-  for (let lat = -89.4321; lat < 90; lat += 1.1) {
-    for (let lon = -179.8765; lon < 180; lon += 1.3) {
-      const code = expected(lat, lon);
-      if (code) known++;
-      // A part of a country that has no code of its own counts as that country.
-      if (code && borders.at(lat, lon) !== code) wrong.push(`${lat}, ${lon}: ${borders.at(lat, lon)}, not ${code}`);
-    }
-  }
-  expect(known).toBeGreaterThan(10_000);
-  expect(wrong).toEqual([]);
 });
