@@ -93,7 +93,7 @@ export const commands: readonly ListedCommand[] = [
     name: 'status',
     usage: '[options]',
     help: 'show the runs and workers of a queue',
-    load: async () => (await import('./status.ts')).status,
+    load: async () => (await import('./worker.ts')).status,
   },
   {
     name: 'mcp',

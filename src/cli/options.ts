@@ -125,18 +125,18 @@ interface Typed<Args, Options> {
   run(call: Invocation<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
 }
 
-type Rest<Spec> = Omit<Spec, 'args' | 'options' | 'run'>;
+type Remaining<Spec> = Omit<Spec, 'args' | 'options' | 'run'>;
 
 /** Declares a command of the table in commands.ts. Its `run` receives the typed values of its arguments and options. */
 export function command<Args extends Declarations, Options extends Declarations>(
-  spec: Rest<CommandCode> & Typed<Args, Options>,
+  spec: Remaining<CommandCode> & Typed<Args, Options>,
 ): CommandCode {
   return spec as CommandCode;
 }
 
 /** Declares a command of a group, such as `keys create`. */
 export function subcommand<Args extends Declarations, Options extends Declarations>(
-  spec: Rest<CommandSpec> & Typed<Args, Options>,
+  spec: Remaining<CommandSpec> & Typed<Args, Options>,
 ): CommandSpec {
   return spec as CommandSpec;
 }

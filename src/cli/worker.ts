@@ -1,18 +1,22 @@
 import { InvalidArgumentError } from 'commander';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { counted, formatCount } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
+import type { JsonObject } from '../core/value/value.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { credentialVariables } from '../credentials/environment.ts';
 import type { StoredCredential } from '../credentials/secret.ts';
+import type { QueueStatus } from '../report/queued-run.ts';
 import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
 import type { Metrics } from '../run/metrics.ts';
 import { type OpenQueue, openQueue } from '../workers/open-queue.ts';
+import { queueStatus, shortId } from '../workers/queue-status.ts';
 import { duration } from './arguments.ts';
 import { openMetrics } from './metrics.ts';
 import { command, defaultsTo, flag, parsedOption, type ValuesOf } from './options.ts';
 import { cacertOption, json, metricsOption, queueNameOption, queueOption } from './shared-options.ts';
-import type { Terminal } from './terminal.ts';
+import { printJson, type Terminal } from './terminal.ts';
 
 const leaseRange = { least: 5000, most: 600_000 };
 
@@ -126,4 +130,40 @@ function storedWithoutHosts(terminal: Terminal): readonly StoredCredential[] {
     terminal.warn(`the stored credentials cannot be listed: ${error.message}`);
     return [];
   }
+}
+
+export const status = command({
+  examples: ['automate status --queue redis://redis:6379', 'automate status --queue redis://redis:6379 --json'],
+  args: {},
+  options: statusOptions,
+  run: ({ options, terminal }) => statusCommand(options, terminal),
+});
+
+export async function statusCommand(options: ValuesOf<typeof statusOptions>, terminal: Terminal): Promise<number> {
+  const queue = await queueOf(options, terminal);
+  try {
+    const status = await queueStatus(queue, terminal.warn);
+    if (options.json) await printJson(status as unknown as JsonObject, terminal);
+    else await terminal.print(statusText(status));
+    return exitCodes.success;
+  } finally {
+    await queue.close();
+  }
+}
+
+function statusText({ queue, runs, workers }: QueueStatus): string {
+  const runLines = runs.flatMap(({ run, flow, state, records, coordinator, credits }) => [
+    `run ${run}: ${flow}, ${state}`,
+    `  ${formatCount(records.read)} read, ${formatCount(records.written)} written, ${formatCount(records.failed)} failed, ${formatCount(records.open)} open, ${counted(credits, 'credit')}`,
+    `  coordinator: process ${coordinator.pid} on ${coordinator.host}${coordinator.alive ? '' : ', not seen for 15 s'}`,
+  ]);
+  const workerLines = workers.flatMap(({ id, version, units, records, problems }) => [
+    `worker ${id}: automate ${version}, ${counted(units, 'unit')} now, ${counted(records, 'record')} done`,
+    ...problems.map(({ run, problem }) => `  cannot process run ${shortId(run)}: ${problem}`),
+  ]);
+  const nothing = [...(runs.length === 0 ? ['no runs'] : []), ...(workers.length === 0 ? ['no workers'] : [])];
+  // Each run states the number of units (groups of records) of all runs together, so the first one is enough.
+  const [units] = runs.map((run) => run.units);
+  const unitText = units ? `: ${counted(units.waiting, 'unit')} waiting, ${formatCount(units.active)} active` : '';
+  return [`queue ${queue}${unitText}`, ...runLines, ...workerLines, ...nothing].join('\n');
 }

@@ -7,7 +7,7 @@ import type { SecretBackend } from './backend.ts';
 import { oneLine, readSecretFile } from './environment.ts';
 
 /** The passphrase is in an environment variable or a file, or the user types it. */
-export interface Passphrase {
+interface Passphrase {
   /** The reason why there is no passphrase; undefined if there is one or the user can be asked. */
   problem(): string | undefined;
   /** `isNew` is true if the vault is about to be created. Throws an AutomateError (`credential`) if there is no passphrase. */

@@ -6,7 +6,6 @@ import type { InputState } from './batches.ts';
 import { isVain, UnreachableWatch } from './failure-limits.ts';
 import type { Passage, PassageTools } from './passage.ts';
 import type { Closing } from './phase.ts';
-import type { Unit, Units } from './workers.ts';
 
 /** A unit is a group of records for one worker. With batches, a unit can be larger, so that its last batch is full. */
 const maxUnit = 500;
@@ -249,4 +248,33 @@ class FinishRate {
     const perMs = Math.max(this.#before / 1000, this.#count / Math.max(1000, this.#clock.now() - this.#startMs));
     return Math.ceil(perMs * ms);
   }
+}
+
+export interface Unit {
+  readonly id: number;
+  readonly items: readonly Item[];
+}
+
+/** The units (groups of records) of a run and the workers that process them, as the coordinator sees them. */
+export interface Units {
+  /** The number of units that the available workers can process at once. */
+  readonly capacity: number;
+  /** Called once, before the first unit is sent. */
+  listen(listener: UnitListener): void;
+  /** Queues a unit for a worker. If that worker is lost, the unit returns to the queue. */
+  put(unit: Unit): void;
+  /** Tells the workers that the run is ending. Records that no worker has yet stay unfinished, unless `wants` returns true for their number. */
+  tell(closing: Closing, wants: (record: number) => boolean): void;
+  end(): void;
+  /** Resolves once no worker is working on the run. */
+  close(): Promise<void>;
+}
+
+export interface UnitListener {
+  /** Receives the result of a record; undefined if the record was left unfinished. Only the first result of each record counts. */
+  finished(unit: number, index: number, result: RowsText | SpilledRows | Failure | undefined): void;
+  /** Receives the reason why a worker wants the run to end. */
+  closing(closing: Closing): void;
+  /** Called if a worker's error ends the run. */
+  failed(error: unknown): void;
 }

@@ -3,7 +3,7 @@ import type { Ending } from '../core/event.ts';
 import type { ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
-import { givenUpOf } from '../output/failed-list-of.ts';
+import { givenUpOf } from '../output/failed-records.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type DataSource, type SourceName, sources } from '../places/sources.ts';

@@ -8,7 +8,7 @@ import type { OutputSpace } from '../files/folder.ts';
 import { savedNamesPath } from '../files/saved-names.ts';
 import { fullPath, realFile } from '../files/stat.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
-import { failedListOf, oldOutput } from '../output/failed-list-of.ts';
+import { failedListOf, oldOutput } from '../output/failed-records.ts';
 import type { Checkpoint, Journal } from '../output/journal/journal.ts';
 import { openOutput } from '../output/open-output.ts';
 import type { EndedOutput, FileOutput } from '../output/output.ts';

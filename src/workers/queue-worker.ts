@@ -203,13 +203,16 @@ export class QueueWorker {
       this.#sayLeft(id, run, `its coordinator has not been seen for ${deadMs / 1000} s`);
       run.orphan();
     }
-    if ((isOrphaned || state?.hasEnded) && !this.#expiring.has(run)) {
-      await expireRun(redis, keys.run(id));
-      this.#expiring.add(run);
-    }
+    if (isOrphaned || state?.hasEnded) await this.#expire(id, run);
     if (state && isCurrent && state.closing) run.close(state.closing);
     if (state?.hasEnded) return isCurrent ? void run.finish() : undefined;
     if (!isOrphaned) await run.prepare(found);
+  }
+
+  async #expire(id: string, run: JoinedRun): Promise<void> {
+    if (this.#expiring.has(run)) return;
+    await expireRun(this.#queue.redis, this.#queue.keys.run(id));
+    this.#expiring.add(run);
   }
 
   #joinAgain(id: string, found: FoundRun, known: JoinedRun | undefined): JoinedRun {

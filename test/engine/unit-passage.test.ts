@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
 import { RunPhase, type StopReason } from '../../src/engine/phase.ts';
-import { UnitPassage } from '../../src/engine/unit-passage.ts';
-import type { Unit, UnitListener, Units } from '../../src/engine/workers.ts';
+import { type Unit, type UnitListener, UnitPassage, type Units } from '../../src/engine/unit-passage.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map([['id', String(number)]]), end: { offset: number * 10, line: number } });

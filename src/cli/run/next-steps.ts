@@ -5,7 +5,7 @@ import { allSteps } from '../../core/plan.ts';
 import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { envOf } from '../../files/home.ts';
-import { hasFailedList } from '../../output/failed-list-of.ts';
+import { hasFailedList } from '../../output/failed-records.ts';
 import type { CompleteCounts } from '../../output/journal/complete-run.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
 import { extensionOf, formatOfPath } from '../../records/format.ts';

@@ -69,7 +69,7 @@ export class ChildPipe {
   }
 }
 
-export class PipeLink extends RunLink {
+class PipeLink extends RunLink {
   readonly #pipe: ChildPipe;
   readonly #channel: number;
 

@@ -1,5 +1,5 @@
 import type { Closing } from '../../engine/phase.ts';
-import type { Unit, UnitListener, Units } from '../../engine/workers.ts';
+import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
 import { Arrivals, discard } from './arrivals.ts';
 import type { Channel, ChannelListener, Children } from './children.ts';

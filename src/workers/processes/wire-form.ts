@@ -7,7 +7,7 @@ import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
 import type { Closing } from '../../engine/phase.ts';
-import type { Unit } from '../../engine/workers.ts';
+import type { Unit } from '../../engine/unit-passage.ts';
 
 export type WorkerQuestion =
   | { readonly kind: 'take-calls'; readonly node: string; readonly calls: number }

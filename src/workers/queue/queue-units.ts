@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Closing } from '../../engine/phase.ts';
-import type { Unit, UnitListener, Units } from '../../engine/workers.ts';
+import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
 import { Arrivals, type ArrivedResult, discard } from '../processes/arrivals.ts';
 import { lossText, type WorkerDesk } from '../processes/pool.ts';

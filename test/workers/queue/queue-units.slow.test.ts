@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Unit } from '../../../src/engine/workers.ts';
+import type { Unit } from '../../../src/engine/unit-passage.ts';
 import type { WorkerReport } from '../../../src/workers/processes/wire-form.ts';
 import { openRedis } from '../../../src/workers/queue/connection.ts';
 import { queueKeys } from '../../../src/workers/queue/queue-keys.ts';
