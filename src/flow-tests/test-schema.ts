@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { failureClasses } from '../core/failure.ts';
 import { duration } from '../core/options/amounts.ts';
 import { fieldName, headerName, headerValue, name } from '../core/options/names.ts';
-import { describedAs, dictionary } from '../core/value/value.ts';
+import { describedAs, dictionary } from '../core/value/dictionary.ts';
 
 const text = z.string({ error: 'expected a string' });
 

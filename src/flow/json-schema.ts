@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
 import { innerNodes } from '../core/options/expressions.ts';
 import { name } from '../core/options/names.ts';
-import { dictionary, representationOf } from '../core/value/value.ts';
+import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
 /** The keywords of JSON Schema (2020-12) that occur in the schema of flows. */

@@ -5,7 +5,8 @@ import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
 import { condition, expression, path } from '../core/options/expressions.ts';
 import { charset, credentialName, fieldName, headers, name } from '../core/options/names.ts';
-import { describedAs, dictionary, isMapping } from '../core/value/value.ts';
+import { describedAs, dictionary } from '../core/value/dictionary.ts';
+import { isMapping } from '../core/value/value.ts';
 
 /** @internal */
 export const commonOptions = {

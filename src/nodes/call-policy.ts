@@ -6,7 +6,7 @@ import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
 import { type Concurrency, concurrency, credits, defaultRetry, duration, mostAuto, rate, retry, timeout } from '../core/options/amounts.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
-import { dictionary } from '../core/value/value.ts';
+import { dictionary } from '../core/value/dictionary.ts';
 
 const defaultConcurrency = 16;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName, headerName, isClientHeader } from '../options/names.ts';
-import { describedAs } from '../value/value.ts';
+import { describedAs } from '../value/dictionary.ts';
 import { credentialFor, defineAuthType, inHeader, inQuery } from './auth-type.ts';
 
 const options = z.strictObject({

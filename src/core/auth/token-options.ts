@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { shellVariableAdvice } from '../template/template.ts';
 import { targetOf } from '../template/url.ts';
-import { describedAs, dictionary, orUndefined } from '../value/value.ts';
+import { describedAs, dictionary } from '../value/dictionary.ts';
+import { orUndefined } from '../value/value.ts';
 import type { AuthProblem } from './auth-type.ts';
 
 /** The parameters of token requests that the auth type sets itself, so that `params` must not set them. */

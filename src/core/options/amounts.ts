@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { durationMs, longestTimerMs, rateIntervalMs } from '../duration.ts';
 import { byteCount } from '../text/number.ts';
-import { describedAs, ExactNumber } from '../value/value.ts';
+import { describedAs } from '../value/dictionary.ts';
+import { ExactNumber } from '../value/value.ts';
 
 /** A reference such as `{{vars.name}}` in an option that is not a string. It is replaced before the option is parsed. */
 const variable = z

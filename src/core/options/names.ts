@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { holdsToken, isRandomText } from '../template/token-text.ts';
 import { didYouMean, shortName } from '../text/suggest.ts';
-import { describedAs, dictionary, orUndefined } from '../value/value.ts';
+import { describedAs, dictionary } from '../value/dictionary.ts';
+import { orUndefined } from '../value/value.ts';
 
 /** Few characters are allowed, because the name appears in messages and environment variables. */
 export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');

@@ -1,5 +1,3 @@
-import * as z from 'zod';
-
 /**
  * A number whose digits a double would change, because it is too large, too precise, or written in a different notation (`1.50`, `1e5`).
  */
@@ -56,14 +54,6 @@ export function orUndefined<Result>(act: () => Result): Result | undefined {
   }
 }
 
-// By default, zod generates code for each schema. Each flow is checked only once, so generating the code would take longer than it saves.
-// This line runs before any schema is created.
-z.config({ jitless: true });
-
-type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<Record<string, z.output<Value>>, unknown>>;
-
-const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
-
 /** The members of objects in the order in which they were written. Only objects that JavaScript would reorder are included. */
 const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
 
@@ -77,37 +67,4 @@ export function objectOf<Value>(members: readonly (readonly [string, Value])[]):
 /** Returns an object's names and values in the order in which they were written. */
 export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
   return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
-}
-
-/** Keeps a member named `__proto__`, which zod's own record schema drops. */
-export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
-  const schema = z.unknown().transform((input, context) => {
-    if (!isMapping(input)) {
-      context.issues.push({ code: 'invalid_type', expected: 'record', input });
-      return z.NEVER;
-    }
-    const members = membersOf<unknown>(input).map(([key, member]) => {
-      const { error: wrongName } = name.safeParse(key);
-      for (const { message } of wrongName?.issues ?? []) {
-        context.issues.push({ code: 'custom', message, input: key, path: [key], params: { isName: true } });
-      }
-      const { data, error } = value.safeParse(member, { reportInput: true });
-      for (const issue of error?.issues ?? []) context.issues.push({ ...issue, path: [key, ...issue.path] } as z.core.$ZodRawIssue);
-      return [key, data] as const;
-    });
-    return objectOf(members) as Record<string, z.output<Value>>;
-  });
-  representations.set(schema, z.record(name, value));
-  return schema;
-}
-
-/** The schema that replaces this one when the JSON Schema is generated. */
-export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
-  return representations.get(schema);
-}
-
-/** Makes `representation` replace this schema when the JSON Schema is generated. Returns the schema itself. */
-export function describedAs<Schema extends z.ZodType>(schema: Schema, representation: z.ZodType): Schema {
-  representations.set(schema, representation);
-  return schema;
 }

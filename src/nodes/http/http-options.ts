@@ -5,7 +5,7 @@ import { byteSize, exactNumber } from '../../core/options/amounts.ts';
 import { answerCondition, path } from '../../core/options/expressions.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
 import { nearReferences, referencedFields } from '../../core/template/template.ts';
-import { dictionary } from '../../core/value/value.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
 import { cacheOption, callOptions } from '../call-policy.ts';
 

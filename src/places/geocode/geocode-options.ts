@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { concurrency, defaultRetry, retry, timeout } from '../../core/options/amounts.ts';
-import { describedAs } from '../../core/value/value.ts';
+import { describedAs } from '../../core/value/dictionary.ts';
 import { meanings } from '../../nodes/call-policy.ts';
 import { distanceMetres } from '../coordinates.ts';
 import { lookupOptions } from '../lookup/lookup.ts';
