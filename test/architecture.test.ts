@@ -34,15 +34,19 @@ const sources = files.map((name) => {
   const text = readFileSync(join(src, name), 'utf8');
   const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
   const imports = importsOf(tree);
+  const fromSrc = ({ path }: Import) => relative(src, join(src, dirname(name), path));
   return {
     name,
     tree,
     room: roomOf(name),
-    ours: imports.filter(({ path }) => isOurs(path)).map(({ path }) => relative(src, join(src, dirname(name), path))),
+    ours: imports.filter(({ path }) => isOurs(path)).map(fromSrc),
+    oursInCode: imports.filter(({ path, isType }) => isOurs(path) && !isType).map(fromSrc),
     packages: imports.map(({ path }) => path).filter((path) => !path.startsWith('.')),
     values: imports.flatMap(({ path, isType }) => (isType ? [] : path)),
   };
 });
+
+type Source = (typeof sources)[number];
 
 /** True for a path that leads to a source file of this project. package.json does not count. */
 function isOurs(path: string): boolean {
@@ -75,7 +79,7 @@ function importsOf(tree: ts.SourceFile): Import[] {
 }
 
 /** Finds the places in all source files that break a rule. Returns each with its file. */
-function breaches<Breach>(find: (source: (typeof sources)[number]) => readonly Breach[]): string[] {
+function breaches<Breach>(find: (source: Source) => readonly Breach[]): string[] {
   return sources.flatMap((source) => find(source).map((breach) => `${source.name}: ${breach}`));
 }
 
@@ -90,6 +94,13 @@ describe('the rooms (the top-level folders of src)', () => {
   test('import only from the floors below them, types included', () => {
     const isAllowed = (name: string, path: string) => roomOf(path) === roomOf(name) || floorOf(path) < floorOf(name);
     expect(breaches(({ name, ours }) => ours.filter((path) => !isAllowed(name, path)))).toEqual(doors);
+  });
+
+  test('import code only from core if they run in a browser, and reach no package but preact', () => {
+    const reached = new Set(sources.filter(({ room }) => room === 'ui'));
+    for (const { oursInCode } of reached) for (const path of oursInCode) reached.add(sources.find(({ name }) => name === path) as Source);
+    expect([...reached].filter(({ room }) => room !== 'ui' && room !== 'core').map(({ name }) => name)).toEqual([]);
+    expect([...reached].flatMap(({ values }) => values.filter((path) => !/^[.]|^preact/.test(path)))).toEqual([]);
   });
 
   test('import no Node.js modules if they are pure', () => {

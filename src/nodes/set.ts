@@ -7,8 +7,8 @@ import { expression, fieldUses } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import { copyOf, type Fields, pickedFields } from '../core/record.ts';
 import { referencedFields, templateParts, valueTemplate } from '../core/template/template.ts';
-import { dictionary, membersOf } from '../core/value/dictionary.ts';
-import { ExactNumber, type Value } from '../core/value/value.ts';
+import { dictionary } from '../core/value/dictionary.ts';
+import { ExactNumber, membersOf, type Value } from '../core/value/value.ts';
 
 const setOptions = z.strictObject({
   rename: dictionary(z.string(), fieldName)

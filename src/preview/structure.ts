@@ -1,4 +1,4 @@
-import { compilePath, pathTo } from '../core/answer/path.ts';
+import { lastName, pathTo } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import { counted } from '../core/text/number.ts';
 import { escapedControls } from '../core/text/quoted-word.ts';
@@ -131,13 +131,6 @@ export function withPaths(map: MapText, paths: readonly string[], taken: Readonl
       );
   }
   return Object.fromEntries(whole);
-}
-
-/** The web page suggests the same names. */
-export function lastName(path: string): string {
-  const { root, legs } = compilePath(path);
-  const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
-  return String(name).replace(/^\$/, '');
 }
 
 /**

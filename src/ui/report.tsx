@@ -1,6 +1,6 @@
 import { render } from 'preact-render-to-string';
+import { durationText } from '../core/duration.ts';
 import type { RunView } from '../report/run-view.ts';
-import { duration, utcTime } from './figures.ts';
 import { Panel, StateLabel } from './parts/tiles.tsx';
 import { RunPanels } from './run/run-panels.tsx';
 import theme from './theme.css';
@@ -50,7 +50,7 @@ function Header({ view }: { readonly view: RunView }) {
           </>
         )}
         <br />
-        started <time dateTime={startedAt}>{utcTime(startedAt)}</time>, took {duration(ms)}
+        started <time dateTime={startedAt}>{utcTime(startedAt)}</time>, took {durationText(ms)}
       </p>
       {state !== 'finished' && (
         <p class={`notice ${state === 'failed' ? 'bad' : 'warn'}`}>
@@ -74,4 +74,9 @@ function Commands({ view: { command, next } }: { readonly view: RunView }) {
       ))}
     </Panel>
   );
+}
+
+/** Formats a time in UTC, such as `2026-11-24 14:02 UTC`. `time` must be in UTC, too. */
+function utcTime(time: string): string {
+  return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { compileMapping } from '../../src/core/answer/mapping.ts';
 import type { Value } from '../../src/core/value/value.ts';
 import { allPaths, structureOf, withPaths } from '../../src/preview/structure.ts';
-import { toggled } from '../../src/ui/page/test-request/path-map.ts';
+import { toggled } from '../../src/ui/page/test-request/map-panel.tsx';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 

@@ -1,22 +1,23 @@
 import { describe, expect, test } from 'vitest';
+import { durationText } from '../../src/core/duration.ts';
+import { counted, formatCount } from '../../src/core/text/number.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
-import { bytesText, counted, countText, duration, percent, rate } from '../../src/ui/figures.ts';
-import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
+import { bytesText, percent, rate } from '../../src/ui/figures.ts';
+import { curlOfCall, curlOfRun } from '../../src/ui/page/docs-page.tsx';
 import { inputHeaders } from '../../src/ui/page/flows/run-dialog.tsx';
-import { timeText } from '../../src/ui/page/frame/feedback.tsx';
+import { requestText, timeText } from '../../src/ui/page/frame/feedback.tsx';
 import { EventParser, withTotals } from '../../src/ui/page/runs/run-events.ts';
-import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
-import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
+import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/map-panel.tsx';
 import { ticksUpTo, timeTicks } from '../../src/ui/parts/chart.tsx';
 import { runs } from './page-data.ts';
 import { fullView } from './run-views.ts';
 
 describe('a figure on the web page', () => {
   test('is formatted for people: counts, sizes, durations and rates', () => {
-    expect([countText(9812), counted(1, 'record'), counted(2, 'record'), bytesText(812), bytesText(41_200_000)]).toEqual([
+    expect([formatCount(9812), counted(1, 'record'), counted(2, 'record'), bytesText(812), bytesText(41_200_000)]).toEqual([
       ...['9,812', '1 record', '2 records', '812 B', '41.2 MB'],
     ]);
-    expect([340, 999.6, 4200, 192_000, 300_000, 7_500_000].map(duration)).toEqual([
+    expect([340, 999.6, 4200, 192_000, 300_000, 7_500_000].map(durationText)).toEqual([
       '340 ms',
       '1 s',
       '4.2 s',

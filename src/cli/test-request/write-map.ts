@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { compilePath } from '../../core/answer/path.ts';
+import { compilePath, lastName } from '../../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { columnsAfterAll, type Plan } from '../../core/plan.ts';
@@ -9,7 +9,7 @@ import { realFile } from '../../files/stat.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import { nodeTexts, withMap } from '../../flow/map-text.ts';
 import type { Preview } from '../../preview/preview.ts';
-import { allPaths, lastName, type StructureRow, structureOf, withPaths } from '../../preview/structure.ts';
+import { allPaths, type StructureRow, structureOf, withPaths } from '../../preview/structure.ts';
 import { compileFlow, type FlowFileOptions } from '../../run/flow-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';

@@ -100,3 +100,10 @@ export function pathTo(path: string, name: string | number): string {
   if (!plainName.test(name)) return `${path}[${JSON.stringify(name)}]`;
   return path === '' ? name : `${path}.${name}`;
 }
+
+/** Suggests the name of a field for a path. */
+export function lastName(path: string): string {
+  const { root, legs } = compilePath(path);
+  const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
+  return String(name).replace(/^\$/, '');
+}

@@ -1,28 +1,13 @@
 import * as z from 'zod';
-import { isMapping } from './value.ts';
+import { isMapping, membersOf, objectOf } from './value.ts';
 
 // By default, zod generates code for each schema. Each flow is checked only once, so generating the code would take longer than it saves.
-// This line runs before any schema is created.
+// This line runs before the schemas of flows are created.
 z.config({ jitless: true });
 
 type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<Record<string, z.output<Value>>, unknown>>;
 
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
-
-/** The members of objects in the order in which they were written. Only objects that JavaScript would reorder are included. */
-const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
-
-/** `membersOf` returns the members in this order, even if some names are numbers, which a JavaScript object would put first. */
-export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
-  const object = Object.fromEntries(members) as Record<string, Value>;
-  if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
-  return object;
-}
-
-/** Returns an object's names and values in the order in which they were written. */
-export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
-  return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
-}
 
 /** Keeps a member named `__proto__`, which zod's own record schema drops. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {

@@ -53,3 +53,18 @@ export function orUndefined<Result>(act: () => Result): Result | undefined {
     return undefined;
   }
 }
+
+/** The members of objects in the order in which they were written. Only objects that JavaScript would reorder are included. */
+const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
+
+/** `membersOf` returns the members in this order, even if some names are numbers, which a JavaScript object would put first. */
+export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
+  const object = Object.fromEntries(members) as Record<string, Value>;
+  if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
+  return object;
+}
+
+/** Returns an object's names and values in the order in which they were written. */
+export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
+  return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
+}

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { concurrency, timeout } from '../../core/options/amounts.ts';
 import { credentialName, fieldName, name } from '../../core/options/names.ts';
-import { dictionary, membersOf } from '../../core/value/dictionary.ts';
-import { isObject, type JsonObject } from '../../core/value/value.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
+import { isObject, type JsonObject, membersOf } from '../../core/value/value.ts';
 import { cacheOption, callOptions, meanings } from '../call-policy.ts';
 import { output } from './output.ts';
 import { maxTokensNames } from './provider.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { pathTo, valueAt } from '../../core/answer/path.ts';
 import { fieldName } from '../../core/options/names.ts';
-import { dictionary, membersOf } from '../../core/value/dictionary.ts';
+import { dictionary } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
-import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, membersOf, type Value } from '../../core/value/value.ts';
 
 const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
 

@@ -1,8 +1,9 @@
+import { shellWord } from '../../core/text/quoted-word.ts';
 import type { ServerInfo } from '../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../serve/shapes.ts';
 import { Table } from '../parts/table.tsx';
 import { Panel } from '../parts/tiles.tsx';
-import { curlOfCall, curlOfRun } from './flows/curl.ts';
+import { queryOf } from './flows/run-dialog.tsx';
 import { CodeBlock, LoadedView } from './frame/feedback.tsx';
 import { Frame } from './frame/frame.tsx';
 import { useLoaded } from './use-loaded.ts';
@@ -88,4 +89,29 @@ function routesOf({ paths }: ShownDescription): ShownRoute[] {
       return operation ? [{ method: method.toUpperCase(), path, summary: operation.summary ?? '' }] : [];
     }),
   );
+}
+
+export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowShape, 'id' | 'fields' | 'open_vars'>): string {
+  const record = Object.fromEntries(fields.map((field) => [field, '...']));
+  return [
+    `curl ${shellWord(`${address}/v1/flows/${id}/calls${neededQuery(flow)}`)}`,
+    '-H "Authorization: Bearer $AUTOMATE_KEY"',
+    "-H 'Content-Type: application/json'",
+    `-d ${shellWord(JSON.stringify(record))}`,
+  ].join(' \\\n  ');
+}
+
+/** The request waits up to a minute for the run to end. */
+export function curlOfRun(address: string, { id, ...flow }: Pick<FlowShape, 'id' | 'open_vars'>): string {
+  return [
+    `curl ${shellWord(`${address}/v1/flows/${id}/runs${neededQuery(flow)}`)}`,
+    '-H "Authorization: Bearer $AUTOMATE_KEY"',
+    "-H 'Content-Type: text/csv' -H 'Prefer: wait=60'",
+    '--data-binary @records.csv',
+  ].join(' \\\n  ');
+}
+
+/** Returns a query string with the flow's variables that have no default, because a request must set them. */
+function neededQuery({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>): string {
+  return queryOf(Object.fromEntries(open.flatMap(({ name, default: value }) => (value === null ? [[name, '...']] : []))));
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { creditFigure } from '../figures.ts';
+import { creditText } from '../../core/text/number.ts';
 import { Table } from './table.tsx';
 import { inPercent } from './tiles.tsx';
 
@@ -137,7 +137,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
   return (
     <Chart
       label={label}
-      yMarks={ticks.map((tick) => ({ at: tick / top, text: creditFigure(tick) }))}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: creditText(tick) }))}
       xMarks={bars.flatMap(({ name }, index) => (index % every === 0 ? [{ at: index * width, text: name }] : []))}
       anchor="start"
       table={
@@ -146,7 +146,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
           rows={bars}
           columns={[
             { title: names, cell: ({ name }) => name },
-            { title: values, isNumber: true, cell: ({ value }) => creditFigure(value) },
+            { title: values, isNumber: true, cell: ({ value }) => creditText(value) },
           ]}
         />
       }
@@ -159,7 +159,7 @@ export function BarsChart({ label, titles: [names, values], bars }: BarsChartPro
           width={inPercent(barShare * width)}
           {...{ y: y(value / top), height: y(0) - y(value / top), rx: 2 }}
         >
-          <title>{`${name}: ${creditFigure(value)}`}</title>
+          <title>{`${name}: ${creditText(value)}`}</title>
         </rect>
       ))}
     </Chart>

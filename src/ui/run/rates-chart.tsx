@@ -1,5 +1,7 @@
+import { durationText } from '../../core/duration.ts';
+import { formatCount } from '../../core/text/number.ts';
 import type { RateBucket, ResponseTimesView } from '../../report/run-view.ts';
-import { countText, duration, percent, rate } from '../figures.ts';
+import { percent, rate } from '../figures.ts';
 import { Chart, plotHeight, ticksUpTo, timeTicks, y } from '../parts/chart.tsx';
 import { Table } from '../parts/table.tsx';
 import { inPercent } from '../parts/tiles.tsx';
@@ -14,8 +16,8 @@ export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[
   return (
     <Chart
       label={ratesText(buckets)}
-      yMarks={ticks.map((tick) => ({ at: tick / top, text: countText(tick) }))}
-      xMarks={timeTicks(endMs).map((ms) => ({ at: ms / endMs, text: ms === 0 ? '0' : duration(ms) }))}
+      yMarks={ticks.map((tick) => ({ at: tick / top, text: formatCount(tick) }))}
+      xMarks={timeTicks(endMs).map((ms) => ({ at: ms / endMs, text: ms === 0 ? '0' : durationText(ms) }))}
       table={<RatesTable buckets={buckets} />}
     >
       {buckets
@@ -70,11 +72,11 @@ function RatesTable({ buckets }: { readonly buckets: readonly RateBucket[] }) {
       label="Records per second over time"
       rows={buckets}
       columns={[
-        { title: 'From', isNumber: true, cell: ({ startMs }) => (startMs === 0 ? '0' : duration(startMs)) },
-        { title: 'Written', isNumber: true, cell: ({ written }) => countText(written) },
-        { title: 'Failed', isNumber: true, cell: ({ failed }) => countText(failed) },
+        { title: 'From', isNumber: true, cell: ({ startMs }) => (startMs === 0 ? '0' : durationText(startMs)) },
+        { title: 'Written', isNumber: true, cell: ({ written }) => formatCount(written) },
+        { title: 'Failed', isNumber: true, cell: ({ failed }) => formatCount(failed) },
         { title: 'Per second', isNumber: true, cell: (bucket) => rate(perSecond(bucket)) },
-        ...(hasPauses ? [{ title: 'Paused', isNumber: true, cell: ({ pausedMs }: RateBucket) => duration(pausedMs) }] : []),
+        ...(hasPauses ? [{ title: 'Paused', isNumber: true, cell: ({ pausedMs }: RateBucket) => durationText(pausedMs) }] : []),
       ]}
     />
   );
@@ -90,8 +92,8 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
   const width = 1 / Math.max(1, buckets.length);
   return (
     <Chart
-      label={`half of them within ${duration(times.p50Ms)}, 95 % within ${duration(times.p95Ms)}, the longest ${duration(times.maxMs)}`}
-      yMarks={ticks.filter(Number.isInteger).map((tick) => ({ at: tick / top, text: countText(tick) }))}
+      label={`half of them within ${durationText(times.p50Ms)}, 95 % within ${durationText(times.p95Ms)}, the longest ${durationText(times.maxMs)}`}
+      yMarks={ticks.filter(Number.isInteger).map((tick) => ({ at: tick / top, text: formatCount(tick) }))}
       xMarks={marksOf(buckets)}
       anchor="start"
       table={<TimesTable times={times} />}
@@ -104,7 +106,7 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
           width={inPercent(barShare * width)}
           {...{ y: y(bucket.count / top), height: y(0) - y(bucket.count / top), rx: 2 }}
         >
-          <title>{`${bucketText(bucket)}: ${countText(bucket.count)}`}</title>
+          <title>{`${bucketText(bucket)}: ${formatCount(bucket.count)}`}</title>
         </rect>
       ))}
     </Chart>
@@ -119,12 +121,12 @@ const maxMarks = 6;
 function marksOf(buckets: readonly RateBar[]) {
   const every = Math.ceil(buckets.length / maxMarks);
   return buckets.flatMap(({ fromMs }, index) =>
-    index % every === 0 ? [{ at: index / buckets.length, text: fromMs === 0 ? '0' : duration(fromMs) }] : [],
+    index % every === 0 ? [{ at: index / buckets.length, text: fromMs === 0 ? '0' : durationText(fromMs) }] : [],
   );
 }
 
 function bucketText({ fromMs, toMs }: RateBar): string {
-  return `${fromMs === 0 ? '0' : duration(fromMs)} to ${duration(toMs)}`;
+  return `${fromMs === 0 ? '0' : durationText(fromMs)} to ${durationText(toMs)}`;
 }
 
 function TimesTable({ times }: { readonly times: ResponseTimesView }) {
@@ -134,7 +136,7 @@ function TimesTable({ times }: { readonly times: ResponseTimesView }) {
       rows={times.buckets}
       columns={[
         { title: 'Time', cell: bucketText },
-        { title: 'Responses', isNumber: true, cell: (bucket) => countText(bucket.count) },
+        { title: 'Responses', isNumber: true, cell: (bucket) => formatCount(bucket.count) },
         { title: 'Share', isNumber: true, cell: (bucket) => percent(bucket.count, times.count) },
       ]}
     />

@@ -1,5 +1,7 @@
+import { durationText } from '../../core/duration.ts';
+import { counted, creditText, formatCount } from '../../core/text/number.ts';
 import type { RunView } from '../../report/run-view.ts';
-import { counted, countText, creditFigure, duration, percent, rate } from '../figures.ts';
+import { percent, rate } from '../figures.ts';
 import { Bar, type BarPart, Empty, Panel, type Tile, Tiles } from '../parts/tiles.tsx';
 import { RatesChart, TimesChart } from './rates-chart.tsx';
 import { Failures, LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
@@ -54,14 +56,14 @@ function tilesOf(view: RunView): Tile[] {
     { label: 'Records per second', value: averageRate(view), note: peakText(view) },
     {
       label: 'Response time, median',
-      value: times ? duration(times.p50Ms) : 'none',
-      note: times && `95 % within ${duration(times.p95Ms)}`,
+      value: times ? durationText(times.p50Ms) : 'none',
+      note: times && `95 % within ${durationText(times.p95Ms)}`,
     },
     creditsTile(view),
     {
       label: 'Paused for rate limits',
-      value: pauses.times === 0 ? 'never' : duration(pauses.totalMs),
-      note: pauses.times === 0 ? undefined : pauses.times === 1 ? 'once' : `${countText(pauses.times)} times`,
+      value: pauses.times === 0 ? 'never' : durationText(pauses.totalMs),
+      note: pauses.times === 0 ? undefined : pauses.times === 1 ? 'once' : `${formatCount(pauses.times)} times`,
     },
   ];
 }
@@ -83,25 +85,25 @@ function peakText({ rates }: RunView): string | undefined {
 
 function creditsTile({ credits: { spent, part, saved, limit, allowance } }: RunView): Tile {
   const notes = [
-    ...(part === undefined ? [] : [`${creditFigure(part)} in this part`]),
-    ...(limit === undefined ? [] : [`of ${creditFigure(limit)}`]),
-    ...(allowance === undefined ? [] : [`${creditFigure(allowance.spent)} of ${creditFigure(allowance.limit)} in ${allowance.month}`]),
-    ...(saved > 0 ? [`${creditFigure(saved)} saved by the cache`] : []),
+    ...(part === undefined ? [] : [`${creditText(part)} in this part`]),
+    ...(limit === undefined ? [] : [`of ${creditText(limit)}`]),
+    ...(allowance === undefined ? [] : [`${creditText(allowance.spent)} of ${creditText(allowance.limit)} in ${allowance.month}`]),
+    ...(saved > 0 ? [`${creditText(saved)} saved by the cache`] : []),
   ];
-  return { label: 'Credits', value: creditFigure(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
+  return { label: 'Credits', value: creditText(spent), note: notes.length > 0 ? notes.join(' · ') : undefined };
 }
 
 /** For a run that has ended, shows how it ended. */
 function Progress({ view }: { readonly view: RunView }) {
   const { counts, total } = view;
   const done = counts.written + counts.failed + counts.filtered;
-  const title = total === undefined || total === done ? counted(done, 'record') : `${countText(done)} of ${counted(total, 'record')}`;
+  const title = total === undefined || total === done ? counted(done, 'record') : `${formatCount(done)} of ${counted(total, 'record')}`;
   const share = shareOf(view, done);
   return (
     <Panel title={title} note={share === undefined || share >= 1 ? undefined : percent(share, 1)}>
       <Bar
         size="large"
-        label={`${countText(counts.written)} written, ${countText(counts.failed)} failed`}
+        label={`${formatCount(counts.written)} written, ${formatCount(counts.failed)} failed`}
         parts={barParts(view, done, share ?? 1)}
       />
       <CountsLine view={view} />
@@ -142,10 +144,10 @@ function CountsLine({ view }: { readonly view: RunView }) {
       {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
       {earlier > 0 && <Figure number={earlier} text="from earlier parts of the run" />}
       {workers && <WorkersFigure {...workers} />}
-      {leftMs !== undefined && <span>about {duration(leftMs)} left</span>}
+      {leftMs !== undefined && <span>about {durationText(leftMs)} left</span>}
       {pauses.current && (
         <span class="warn">
-          {pauses.current.gate} paused {duration(pauses.current.leftMs)} ({pauses.current.reason})
+          {pauses.current.gate} paused {durationText(pauses.current.leftMs)} ({pauses.current.reason})
         </span>
       )}
     </p>
@@ -156,7 +158,7 @@ function WorkersFigure({ now, units }: { readonly now: number; readonly units: n
   if (now === 0) return <span class="warn">waits for a worker</span>;
   return (
     <span>
-      <strong>{countText(now)}</strong> {now === 1 ? 'worker' : 'workers'}, <strong>{countText(units)}</strong>{' '}
+      <strong>{formatCount(now)}</strong> {now === 1 ? 'worker' : 'workers'}, <strong>{formatCount(units)}</strong>{' '}
       {units === 1 ? 'unit' : 'units'} open
     </span>
   );
@@ -165,7 +167,7 @@ function WorkersFigure({ now, units }: { readonly now: number; readonly units: n
 function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string | undefined }) {
   return (
     <span>
-      <strong class={kind}>{countText(number)}</strong> {text}
+      <strong class={kind}>{formatCount(number)}</strong> {text}
     </span>
   );
 }

@@ -1,5 +1,7 @@
+import { durationText } from '../../core/duration.ts';
+import { counted, creditText, formatCount } from '../../core/text/number.ts';
 import type { FailureView, RunView, TokenFigures, TokensView } from '../../report/run-view.ts';
-import { counted, countText, creditFigure, duration, percent } from '../figures.ts';
+import { percent } from '../figures.ts';
 import { Table } from '../parts/table.tsx';
 import { Bar, Empty, Panel } from '../parts/tiles.tsx';
 
@@ -20,7 +22,7 @@ export function StatusTable({ view }: ViewProps) {
           rows={statuses}
           columns={[
             { title: 'Status', cell: ({ status }) => status },
-            { title: 'Answers', isNumber: true, cell: ({ count: times }) => countText(times) },
+            { title: 'Answers', isNumber: true, cell: ({ count: times }) => formatCount(times) },
             { title: 'Share', isNumber: true, cell: ({ count: times }) => percent(times, all) },
             {
               title: '',
@@ -47,7 +49,7 @@ export function MappingTable({ view }: ViewProps) {
           ...(nodes.size > 1 ? [{ title: 'Node', cell: ({ node }: (typeof mapping)[number]) => node }] : []),
           { title: 'Field', cell: ({ field = '' }) => field },
           { title: 'Path', isWide: true, cell: ({ path }) => <code>{path}</code> },
-          { title: 'Found', isNumber: true, cell: ({ found, of }) => `${countText(found)} of ${countText(of)}` },
+          { title: 'Found', isNumber: true, cell: ({ found, of }) => `${formatCount(found)} of ${formatCount(of)}` },
           { title: '', cell: ({ found, of }) => <ShareBar part={found} of={of} isGood /> },
         ]}
       />
@@ -64,15 +66,15 @@ export function PausesTable({ view }: ViewProps) {
   const { gates, totalMs } = view.pauses;
   if (gates.length === 0) return null;
   return (
-    <Panel title="Pauses" note={`requests were paused for ${duration(totalMs)} of ${duration(view.ms)}`}>
+    <Panel title="Pauses" note={`requests were paused for ${durationText(totalMs)} of ${durationText(view.ms)}`}>
       <Table
         label="Pauses"
         rows={gates}
         columns={[
           { title: 'Server', isWide: true, cell: ({ gate }) => <code>{gate}</code> },
           { title: 'Reason', cell: ({ reason }) => reason },
-          { title: 'Times', isNumber: true, cell: (gate) => countText(gate.times) },
-          { title: 'Paused', isNumber: true, cell: ({ ms }) => duration(ms) },
+          { title: 'Times', isNumber: true, cell: (gate) => formatCount(gate.times) },
+          { title: 'Paused', isNumber: true, cell: ({ ms }) => durationText(ms) },
         ]}
       />
     </Panel>
@@ -80,7 +82,7 @@ export function PausesTable({ view }: ViewProps) {
 }
 
 function figuresText({ input, output, cost }: TokenFigures): string {
-  return `${countText(input)} in, ${countText(output)} out${cost === undefined ? '' : `, cost ${creditFigure(cost)}`}`;
+  return `${formatCount(input)} in, ${formatCount(output)} out${cost === undefined ? '' : `, cost ${creditText(cost)}`}`;
 }
 
 /** Tables about lookups and tokens. Each is shown only if nodes of the run use them. */
@@ -95,8 +97,8 @@ export function LookupTables({ view }: ViewProps) {
             rows={lookups}
             columns={[
               { title: 'Node', cell: ({ node }) => node },
-              { title: 'Matched', isNumber: true, cell: ({ matched, of }) => `${countText(matched)} of ${countText(of)}` },
-              { title: 'Ambiguous', isNumber: true, cell: ({ ambiguous }) => countText(ambiguous) },
+              { title: 'Matched', isNumber: true, cell: ({ matched, of }) => `${formatCount(matched)} of ${formatCount(of)}` },
+              { title: 'Ambiguous', isNumber: true, cell: ({ ambiguous }) => formatCount(ambiguous) },
               { title: '', isWide: true, cell: ({ matched, of }) => <ShareBar part={matched} of={of} isGood /> },
             ]}
           />
@@ -109,9 +111,9 @@ export function LookupTables({ view }: ViewProps) {
             rows={tokens}
             columns={[
               { title: 'Node', cell: ({ node }) => node },
-              { title: 'Input', isNumber: true, cell: ({ input }) => countText(input) },
-              { title: 'Output', isNumber: true, cell: ({ output }) => countText(output) },
-              { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditFigure(cost)) },
+              { title: 'Input', isNumber: true, cell: ({ input }) => formatCount(input) },
+              { title: 'Output', isNumber: true, cell: ({ output }) => formatCount(output) },
+              { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditText(cost)) },
               ...(tokens.some(({ part }) => part)
                 ? [{ title: 'This part', cell: ({ part }: TokensView) => part && figuresText(part) }]
                 : []),
@@ -143,7 +145,7 @@ export function Failures({ view }: { readonly view: RunView }) {
         columns={[
           { title: 'Node', cell: ({ node }) => node ?? 'input' },
           { title: 'Reason', isWide: true, cell: (group) => <Reason group={group} /> },
-          { title: 'Records', isNumber: true, cell: (group) => <strong class="bad">{countText(group.count)}</strong> },
+          { title: 'Records', isNumber: true, cell: (group) => <strong class="bad">{formatCount(group.count)}</strong> },
           {
             title: view.hasTotals ? 'First records of this part' : 'First records',
             cell: ({ firstRecords, count: all }) => <span class="nowrap">{recordsText(firstRecords, all)}</span>,
@@ -174,15 +176,15 @@ function Reason({ group }: { readonly group: FailureView }) {
       {status === undefined ? kind : `${kind} ${status}`}
       {messages.map(({ text, count: times }) => (
         <small key={text}>
-          {!isOne && `${countText(times)} × `}
+          {!isOne && `${formatCount(times)} × `}
           {text}
         </small>
       ))}
-      {shown < all && <small>{countText(all - shown)} × other messages</small>}
+      {shown < all && <small>{formatCount(all - shown)} × other messages</small>}
     </>
   );
 }
 
 function recordsText(records: readonly number[], all: number): string {
-  return `${records.map(countText).join(', ')}${all > records.length ? ', …' : ''}`;
+  return `${records.map(formatCount).join(', ')}${all > records.length ? ', …' : ''}`;
 }

@@ -3,11 +3,11 @@ import type { FlowText, NodeLibrary, ServerInfo, Snippet } from '../../../serve/
 import type { FlowShape, RunListShape } from '../../../serve/shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Empty, Panel } from '../../parts/tiles.tsx';
+import { curlOfCall, curlOfRun } from '../docs-page.tsx';
 import { CodeBlock, LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { RunTable } from '../runs/run-table.tsx';
+import { RunTable } from '../runs/runs-page.tsx';
 import { useLoaded } from '../use-loaded.ts';
-import { curlOfCall, curlOfRun } from './curl.ts';
 import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { RunDialog } from './run-dialog.tsx';
 

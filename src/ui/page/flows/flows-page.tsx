@@ -1,5 +1,5 @@
+import { creditText } from '../../../core/text/number.ts';
 import type { FlowShape, ForecastRange, RunListShape, RunShape } from '../../../serve/shapes.ts';
-import { creditFigure } from '../../figures.ts';
 import { Table } from '../../parts/table.tsx';
 import { Panel, RunState } from '../../parts/tiles.tsx';
 import { CodeBlock, LoadedView, Time } from '../frame/feedback.tsx';
@@ -110,6 +110,6 @@ export function creditsText(range: ForecastRange): string {
 
 /** Formats a number or range of credits, such as `1`, `0 to 3` or `at least 1`. */
 export function creditRange({ least, most }: ForecastRange): string {
-  if (most === null) return `at least ${creditFigure(least)}`;
-  return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;
+  if (most === null) return `at least ${creditText(least)}`;
+  return least === most ? creditText(least) : `${creditText(least)} to ${creditText(most)}`;
 }

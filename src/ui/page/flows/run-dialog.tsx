@@ -1,11 +1,11 @@
 import { useId, useState } from 'preact/hooks';
+import { counted, formatCount } from '../../../core/text/number.ts';
 import type { FlowShape, PlanShape, RunShape } from '../../../serve/shapes.ts';
-import { bytesText, counted } from '../../figures.ts';
+import { bytesText } from '../../figures.ts';
 import { Tiles } from '../../parts/tiles.tsx';
 import { goTo, requestJson } from '../api.ts';
-import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
+import { ActionButton, ProblemNotice, RequestView } from '../frame/feedback.tsx';
 import { Dialog, TextField } from '../frame/fields.tsx';
-import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';
 
@@ -94,7 +94,7 @@ function PlanView({ plan }: { readonly plan: PlanShape }) {
     <>
       <Tiles
         tiles={[
-          { label: 'Records', value: plan.records.toLocaleString('en-US') },
+          { label: 'Records', value: formatCount(plan.records) },
           { label: 'Requests', value: creditRange(plan.actions) },
           { label: 'Credits', value: creditRange(plan.credits) },
         ]}

@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
+import { durationText } from '../../../core/duration.ts';
 import type { RunView } from '../../../report/run-view.ts';
 import type { ProgressData, RunShape } from '../../../serve/shapes.ts';
-import { bytesText, duration } from '../../figures.ts';
+import { bytesText } from '../../figures.ts';
 import { RunState } from '../../parts/tiles.tsx';
 import { RunPanels } from '../../run/run-panels.tsx';
 import { download, goTo, requestJson, sendRequest } from '../api.ts';
@@ -10,7 +11,7 @@ import { Dialog } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { type PageAction, useAction, useEvery, useLoaded } from '../use-loaded.ts';
 import { followRun, viewOfRun, withProgress, withTotals } from './run-events.ts';
-import { shortId } from './run-table.tsx';
+import { shortId } from './runs-page.tsx';
 
 /** The states in which a run's figures can still change. */
 const living = new Set(['queued', 'running', 'stopping']);
@@ -79,7 +80,7 @@ function SubTitle({ run }: { readonly run: RunShape }) {
     <>
       <code>{shortId(id)}</code> · {format}, {bytesText(size)} · {started_at === null ? 'waiting since' : 'started'}{' '}
       <Time at={started_at ?? created_at} /> by {key === null ? 'the page' : <>key {key.name}</>}
-      {started_at !== null && ended_at !== null && `, took ${duration(Date.parse(ended_at) - Date.parse(started_at))}`}
+      {started_at !== null && ended_at !== null && `, took ${durationText(Date.parse(ended_at) - Date.parse(started_at))}`}
       {retry_of !== null && (
         <>
           {' '}

@@ -1,13 +1,14 @@
 import { useLocation } from 'preact-iso/router';
+import { creditText, formatCount } from '../../../core/text/number.ts';
 import type { KeyOnPage } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts';
-import { Empty, Panel } from '../../parts/tiles.tsx';
+import { Table } from '../../parts/table.tsx';
+import { Bar, Empty, Panel, RunState } from '../../parts/tiles.tsx';
 import { goTo } from '../api.ts';
-import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useLoaded, useOlder } from '../use-loaded.ts';
-import { RunTable } from './run-table.tsx';
 
 const filters = ['flow', 'state', 'key'];
 
@@ -122,4 +123,55 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
       </Empty>
     </Panel>
   );
+}
+
+export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
+  return (
+    <Table
+      label="Runs"
+      rows={runs}
+      columns={[
+        {
+          title: isOfOneFlow ? 'Run' : 'Flow',
+          isWide: true,
+          cell: ({ id, flow }) => (
+            <>
+              <a href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</a>
+              {!isOfOneFlow && <small>{shortId(id)}</small>}
+            </>
+          ),
+        },
+        { title: 'State', cell: (run) => <RunState run={run} /> },
+        { title: 'Started', cell: ({ started_at, created_at }) => <Time at={started_at ?? created_at} /> },
+        { title: 'Written', isNumber: true, cell: ({ counts }) => formatCount(counts.written) },
+        {
+          title: 'Failed',
+          isNumber: true,
+          cell: ({ counts: { failed } }) => <span class={failed > 0 ? 'bad' : undefined}>{formatCount(failed)}</span>,
+        },
+        ...(isOfOneFlow ? [] : [{ title: '', cell: (run: RunShape) => <Parts run={run} /> }]),
+        { title: 'Credits', isNumber: true, cell: (run) => creditText(run.credits) },
+        { title: 'Key', cell: ({ key }) => key?.name ?? <span class="dim">page</span> },
+      ]}
+    />
+  );
+}
+
+function Parts({ run: { counts, share, ended_at } }: { readonly run: RunShape }) {
+  const { written, failed } = counts;
+  const done = Math.max(1, written + failed);
+  const width = ended_at === null ? (share ?? 0) : 1;
+  return (
+    <Bar
+      parts={[
+        { kind: 'good', share: (written / done) * width },
+        { kind: 'bad', share: (failed / done) * width },
+      ]}
+    />
+  );
+}
+
+/** Returns a short form of a run's id. It contains the end, too, because the ids of runs from the same second begin in the same way. */
+export function shortId(id: string): string {
+  return id.length > 20 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id;
 }

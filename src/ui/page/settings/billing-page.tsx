@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
+import { creditText } from '../../../core/text/number.ts';
 import type { Billing, CreditShare } from '../../../serve/page/page-shapes.ts';
-import { creditFigure, percent } from '../../figures.ts';
+import { percent } from '../../figures.ts';
 import { BarsChart } from '../../parts/chart.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Bar, Empty, Panel, type Tile, Tiles } from '../../parts/tiles.tsx';
@@ -81,16 +82,16 @@ function BillingPanels({ billing }: { readonly billing: Billing }) {
 
 function Allowance({ billing: { used, held, allowance, remaining } }: { readonly billing: Billing }) {
   const tiles: Tile[] = [
-    { label: 'Used', value: creditFigure(used), note: allowance === null ? undefined : percent(used, allowance) },
-    { label: 'Held by runs', value: creditFigure(held), note: 'given back if nothing is sent' },
-    { label: 'Left', value: remaining === null ? 'unlimited' : creditFigure(remaining) },
-    { label: 'Allowance a month', value: allowance === null ? 'unlimited' : creditFigure(allowance) },
+    { label: 'Used', value: creditText(used), note: allowance === null ? undefined : percent(used, allowance) },
+    { label: 'Held by runs', value: creditText(held), note: 'given back if nothing is sent' },
+    { label: 'Left', value: remaining === null ? 'unlimited' : creditText(remaining) },
+    { label: 'Allowance a month', value: allowance === null ? 'unlimited' : creditText(allowance) },
   ];
   const share = (part: number) => (allowance === null || allowance === 0 ? 0 : Math.min(1, part / allowance));
   return (
     <>
       {allowance !== null && (
-        <Panel title={`${creditFigure(used)} of ${creditFigure(allowance)} credits`} note={percent(used, allowance)}>
+        <Panel title={`${creditText(used)} of ${creditText(allowance)} credits`} note={percent(used, allowance)}>
           <Bar
             size="large"
             label={`${percent(used, allowance)} used`}
@@ -124,7 +125,7 @@ function Shares({ title, shares, used, none = '' }: SharesProps) {
           rows={shares}
           columns={[
             { title: 'Name', isWide: true, cell: ({ name }) => (name === '' ? <span class="dim">{none}</span> : name) },
-            { title: 'Credits', isNumber: true, cell: (share) => creditFigure(share.credits) },
+            { title: 'Credits', isNumber: true, cell: (share) => creditText(share.credits) },
             { title: 'Share', isNumber: true, cell: (share) => percent(share.credits, used) },
             { title: '', cell: (share) => <Bar parts={[{ kind: 'good', share: used > 0 ? share.credits / used : 0 }]} /> },
           ]}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import { creditText, formatCount } from '../../../core/text/number.ts';
 import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
-import { countText, creditFigure } from '../../figures.ts';
 import { Table } from '../../parts/table.tsx';
 import { Bar, inPercent, Panel } from '../../parts/tiles.tsx';
 import { CodeBlock, Day, LoadedView, Time } from '../frame/feedback.tsx';
@@ -120,11 +120,11 @@ function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: KeyOn
 
 function Quota({ apiKey }: { readonly apiKey: KeyOnPage }) {
   const { used, quota } = apiKey.credits;
-  if (quota === null) return <>{creditFigure(used)}</>;
+  if (quota === null) return <>{creditText(used)}</>;
   return (
     <>
-      {creditFigure(used)}
-      <small>of {countText(quota)} a month</small>
+      {creditText(used)}
+      <small>of {formatCount(quota)} a month</small>
       <Bar parts={[{ kind: 'good', share: Math.min(1, quota > 0 ? used / quota : 1) }]} />
     </>
   );
@@ -146,19 +146,19 @@ function Spark({ label, days }: SparkProps) {
   const width = 1 / Math.max(1, days.length);
   return (
     <>
-      <svg class="spark" role="img" aria-label={`${label}: ${countText(all)} requests in ${days.length} days`} height={height}>
+      <svg class="spark" role="img" aria-label={`${label}: ${formatCount(all)} requests in ${days.length} days`} height={height}>
         {days.map(({ day, requests, refused: bad }, index) => (
           <g key={day}>
             <rect class="good" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(requests)} height={px(requests)}>
-              <title>{`${day}: ${countText(requests)} requests, ${countText(bad)} refused`}</title>
+              <title>{`${day}: ${formatCount(requests)} requests, ${formatCount(bad)} refused`}</title>
             </rect>
             <rect class="bad" x={inPercent(index * width)} width={inPercent(width * 0.8)} y={height - px(bad)} height={px(bad)} />
           </g>
         ))}
       </svg>
       <small>
-        {countText(all)}
-        {refused > 0 && `, ${countText(refused)} refused`}
+        {formatCount(all)}
+        {refused > 0 && `, ${formatCount(refused)} refused`}
       </small>
     </>
   );

@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
+import { compilePath, lastName, type Path, valueAt } from '../../../core/answer/path.ts';
+import { durationText } from '../../../core/duration.ts';
+import { counted } from '../../../core/text/number.ts';
+import { freeName } from '../../../core/text/suggest.ts';
+import { orUndefined, type Value } from '../../../core/value/value.ts';
 import type { FlowText, ServerInfo, ShownPath, ShownTest } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
-import { counted, duration } from '../../figures.ts';
 import { Table } from '../../parts/table.tsx';
 import { Empty, Panel } from '../../parts/tiles.tsx';
 import { sendRequest } from '../api.ts';
-import { ActionButton, CodeBlock, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { ActionButton, CodeBlock, headerLines, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
-import { type MappedParts, mappedRows, mapYaml, type PathMap, renamed, toggled } from './path-map.ts';
-import { headerLines } from './request-view.tsx';
 
 interface MapPanelProps {
   readonly flow: FlowShape;
@@ -131,7 +133,7 @@ function Mapped({ flow, node, text, written, result }: MappedProps) {
     <div class="two">
       <Panel
         title="Answer"
-        note={[response.status, response.ms === undefined ? undefined : duration(response.ms)].filter(Boolean).join(', ')}
+        note={[response.status, response.ms === undefined ? undefined : durationText(response.ms)].filter(Boolean).join(', ')}
       >
         {response.headers !== undefined && (
           <details>
@@ -177,5 +179,68 @@ function Paths({ rows, map, onToggle }: PathsProps) {
         { title: 'Sample', cell: ({ sample }) => <code>{sample}</code> },
       ]}
     />
+  );
+}
+
+/** The `map` of a node, from names of fields to paths in a response. */
+type PathMap = Readonly<Record<string, string>>;
+
+/**
+ * Returns the map with a path added to it, under a name that is not in `taken`. If the map already contains the path, removes it instead.
+ * @internal
+ */
+export function toggled(map: PathMap, path: string, taken: readonly string[] = []): PathMap {
+  if (Object.values(map).includes(path)) return Object.fromEntries(Object.entries(map).filter(([, other]) => other !== path));
+  const field = freeName(lastName(path), (name) => name in map || taken.includes(name));
+  return { ...map, [field]: path };
+}
+
+/** Keeps the order of the fields. If the new name cannot be used, the map stays unchanged. @internal */
+export function renamed(map: PathMap, field: string, name: string): PathMap {
+  if (name === '' || (name !== field && name in map)) return map;
+  return Object.fromEntries(Object.entries(map).map(([other, path]) => [other === field ? name : other, path]));
+}
+
+/** @internal */
+export function mapYaml(map: PathMap): string {
+  const entries = Object.entries(map);
+  if (entries.length === 0) return 'map: {}';
+  return ['map:', ...entries.map(([field, path]) => `  ${yamlWord(field)}: ${yamlWord(path)}`)].join('\n');
+}
+
+/** Returns a string as YAML. It is put in quotes if YAML could read it as something else, such as a number. */
+function yamlWord(text: string): string {
+  const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}
+
+/** The parts of a response at which a path in a `map` can start. */
+interface MappedParts {
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: unknown;
+}
+
+const maxRows = 20;
+
+/** A path with `[]` makes one row for each element of the array. The other fields are the same in all these rows. @internal */
+export function mappedRows(map: PathMap, answer: MappedParts): Record<string, unknown>[] {
+  const fields = Object.entries(map).map(([field, text]) => {
+    const path = orUndefined(() => compilePath(text));
+    return { field, values: path ? valuesAt(path, answer) : [], expands: path !== undefined && path.legs.length > 1 };
+  });
+  const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));
+  return Array.from({ length: Math.min(maxRows, longest) }, (_, row) =>
+    Object.fromEntries(fields.map(({ field, values, expands }) => [field, values[expands ? row : 0]])),
+  );
+}
+
+function valuesAt({ root, legs }: Path, { status, headers = {}, body }: MappedParts): unknown[] {
+  if (root === 'status') return [status];
+  if (root === 'headers') return [headers[String(legs[0]?.[0])]];
+  const [first = [], ...rest] = legs;
+  return rest.reduce<(Value | undefined)[]>(
+    (lists, leg) => lists.flatMap((list) => (Array.isArray(list) ? list : [])).map((element) => valueAt(element, leg)),
+    [valueAt(body as Value, first)],
   );
 }

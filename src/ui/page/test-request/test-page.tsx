@@ -4,12 +4,11 @@ import type { FlowShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/tiles.tsx';
 import { requestJson } from '../api.ts';
 import { queryOf, VariableFields, type VariableValues } from '../flows/run-dialog.tsx';
-import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { ActionButton, LoadedView, ProblemNotice, RequestView } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { AnswerView } from './map-panel.tsx';
-import { RequestView } from './request-view.tsx';
 
 /** The user makes the node's `map` by clicking paths in the response. */
 export function TestPage({ id }: { readonly id: string }) {
