@@ -1,7 +1,6 @@
 import type { SentRequest } from '../core/action.ts';
-import { objectOf } from '../core/value/dictionary.ts';
 import { parseJson } from '../core/value/json.ts';
-import { ExactNumber, isMapping, jsonOf, orUndefined, textOf, type Value } from '../core/value/value.ts';
+import { ExactNumber, isMapping, jsonOf, objectOf, orUndefined, textOf, type Value } from '../core/value/value.ts';
 import { patternOf } from './test-file.ts';
 import { requestKind, type TestAnswer } from './test-schema.ts';
 

@@ -1,8 +1,7 @@
 import { RE2JS } from 're2js';
 import { compileWith, patternAdvice } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import { membersOf, objectOf } from '../core/value/dictionary.ts';
-import { ExactNumber, isMapping } from '../core/value/value.ts';
+import { ExactNumber, isMapping, membersOf, objectOf } from '../core/value/value.ts';
 import { checkedBy } from '../flow/issues.ts';
 import { inOrder } from '../flow/plan.ts';
 import { type At, readSource } from '../flow/source.ts';

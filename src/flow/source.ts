@@ -15,8 +15,7 @@ import {
 } from 'yaml';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
-import { objectOf } from '../core/value/dictionary.ts';
-import { ExactNumber } from '../core/value/value.ts';
+import { ExactNumber, objectOf } from '../core/value/value.ts';
 import { type FilledDocument, fillVariables } from './fill-variables.ts';
 import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';

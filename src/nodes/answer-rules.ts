@@ -6,8 +6,7 @@ import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse } from '../core/node.ts';
 import { answerCondition, path, recordUses } from '../core/options/expressions.ts';
 import type { Fields } from '../core/record.ts';
-import { objectOf } from '../core/value/dictionary.ts';
-import { jsonOf, textOf, type Value } from '../core/value/value.ts';
+import { jsonOf, objectOf, textOf, type Value } from '../core/value/value.ts';
 import { singlePath, tryOption } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
 

@@ -1,7 +1,6 @@
 import { Failure } from '../failure.ts';
 import { copyOf, type Fields } from '../record.ts';
-import { membersOf } from '../value/dictionary.ts';
-import { isObject, type Value } from '../value/value.ts';
+import { isObject, membersOf, type Value } from '../value/value.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 
 /** A response in the form in which a node's `map` reads it. */

@@ -8,8 +8,7 @@ import { type Action, type BuildContext, type CredentialNeed, defineNode, type F
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { textTemplate } from '../../core/template/template.ts';
-import { objectOf } from '../../core/value/dictionary.ts';
-import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
+import { type JsonObject, jsonOf, objectOf, type Value } from '../../core/value/value.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';

@@ -1,5 +1,4 @@
-import { membersOf } from '../../core/value/dictionary.ts';
-import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, membersOf, type Value } from '../../core/value/value.ts';
 
 type SchemaPlace = readonly (string | number)[];
 type SchemaReport = (at: SchemaPlace, message: string) => void;

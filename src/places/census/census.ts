@@ -1,7 +1,6 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
-import { membersOf, objectOf } from '../../core/value/dictionary.ts';
-import { isObject, type Value } from '../../core/value/value.ts';
+import { isObject, membersOf, objectOf, type Value } from '../../core/value/value.ts';
 import { usesWithin } from '../../nodes/http/request-template.ts';
 import type { Lookup } from '../lookup/lookup.ts';
 import { lookupNode } from '../lookup/lookup-node.ts';

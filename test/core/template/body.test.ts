@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bodyTemplate } from '../../../src/core/template/body.ts';
 import { parseJson } from '../../../src/core/value/json.ts';
-import type { Value } from '../../../src/core/value/value.ts';
-import { ExactNumber } from '../../../src/core/value/value.ts';
+import { ExactNumber, type Value } from '../../../src/core/value/value.ts';
 import { naughtyTexts } from '../../helpers/naughty-texts.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
