@@ -38,8 +38,8 @@ describe('the messages on the stdin of the MCP server', () => {
 describe('a line on stdin', () => {
   test('that is not a JSON-RPC 2.0 message is reported by its number, without its text', async () => {
     const said: string[] = [];
-    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-    await through([`${ping}\n\nsecret-4711\n[${ping}]\n{"jsonrpc":"1.0"}\nnull\n${ping}\n`], said);
+    const message = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+    await through([`${message}\n\nsecret-4711\n[${message}]\n{"jsonrpc":"1.0"}\nnull\n${message}\n`], said);
     const ignored = (line: number) => `line ${line} of stdin is ignored: expected a message of JSON-RPC 2.0, on one line`;
     expect(said).toEqual([3, 4, 5, 6].map(ignored));
   });
