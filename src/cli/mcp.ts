@@ -11,7 +11,6 @@ import { Gates } from '../engine/gates.ts';
 import { createClock } from '../files/clock.ts';
 import { shownPath, statOf } from '../files/stat.ts';
 import { FlowTools } from '../flow-tools/flow-tools.ts';
-import { serveToolsOverStdio } from '../flow-tools/stdio-tools.ts';
 import { Routes } from '../http/routes.ts';
 import { refuseNoFolder } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
@@ -94,6 +93,7 @@ async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sa
   await toolbox.haveChanged();
   sayProblems(await flows.list());
   const { stdin, stdout } = process;
+  const { serveToolsOverStdio } = await import('../flow-tools/stdio-tools.ts');
   const server = serveToolsOverStdio({ toolbox, version, stdin, stdout, say: terminal.say });
   const look = async () => {
     if (!(await toolbox.haveChanged())) return;

@@ -11,7 +11,7 @@ import { longNameError } from '../records/record-reader.ts';
 import type { CallResult } from '../run/flow-calls.ts';
 import type { FlowFolder, ServedFlow } from '../run/flow-folder.ts';
 import { nodeTypes } from '../run/node-types.ts';
-import { type OfferedTool, plainOf, type Toolbox, type ToolCallContext, type ToolResult, WrongCall } from './tool-server.ts';
+import { type OfferedTool, plainOf, type Toolbox, type ToolCallContext, type ToolResult, WrongCall } from './toolbox.ts';
 
 /** A client's call to a flow that is provided as an MCP tool. */
 export interface FlowToolCall<Caller> {

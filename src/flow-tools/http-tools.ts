@@ -12,7 +12,8 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../core/value/value.ts';
-import { argumentsInParams, createToolServer, type Toolbox } from './tool-server.ts';
+import { argumentsInParams, createToolServer } from './tool-server.ts';
+import type { Toolbox } from './toolbox.ts';
 
 export interface HttpCaller {
   readonly owner: string;

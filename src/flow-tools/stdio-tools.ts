@@ -5,7 +5,8 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import { AutomateError } from '../core/failure.ts';
 import { parseJson } from '../core/value/json.ts';
 import { type JsonObject, jsonOf, orUndefined, type Value } from '../core/value/value.ts';
-import { argumentsInParams, createToolServer, plainOf, type Toolbox } from './tool-server.ts';
+import { argumentsInParams, createToolServer } from './tool-server.ts';
+import { plainOf, type Toolbox } from './toolbox.ts';
 
 interface StdioToolsOptions {
   readonly toolbox: Toolbox<undefined>;

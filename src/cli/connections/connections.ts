@@ -1,4 +1,3 @@
-import { removeConnection } from '../../connections/connection-test.ts';
 import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
 import { connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
@@ -8,10 +7,7 @@ import { argument, type CommandCode, negated, subcommand } from '../options.ts';
 import { file, httpOptions, json, varOption } from '../shared-options.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
-import { addCommand } from './connections-add.ts';
 import { addOptions, pathOption } from './connections-auth.ts';
-import { loginCommand } from './connections-login.ts';
-import { testCommand, toolsCommand } from './connections-test.ts';
 
 const name = argument('<name>', 'the name of the connection', { listedBy: 'connections' });
 
@@ -30,7 +26,7 @@ export const connections: CommandCode = {
         name: argument('[name]', 'the name of the connection, as it is written in flows'),
       },
       options: addOptions,
-      run: ({ args, options, terminal }) => addCommand(args, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-add.ts')).addCommand(args, options, terminal),
     }),
     subcommand({
       name: 'list',
@@ -54,7 +50,7 @@ export const connections: CommandCode = {
       examples: ['automate connections test crm --path /health'],
       args: { name },
       options: { path: pathOption, ...httpOptions },
-      run: ({ args, options, terminal }) => testCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-test.ts')).testCommand(args.name, options, terminal),
     }),
     subcommand({
       name: 'login',
@@ -67,7 +63,7 @@ export const connections: CommandCode = {
         var: varOption,
         ...httpOptions,
       },
-      run: ({ args, options, terminal }) => loginCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-login.ts')).loginCommand(args.name, options, terminal),
     }),
     subcommand({
       name: 'tools',
@@ -75,7 +71,8 @@ export const connections: CommandCode = {
       examples: ['automate connections tools search', 'automate connections tools search find_company'],
       args: { name, tool: argument('[tool]', 'the tool to explain') },
       options: { json, ...httpOptions },
-      run: ({ args, options, terminal }) => toolsCommand(args.name, args.tool, options, terminal),
+      run: async ({ args, options, terminal }) =>
+        (await import('./connections-test.ts')).toolsCommand(args.name, args.tool, options, terminal),
     }),
     subcommand({
       name: 'remove',
@@ -125,6 +122,7 @@ export async function showConnection(name: string, options: { json?: boolean }, 
 
 export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   findSaved(name);
+  const { removeConnection } = await import('../../connections/connection-test.ts');
   const kept = await removeConnection(name, terminal);
   noteInAudit('connection.remove', name, terminal);
   terminal.say(
