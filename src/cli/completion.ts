@@ -26,7 +26,7 @@ interface Offered {
   /** The possible values of the command's argument; empty if the argument is a file name. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
-  readonly source?: string | undefined;
+  readonly source?: string;
   /** The subcommands of the command; empty for most commands. */
   readonly commands: readonly Offered[];
 }
@@ -38,7 +38,7 @@ interface OfferedOption {
   /** The possible values of the option; empty if any value is allowed. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
-  readonly source?: string | undefined;
+  readonly source?: string;
 }
 
 const helpCommand: Offered = { name: 'help', help: 'explain a command', options: [], values: [], commands: [] };

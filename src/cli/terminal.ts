@@ -17,9 +17,9 @@ export interface Terminal extends Messages {
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
   /** Width of stdout in columns if it is a terminal; undefined if it is a file or a pipe. */
-  readonly width?: number | undefined;
+  readonly width?: number;
   /** The progress display of a run, which pauses while a command uses the terminal; undefined if there is none. */
-  progress?: { pause?(): () => void } | undefined;
+  progress?: { pause?(): () => void };
 }
 
 /** Creates the terminal of this process. Respects the variables NO_COLOR, FORCE_COLOR and TERM=dumb. */

@@ -44,7 +44,7 @@ async function readInto(found: Map<string, Finding>, backend: SecretBackend, wan
 
 function toFinding({ name, env, backend, setAt, expiresAt, hosts, previous }: StoredCredential, text: string | undefined): Finding {
   if (text === undefined) return { problem: unusable(name, `the ${backend} no longer has the credential "${name}"`, 'renew', env) };
-  const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
+  const limits = { expiresAt, hosts, env: env === defaultEnv ? undefined : env };
   return { secret: { text, from: `the ${backend}`, setAt, hasPrevious: previous !== undefined, ...limits } };
 }
 

@@ -32,19 +32,19 @@ interface OutputRun {
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
   readonly journal: Journal | undefined;
-  readonly space?: OutputSpace | undefined;
+  readonly space?: OutputSpace;
   readonly from: Checkpoint;
   credits(): number;
   spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
-  notes?: (() => object) | undefined;
+  notes?: () => object;
   /** The existing output into which a retry inserts its rows. */
-  readonly old?: OldOutput | undefined;
+  readonly old?: OldOutput;
   /** True if the run was already complete and its files must stay unchanged. */
   readonly isComplete: boolean;
-  readonly memory?: OutputMemory | undefined;
-  publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  readonly memory?: OutputMemory;
+  publish?: (ended: EndedOutput) => Promise<void>;
   /** See `settle` in `OutputParts`. */
-  settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
+  settle?: (isComplete: boolean, saved: Checkpoint) => Promise<void>;
 }
 
 /**

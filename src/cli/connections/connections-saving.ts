@@ -69,6 +69,6 @@ export async function offerSecret(auth: GivenAuth, asker: Asker | undefined, ter
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
   if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
-    await setCommand(credential, env === undefined ? {} : { env }, terminal);
+    await setCommand(credential, { env }, terminal);
   else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envWords(store.env)}`);
 }

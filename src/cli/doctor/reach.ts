@@ -35,7 +35,7 @@ function openSocket({ protocol, hostname, port }: URL, secureContext: SecureCont
   const host = hostname.replace(/^\[|\]$/g, '');
   if (protocol !== 'https:') return connect({ host, port: Number(port || 80) });
   const name = isIP(host) === 0 ? { servername: host } : {};
-  return connectTls({ host, port: Number(port || 443), rejectUnauthorized: true, ...name, ...(secureContext && { secureContext }) });
+  return connectTls({ host, port: Number(port || 443), rejectUnauthorized: true, ...name, secureContext });
 }
 
 function tlsOf(socket: TLSSocket): Reached['tls'] {

@@ -18,7 +18,7 @@ interface SourceRequest {
   /** True if the flow may be named after the URL's host. It is false if the host is only a placeholder. */
   readonly isNamedByHost: boolean;
   /** The description to write into the flow. */
-  readonly description?: string | undefined;
+  readonly description?: string;
   /** Comment lines to write above the node in the flow file. */
   readonly comments?: readonly string[];
   /** The paths of those values in the request that are only examples. */
@@ -27,7 +27,7 @@ interface SourceRequest {
   /** True if the request needs a field that is not a column of the input. A note then says so. */
   readonly lacksColumns?: boolean;
   /** An example of the server's response. */
-  readonly answer?: AnswerExample | undefined;
+  readonly answer?: AnswerExample;
   /** An example for each value that the request takes from a record. */
   readonly samples?: ReadonlyMap<string, unknown>;
 }

@@ -21,9 +21,9 @@ export interface PlanFacts {
   /** The value of --max-credits; undefined without this option. */
   readonly maxCredits: number | undefined;
   /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
-  readonly unchanged?: number | undefined;
+  readonly unchanged?: number;
   /** The `serial_by` of the flow; undefined if it has none. */
-  readonly serialBy?: string | undefined;
+  readonly serialBy?: string;
 }
 
 /** Returns the plan of a dry run as text. */
@@ -159,7 +159,7 @@ export function planJson(forecast: Forecast, { flow, input, allowance, maxCredit
     input,
     dry_run: true,
     records,
-    ...(unchanged !== undefined && { unchanged }),
+    unchanged,
     failing,
     kept,
     first_failure: firstFailure ?? null,
@@ -167,7 +167,7 @@ export function planJson(forecast: Forecast, { flow, input, allowance, maxCredit
     actions: rangeJson(forecast.actions),
     credits: rangeJson(forecast.credits),
     ...(allowance && { allowance: { ...allowance, left, afterwards: (left as number) - forecast.credits.expected } }),
-    ...(maxCredits === undefined ? {} : { max_credits: maxCredits }),
+    max_credits: maxCredits,
     ...(tokens && { tokens: { input: tokens.input, max_output: tokens.maxOutput, max_cost: tokens.maxCost ?? null } }),
     ms: time ? Math.round(time.ms) : 0,
     requests: requests.map((request) => requestText(request).join('\n')),
