@@ -94,7 +94,7 @@ describe('an example in the folder examples', () => {
     expect(commands).toHaveLength(expected[name]?.length ?? 0);
     for (const [index, { code, files }] of (expected[name] ?? []).entries()) {
       const command = `cd ${name}\n${commands[index]}`;
-      const env = name === 'pipeline' ? { AUTOMATE: `node ${bin}` } : {};
+      const env: Record<string, string> = name === 'pipeline' ? { AUTOMATE: `node ${bin}` } : {};
       const { stderr, ...finished } = await shell(place, command, env);
       expect({ ...finished, stderr }).toMatchObject({ code, stdout: '' });
       if (command.includes('--quiet') && code === 0) expect(stderr).toBe('');

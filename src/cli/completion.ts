@@ -30,7 +30,7 @@ interface Offered {
   /** Empty if the argument is a file name. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
-  readonly source?: string | undefined;
+  readonly source?: string;
   readonly commands: readonly Offered[];
 }
 
@@ -41,7 +41,7 @@ interface OfferedOption {
   /** Empty if any value is allowed. */
   readonly values: readonly string[];
   /** A shell command line that prints the possible values; undefined if `values` lists them. */
-  readonly source?: string | undefined;
+  readonly source?: string;
 }
 
 const helpCommand: Offered = { name: 'help', help: 'explain a command', options: [], values: [], commands: [] };

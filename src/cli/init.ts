@@ -207,13 +207,13 @@ interface SourceRequest {
   readonly notes: readonly string[];
   /** False if the URL's host is only a placeholder. */
   readonly isNamedByHost: boolean;
-  readonly description?: string | undefined;
+  readonly description?: string;
   readonly comments?: readonly string[];
   readonly examples?: readonly ValuePath[];
   readonly credentials?: readonly CredentialToStore[];
   /** True if the request needs a field that is not a column of the input. A note then says so. */
   readonly lacksColumns?: boolean;
-  readonly answer?: AnswerExample | undefined;
+  readonly answer?: AnswerExample;
   readonly samples?: ReadonlyMap<string, unknown>;
 }
 

@@ -20,7 +20,7 @@ export interface Terminal extends Messages {
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
   /** Columns of stdout; undefined if it is a file or a pipe. */
-  readonly width?: number | undefined;
+  readonly width?: number;
   progress?: { pause?(): () => void } | undefined;
 }
 

@@ -70,7 +70,7 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
 /** With --offline, a credential that is not in an environment variable only causes a warning. */
 function secretsOptions(flow: string, { env, offline }: Chosen, { say, colors }: Terminal): SecretsOptions {
   const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
-  return { ...(env !== undefined && { env }), ...(offline && { offline: warn }) };
+  return { env, offline: offline ? warn : undefined };
 }
 
 /** Names the input whose columns were compared with the flow's fields; empty without an input. */

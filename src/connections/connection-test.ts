@@ -37,7 +37,7 @@ const maxBodyBytes = 10_000_000;
 /** `path` is appended to the base URL. Throws an AutomateError if a secret is missing or no credits are left. */
 export async function testConnection(
   connection: HttpConnection,
-  { path, ...options }: SessionOptions & { readonly path?: string | undefined },
+  { path, ...options }: SessionOptions & { readonly path?: string },
   messages: Messages,
   parts: Pick<SessionParts, 'routes'> = {},
 ): Promise<ConnectionTest> {
@@ -99,8 +99,8 @@ function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConne
     origin,
     path: url.pathname + url.search,
     headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => referencedFields(value).length === 0)),
-    ...(auth && { auth }),
-    ...(clientCert && { clientCert }),
+    auth,
+    clientCert,
     timeoutMs,
     maxBodyBytes,
     followAny: false,

@@ -13,14 +13,14 @@ import { openSession } from '../run/session.ts';
 
 /** Options of the commands that query an MCP server. */
 export interface AskingOptions {
-  readonly env?: string | undefined;
-  readonly cacert?: string | undefined;
+  readonly env?: string;
+  readonly cacert?: string;
 }
 
 /** `person` is undefined if no person can log in, because there is no terminal. */
 export interface ServerOfConnection extends AskingOptions {
   readonly credentials: FlowSecrets;
-  readonly person?: LoginPerson | undefined;
+  readonly person?: LoginPerson;
 }
 
 /**

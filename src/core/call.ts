@@ -40,7 +40,7 @@ export interface CallLimit {
   readonly key: string;
   readonly max: number;
   /** Set if the limit adapts to the response times, up to `max`: the name of the node or connection. Undefined for a fixed limit. */
-  readonly auto?: string | undefined;
+  readonly auto?: string;
 }
 
 export interface Call<Result> {
@@ -50,7 +50,7 @@ export interface Call<Result> {
   readonly intervalMs: number | undefined;
   readonly limit: CallLimit;
   readonly retry: RetryPolicy;
-  readonly cache?: CachedCall<Result> | undefined;
+  readonly cache?: CachedCall<Result>;
   /** Makes one attempt. Throws a Failure if the attempt fails. */
   attempt(context: AttemptContext): Promise<Result>;
   /** Returns the actual cost that the result states. */

@@ -25,7 +25,7 @@ export interface ErrorDetails {
   readonly 'input-unreadable': {
     readonly line: number | undefined;
     readonly hint: InputHint | undefined;
-    readonly records?: string | undefined;
+    readonly records?: string;
   };
   /** The records before the mistake are finished: `records` were read, of which `written` were written and `failed` failed. */
   readonly 'input-broken': {
@@ -103,8 +103,8 @@ export interface ErrorDetails {
   /** `env` is undefined for the default environment. */
   readonly credential: {
     readonly credential: string;
-    readonly env?: string | undefined;
-    readonly remedy?: CredentialRemedy | undefined;
+    readonly env?: string;
+    readonly remedy?: CredentialRemedy;
     /** The other environments that have the credential. */
     readonly elsewhere?: readonly string[];
     /** True if the credential can be supplied by an environment variable. */
@@ -120,7 +120,7 @@ export interface ErrorDetails {
   readonly 'connection-failed': {
     readonly part?: string;
     readonly checks: readonly string[];
-    readonly setting?: ConnectionSetting | undefined;
+    readonly setting?: ConnectionSetting;
   };
   readonly 'connection-exists': { readonly connection: string };
   readonly 'connection-missing': { readonly connection: string; readonly type: 'http' | 'mcp' };
@@ -132,9 +132,9 @@ export interface ErrorDetails {
 export interface LoginPlace {
   readonly connection: string;
   /** Undefined for a saved connection. */
-  readonly flow?: string | undefined;
+  readonly flow?: string;
   /** Undefined for the default environment. */
-  readonly env?: string | undefined;
+  readonly env?: string;
 }
 
 /** The setting that might be wrong: the certificate authority, the auth type, or the environment variables of a local MCP server. */
@@ -147,9 +147,9 @@ export type ErrorFacts = { readonly [Code in ErrorCode]: { readonly code: Code; 
 /** A message with an error code. Other code uses the code to make decisions and to add advice. */
 export interface CodedMessage {
   readonly message: string;
-  readonly code?: ErrorCode | undefined;
+  readonly code?: ErrorCode;
   /** Details of the message. Their type depends on the error code (see ErrorDetails). */
-  readonly details?: object | undefined;
+  readonly details?: object;
 }
 
 export function detailsOf<Code extends ErrorCode>(coded: unknown, code: Code): ErrorDetails[Code] | undefined {

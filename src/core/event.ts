@@ -16,8 +16,8 @@ export type Ending =
   | 'refused-credential';
 
 interface EventCode {
-  readonly code?: ErrorCode | undefined;
-  readonly details?: object | undefined;
+  readonly code?: ErrorCode;
+  readonly details?: object;
 }
 
 /** A failure in the form that events and summaries contain. */
@@ -55,15 +55,15 @@ export interface LookedUp {
   readonly lookup: string;
   readonly match: boolean;
   /** The query, if more than one answer fits it. */
-  readonly ambiguous?: string | undefined;
+  readonly ambiguous?: string;
   /** The query, if its answer is doubtful for a reason other than ambiguity; undefined if the answer is not doubtful. */
-  readonly doubtful?: string | undefined;
+  readonly doubtful?: string;
   /** The record's country, if it was ignored because it cannot be recognized; undefined otherwise. */
-  readonly unknownCountry?: string | undefined;
+  readonly unknownCountry?: string;
   /** Names of fields that are empty because the match has no value for them; undefined if there are none. */
   readonly lacking?: readonly string[];
   /** The maximum number of results, if the rest was cut off. */
-  readonly cutOffAt?: number | undefined;
+  readonly cutOffAt?: number;
   /** True if the nearest point might be among the results that were cut off. */
   readonly hidesNearest?: boolean;
   readonly sources: readonly string[];

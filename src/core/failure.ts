@@ -21,10 +21,10 @@ export type FailureClass = (typeof failureClasses)[number];
 
 interface FailureFlags {
   /** Undefined if there was no response. */
-  status?: number | undefined;
+  status?: number;
   retryable?: boolean;
   /** The wait in ms that the response's headers ask for. */
-  retryAfterMs?: number | undefined;
+  retryAfterMs?: number;
   /** True if the request might have reached the server. A request costs no credit only if it was never sent. */
   sent?: boolean;
 }

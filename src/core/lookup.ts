@@ -5,7 +5,7 @@ export interface LookupRequest {
   readonly kind: 'lookup';
   readonly lookup: string;
   readonly query: object;
-  readonly completion?: Completion<LookupRequest> | undefined;
+  readonly completion?: Completion<LookupRequest>;
 }
 
 export interface LookupAnswer {

@@ -137,9 +137,9 @@ export class DataNeeded extends Error {
 
 /** Limits from the command line, which override the limits of every node and connection. */
 export interface LimitOverrides {
-  readonly concurrency?: Concurrency | undefined;
+  readonly concurrency?: Concurrency;
   /** Minimum time in ms between two calls. */
-  readonly intervalMs?: number | undefined;
+  readonly intervalMs?: number;
 }
 
 export interface Node {
@@ -197,7 +197,7 @@ export interface Action extends CallPolicy {
   /** Reads the accepted response. Throws a Failure if it does not fit. */
   read(fields: Fields, answer: Answer): RowsRead;
   /** Looks for a sign that an answer is only the first page of a list. Undefined if all pages are read, or only the first one is meant. */
-  readonly morePages?: ((answer: Answer, request: ActionRequest) => MorePages | undefined) | undefined;
+  readonly morePages?: (answer: Answer, request: ActionRequest) => MorePages | undefined;
   readonly credentials: readonly CredentialNeed[];
   /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */
   readonly paths: readonly string[];
@@ -209,7 +209,7 @@ export interface Action extends CallPolicy {
   /** Minimum number of successful calls for one record; undefined for one call. */
   readonly minCalls?: number;
   /** Undefined if each record has a separate call. */
-  readonly batchSize?: number | undefined;
+  readonly batchSize?: number;
   /** The entry says with which records this one can share a call. Undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
   readonly usesFiles?: boolean;
@@ -240,7 +240,7 @@ export interface CallPolicy {
   /** Undefined if bodies can only be JSON or text. */
   readonly responseMode?: ResponseMode;
   /** The charset of bodies that do not state one; undefined for UTF-8. */
-  readonly charset?: string | undefined;
+  readonly charset?: string;
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
@@ -262,8 +262,8 @@ interface LookupFacts {
   /** True if the lookup is answered from local data, without a request. */
   readonly isLocal: boolean;
   /** Undefined for embedded data and for servers. */
-  readonly dataFile?: string | undefined;
-  readonly publicServer?: string | undefined;
+  readonly dataFile?: string;
+  readonly publicServer?: string;
 }
 
 /** A field that a node reads, and the path of the option that refers to this field. */
@@ -282,7 +282,7 @@ export interface FieldUse {
 
 export interface CredentialNeed extends FieldUse, SecretUse {
   /** Undefined for a secret that is not obtained by a login. */
-  readonly login?: LoginNeed | undefined;
+  readonly login?: LoginNeed;
   /** Says where the secret can be obtained. */
   readonly hint?: string;
 }

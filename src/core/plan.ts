@@ -9,7 +9,7 @@ import type { McpConnection, Tool } from './tools.ts';
 export interface CredentialUse extends SecretUse {
   readonly name: string;
   /** Undefined for a secret that is not obtained by a login. */
-  readonly login?: LoginNeed | undefined;
+  readonly login?: LoginNeed;
   /** Returns a problem with this message, at the position of the credential's name in the flow. */
   problem(message: string): Problem;
 }

@@ -47,18 +47,18 @@ export interface HttpRequest {
   /** The headers, with names as written and values without control characters. */
   readonly headers: Readonly<Record<string, string>>;
   /** The body, with `***` instead of each secret. */
-  readonly body?: string | undefined;
+  readonly body?: string;
   /** Converts the body to bytes; undefined for UTF-8. */
-  readonly encode?: ((text: string) => Uint8Array) | undefined;
+  readonly encode?: (text: string) => Uint8Array;
   /** The parts of a form that sends files, without their secrets. */
-  readonly form?: readonly FormPart[] | undefined;
+  readonly form?: readonly FormPart[];
   /** The file in which the body of a successful response is saved; undefined if the body stays in memory. */
-  readonly save?: Save | undefined;
+  readonly save?: Save;
   /** Undefined if the body contains no secrets. */
-  readonly secretBody?: SecretBody | undefined;
+  readonly secretBody?: SecretBody;
   /** The ways to sign the request; undefined if it is not signed. */
-  readonly auth?: readonly Auth[] | undefined;
-  readonly clientCert?: ClientCertificate | undefined;
+  readonly auth?: readonly Auth[];
+  readonly clientCert?: ClientCertificate;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** Maximum length of the decompressed body in bytes. */
@@ -66,17 +66,17 @@ export interface HttpRequest {
   /** True if redirects to another origin are followed, without the credential, custom headers and body. */
   readonly followAny: boolean;
   /** Private-network hosts to which a redirect to another origin may lead; undefined if there are none. */
-  readonly redirectHosts?: readonly string[] | undefined;
+  readonly redirectHosts?: readonly string[];
   /** Redirect statuses that the flow counts as success, so that these redirects are not followed. */
-  readonly unfollowed?: readonly number[] | undefined;
+  readonly unfollowed?: readonly number[];
   /** The lookup that completes the request before it is sent. */
-  readonly completion?: Completion<HttpRequest> | undefined;
+  readonly completion?: Completion<HttpRequest>;
   /** Maximum number of requests that this machine may send to a public server per day (UTC); undefined for no limit. */
-  readonly perDay?: DayLimit | undefined;
+  readonly perDay?: DayLimit;
   /** A name by which a test of the flow can find the request, besides its method and path. */
-  readonly testName?: string | undefined;
+  readonly testName?: string;
   /** Set if the host in the URL comes from a record. Only these hosts inside the private network are then allowed. */
-  readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
+  readonly hostFromData?: { readonly allowHosts: readonly string[] };
 }
 
 export interface HttpResponse {
@@ -87,7 +87,7 @@ export interface HttpResponse {
   /** The decompressed body. */
   readonly body: Uint8Array;
   /** The charset of a body that does not state one, according to the flow; undefined for UTF-8. */
-  readonly charset?: string | undefined;
+  readonly charset?: string;
   /** The body that was read as XML or CSV. Throws the Failure of reading it. Undefined for other formats. */
   readonly document?: () => Value | undefined;
   /** Set if the body was saved, so that `body` is empty. */

@@ -70,13 +70,13 @@ export interface OutputOptions {
 
 export interface SessionOptions {
   /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
-  readonly env?: string | undefined;
+  readonly env?: string;
   /** A file with certificate authorities to trust in addition to the default ones. */
-  readonly cacert?: string | undefined;
-  readonly allowHttp?: boolean | undefined;
+  readonly cacert?: string;
+  readonly allowHttp?: boolean;
   /** The folder for files that flows send and save; undefined to use the input's folder. */
-  readonly files?: string | undefined;
-  readonly maxCredits?: number | undefined;
+  readonly files?: string;
+  readonly maxCredits?: number;
 }
 
 /** Values that the user or a caller sets for variables, in the order in which they are set. */

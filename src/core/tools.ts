@@ -45,8 +45,8 @@ export function isRemote(server: McpConnection['server']): server is RemoteServe
 
 export interface Tool {
   readonly name: string;
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
+  readonly title?: string;
+  readonly description?: string;
   readonly inputSchema: ToolSchema;
 }
 
@@ -104,8 +104,8 @@ export interface ToolAnswer {
 /** The progress that a tool reports, in a unit that the tool chooses. */
 export interface ToolProgress {
   readonly progress: number;
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
+  readonly total?: number;
+  readonly message?: string;
 }
 
 /** Calls tools. Each connection has one client, which is opened for the first call. */

@@ -21,7 +21,7 @@ export interface Save {
   readonly to: string;
   readonly replace: boolean;
   /** A UUID for the record and node that save the file. It is the same in a resumed run, and undefined before the call begins. */
-  readonly owner?: string | undefined;
+  readonly owner?: string;
   /** The body of any other response is read into memory. */
   takes(answer: AnswerHead): boolean;
 }

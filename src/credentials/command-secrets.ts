@@ -15,7 +15,7 @@ export interface SecretUser {
   /** Returns the reason why this secret cannot be used. */
   problem?(credential: string, secret: string): string | undefined;
   /** Lends the terminal to a command that may prompt the user. It is undefined, or returns undefined, if there is no user to prompt. */
-  lend?: (() => LentTerminal | undefined) | undefined;
+  lend?: () => LentTerminal | undefined;
 }
 
 /** For this many ms after a command has printed its secret, a 401 does not make the command run again. */
@@ -150,7 +150,7 @@ export class CommandSecrets {
     const problem = this.#user.problem?.(name, text);
     if (problem !== undefined) throw noSecret(command, `did not print a usable secret: ${problem}`);
     const { setAt, expiresAt, hosts, env, previous } = command;
-    const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
+    const limits = { expiresAt, hosts, env: env === defaultEnv ? undefined : env };
     return { text, from: 'its command', setAt, hasPrevious: previous !== undefined, ...limits };
   }
 }

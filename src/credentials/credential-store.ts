@@ -56,21 +56,21 @@ async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Pr
 
 interface Limits {
   /** In ISO 8601; undefined if the secret does not expire. */
-  readonly expiresAt?: string | undefined;
+  readonly expiresAt?: string;
   /** `*` allows any host. If undefined, the current secret's hosts also apply to the new one. */
-  readonly hosts?: readonly string[] | undefined;
+  readonly hosts?: readonly string[];
 }
 
 export interface StoreOptions extends Limits {
   /** If undefined, uses the store of the current secret or, if there is none, the first store that works. */
-  readonly backend?: BackendName | undefined;
+  readonly backend?: BackendName;
   /** Only the user of this machine may replace a command by a secret, not a login or a client of the server. */
   readonly replacesCommand?: boolean;
 }
 
 interface CommandOptions extends Limits {
   /** Time in ms until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
-  readonly forMs?: number | undefined;
+  readonly forMs?: number;
 }
 
 /** `left`: unopened stores that still have an old secret. */

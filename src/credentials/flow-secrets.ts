@@ -52,12 +52,12 @@ export const noSecrets: FlowSecrets = {
 
 export interface SecretsOptions {
   /** Undefined to use AUTOMATE_ENV. */
-  readonly env?: string | undefined;
+  readonly env?: string;
   /**
    * If set, the keychain and the vault stay closed, and this function receives a warning for each credential that is not in a variable. If
    * undefined, both are opened, and a missing credential is a problem.
    */
-  readonly offline?: ((problem: Problem) => void) | undefined;
+  readonly offline?: (problem: Problem) => void;
 }
 
 /** Masks the secrets. Throws a FlowError (`credential`) that lists all that are missing, expired or not allowed for the host. */

@@ -44,7 +44,7 @@ export interface HoldRequest {
   /** Credits that the records in progress may still need; undefined if that is not known. */
   readonly needed?: number;
   /** Credits that the run's API key may spend per month; undefined if the key has no quota. */
-  readonly quota?: number | undefined;
+  readonly quota?: number;
 }
 
 /** The credits of all runs in a home folder. Each method is one transaction, and throws an AutomateError (`output`) if it fails. */

@@ -10,13 +10,13 @@ import type { Price, RunLedger } from './run-ledger.ts';
 interface RunLedgerOptions {
   readonly run: string;
   readonly env: string | undefined;
-  readonly maxCredits?: number | undefined;
+  readonly maxCredits?: number;
   /** True if the run's credits are not counted, as in the demo. */
-  readonly isFree?: boolean | undefined;
+  readonly isFree?: boolean;
   /** Credits that the run had spent before it was resumed, according to its journal. */
   readonly before?: number;
   /** The API key that pays for the run; undefined for a command. */
-  readonly key?: PayingKey | undefined;
+  readonly key?: PayingKey;
   warn(message: string): void;
 }
 

@@ -12,7 +12,7 @@ interface ReserveOptions extends Home {
   /** Number of credits that are reserved at a time. With larger blocks, the credit book is accessed less often. */
   readonly block: number;
   /** The API key that pays for the run; undefined if the run was started on the command line. */
-  readonly key?: PayingKey | undefined;
+  readonly key?: PayingKey;
 }
 
 /** A run's reserved credits, including the spent ones. Spent credits are first written to the run's log, and later added to the book. */

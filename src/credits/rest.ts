@@ -23,7 +23,7 @@ export interface Rest {
 /** The reserved credits of `run` are not counted. */
 interface RestOptions {
   readonly month: string;
-  readonly key?: PayingKey | undefined;
+  readonly key?: PayingKey;
   readonly run?: string;
 }
 

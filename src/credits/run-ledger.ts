@@ -23,7 +23,7 @@ export interface RunPrices extends Home {
   /** Number of credits that are reserved in the credit book at a time. */
   readonly block?: number;
   /** The API key that pays for the run; undefined if the run was started on the command line. */
-  readonly key?: PayingKey | undefined;
+  readonly key?: PayingKey;
 }
 
 const defaultBlock = 1024;

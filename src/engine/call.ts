@@ -17,7 +17,7 @@ export interface CallOwner extends AttemptContext {
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
   /** Called with the most recent response. The wait then applies only to this record, unless the server says that the quota is used up. */
-  readonly heard?: ((answer: LastAnswer) => void) | undefined;
+  readonly heard?: (answer: LastAnswer) => void;
 }
 
 export interface Progress {

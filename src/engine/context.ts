@@ -21,7 +21,7 @@ export interface ChainTools {
   readonly calls: Calls;
   readonly batches: Batches;
   /** Undefined if the attempts are not needed. */
-  readonly trace?: Trace | undefined;
+  readonly trace?: Trace;
   partialRows(): PartialRows;
 }
 
@@ -54,13 +54,13 @@ export interface ChainPosition {
   /** True if an enclosing node continues after a failure, so that the rows before the failed row are kept. */
   readonly keepsEarlier: boolean;
   /** The rows that the record has become; undefined while it is still a single row. */
-  readonly group?: RowGroup | undefined;
+  readonly group?: RowGroup;
   /** Receives the rows that the node emits; undefined at nodes that do not stream (emit rows before they have finished). */
-  readonly emitter?: Emitter | undefined;
+  readonly emitter?: Emitter;
   /** The failures that `on_error: keep` passes through in a pass of a loop, whose rows might be discarded. Undefined if none can be. */
-  readonly passedFailures?: FailureReport[] | undefined;
+  readonly passedFailures?: FailureReport[];
   /** Undefined except inside nodes that wait between passes, such as polls. */
-  readonly heard?: ((answer: LastAnswer) => void) | undefined;
+  readonly heard?: (answer: LastAnswer) => void;
 }
 
 /** Records whose waits end within this time in ms share a batch. Each resumes this much early, so that all join before it is sent. */

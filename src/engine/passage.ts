@@ -38,8 +38,8 @@ interface LocalPassageParts {
   readonly gates: Gates;
   readonly output: Pick<Output, 'partialRows'>;
   /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
-  readonly serialKeys?: SerialKeys | undefined;
-  readonly trace?: Trace | undefined;
+  readonly serialKeys?: SerialKeys;
+  readonly trace?: Trace;
 }
 
 export class LocalPassage implements Passage {

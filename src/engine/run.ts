@@ -22,11 +22,11 @@ interface RunParts {
   readonly ports: Ports;
   readonly gates: Gates;
   /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
-  readonly serialKeys?: SerialKeys | undefined;
+  readonly serialKeys?: SerialKeys;
   /** Undefined if the attempts are not needed. */
-  readonly trace?: Trace | undefined;
+  readonly trace?: Trace;
   /** Undefined if the nodes run in this process. */
-  readonly passage?: ((tools: PassageTools) => Passage) | undefined;
+  readonly passage?: (tools: PassageTools) => Passage;
 }
 
 export interface RunSettings {
@@ -45,7 +45,7 @@ interface WorkerSettings {
   /** Undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
   /** Returns false while a different worker might have taken over the unit. By default, records may always begin. */
-  readonly mayBegin?: (() => boolean) | undefined;
+  readonly mayBegin?: () => boolean;
 }
 
 export interface Run {

@@ -15,7 +15,7 @@ interface ProgramOptions {
   /** True to start the program through a shell. The default is true only on Windows, where many programs are scripts. */
   readonly shell?: boolean;
   /** Becomes the program's stdin. The program stays in this process's group, because only the foreground group can read from it. */
-  readonly terminal?: number | undefined;
+  readonly terminal?: number;
 }
 
 /** May still have a running process. */

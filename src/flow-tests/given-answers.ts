@@ -9,7 +9,7 @@ export interface AskedRequest {
   readonly names: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** The body as text. It is undefined for a request without a body, and for a tool call. */
-  readonly body?: string | undefined;
+  readonly body?: string;
   readonly arguments?: Value;
   readonly unsigned: SentRequest;
 }

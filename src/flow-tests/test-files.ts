@@ -69,8 +69,7 @@ export async function runTestFile({ file, chosen }: ChosenTests): Promise<FileRe
   const shared = sharedError(made);
   if (shared) return { file: file.file, tests: [], error: shared };
   const tests: TestResult[] = [];
-  for (const { test, plan, error } of made)
-    tests.push(plan ? await checkTest(plan, test) : { name: test.name, problems: [], ...(error && { error }) });
+  for (const { test, plan, error } of made) tests.push(plan ? await checkTest(plan, test) : { name: test.name, problems: [], error });
   return { file: file.file, tests };
 }
 

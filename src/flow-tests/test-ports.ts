@@ -86,6 +86,6 @@ function toolResult({ body, text, error }: TestAnswer): Parameters<typeof toAnsw
   return {
     content: [{ type: 'text', text: shown }],
     isError: error !== undefined,
-    ...(body !== undefined && { structuredContent: body }),
+    structuredContent: body,
   } as Parameters<typeof toAnswer>[0];
 }

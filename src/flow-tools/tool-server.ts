@@ -59,7 +59,7 @@ function progressOf({ mcpReq }: ServerContext): ((message: string) => void) | un
 }
 
 function resultOfAnswer({ isError, text, structured }: ToolResult) {
-  return { content: [{ type: 'text' as const, text }], isError, ...(structured && { structuredContent: structured }) };
+  return { content: [{ type: 'text' as const, text }], isError, structuredContent: structured };
 }
 
 function asProtocolError({ bug }: Pick<Toolbox<never>, 'bug'>): (error: unknown) => never {

@@ -10,21 +10,21 @@ export interface CompileOptions extends LimitOverrides {
   /** For messages and for the flow's default name. */
   readonly file: string;
   /** For a flow without a `name` option; undefined to use the file's name. */
-  readonly name?: string | undefined;
+  readonly name?: string;
   readonly nodeTypes: readonly NodeType[];
   /** If undefined, the values in the file are used, and no environment is selected. */
-  readonly variables?: VariableChoice | undefined;
+  readonly variables?: VariableChoice;
   readonly allowHttp: boolean;
   /** True if there is no folder for files that the flow sends or saves, and will be none later. */
-  readonly withoutFiles?: boolean | undefined;
+  readonly withoutFiles?: boolean;
   /** True if all fields of the records are strings, as in CSV. */
   readonly textCells: boolean;
   /** Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
   /** If the flow has problems, receives its credentials, so that they can be checked, too. */
-  readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;
+  readonly credentials?: (uses: readonly CredentialUse[]) => void;
   /** The columns of the input. If set, a reference to a field that no record can have is a problem. */
-  readonly columns?: readonly string[] | undefined;
+  readonly columns?: readonly string[];
 }
 
 export interface Compilation extends CompileOptions {

@@ -101,7 +101,7 @@ function mapOf(node: YAMLMap): MapText | undefined {
   return entries.every(([field, path]) => typeof field === 'string' && typeof path === 'string') ? Object.fromEntries(entries) : undefined;
 }
 
-function rangeOf({ range }: { readonly range?: readonly [number, number, number] | null | undefined }): readonly [number, number, number] {
+function rangeOf({ range }: { readonly range?: readonly [number, number, number] | null }): readonly [number, number, number] {
   return range ?? [0, 0, 0];
 }
 

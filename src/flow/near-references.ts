@@ -19,7 +19,7 @@ import { isExpressionPlace, type OptionPlace, placeOfVariable } from './variable
 interface FlowFields {
   readonly source: FlowSource;
   readonly steps: readonly (PlacedStep | undefined)[];
-  readonly columns?: readonly string[] | undefined;
+  readonly columns?: readonly string[];
 }
 
 /** Warns about text that looks like a reference such as `{{field}}` but is not one. */

@@ -34,7 +34,7 @@ export function memberNames(ancestors: readonly unknown[]): string[] {
 
 /** A node that is not a scalar has no value. */
 interface Styled {
-  readonly type?: string | null | undefined;
+  readonly type?: string | null;
   readonly value?: unknown;
 }
 

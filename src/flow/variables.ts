@@ -16,7 +16,7 @@ export interface VariableChoice {
   /** Only open variables may be set: those that a flow on a server lets its callers set. */
   readonly onlyOpen?: boolean;
   /** Called for each variable that was set although the flow does not declare it. If undefined, such a variable is an error. */
-  readonly other?: ((name: string) => void) | undefined;
+  readonly other?: (name: string) => void;
   /** True if the flow is only checked. An open variable without a value then gets a placeholder value. */
   readonly takesStandIns?: boolean;
 }

@@ -19,7 +19,7 @@ export interface HttpTools {
   /** The flow's secrets, keyed by the names of their credentials. Secrets that are printed by commands are not included. */
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Undefined if no credential of the flow has a command. */
-  readonly commands?: CommandSecrets | undefined;
+  readonly commands?: CommandSecrets;
   readonly allowHttp: boolean;
   now(): number;
   /** The files that requests of this run upload, and the files that it saves. */
@@ -29,7 +29,7 @@ export interface HttpTools {
   /** Masks a new secret in all output from now on. Replaces the secret that was masked earlier for the same `slot`. */
   secret(text: string, slot?: string): void;
   /** Undefined if there are no connections to which a person has logged in. */
-  readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'> | undefined;
+  readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
 }
 
 type TokenAuth = OAuth | Login;

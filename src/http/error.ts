@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts';
 interface Occasion {
   readonly origin: string;
   /** The proxy's host and port; undefined if the request uses no proxy. */
-  readonly proxy?: string | undefined;
+  readonly proxy?: string;
   readonly wasSent: boolean;
 }
 

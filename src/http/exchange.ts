@@ -21,13 +21,13 @@ export interface WireRequest {
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | FormUpload | undefined;
+  readonly body?: string | FormUpload;
   /** Converts a body that is a string to bytes; undefined for UTF-8. */
   readonly encode?: HttpRequest['encode'];
   /** Undefined if the request uploads no files. */
-  readonly upload?: OpenUpload | undefined;
+  readonly upload?: OpenUpload;
   /** Undefined if the body is kept in memory. */
-  readonly save?: (ClaimedSave & Pick<Save, 'takes'>) | undefined;
+  readonly save?: ClaimedSave & Pick<Save, 'takes'>;
   /** The time at which the request times out, in ms of the monotonic clock. */
   readonly deadlineMs: number;
   /** Used only in messages, because `deadlineMs` determines when the request fails. */
@@ -37,8 +37,8 @@ export interface WireRequest {
    * The hosts in the internal network that the request may be sent to. This applies if the request's host comes from a record or a server.
    * It is undefined if the flow itself specifies the host, because then any host is allowed.
    */
-  readonly allowHosts?: readonly string[] | undefined;
-  readonly clientCert?: ClientCertificate | undefined;
+  readonly allowHosts?: readonly string[];
+  readonly clientCert?: ClientCertificate;
 }
 
 export interface ExchangeTools {

@@ -15,13 +15,13 @@ export interface Route {
 /** Options for connections, which come from the command line and the environment. */
 export interface RouteOptions {
   /** Certificate authorities to trust in addition to the default ones. */
-  readonly cacert?: ExtraAuthorities | undefined;
+  readonly cacert?: ExtraAuthorities;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are used. */
   readonly environment: NodeJS.ProcessEnv;
   /** Shown to servers, but not to proxies. */
   readonly certificate?: LoadedCertificate;
   /** Undefined if warnings are not shown. */
-  readonly warn?: ((message: string) => void) | undefined;
+  readonly warn?: (message: string) => void;
 }
 
 /**
@@ -43,7 +43,7 @@ interface TlsOptions {
 
 /** Returns TLS options with which certificates are always checked, even if NODE_TLS_REJECT_UNAUTHORIZED turns the check off. */
 function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
-  return { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
+  return { timeout: connectTimeoutMs, rejectUnauthorized: true, secureContext };
 }
 
 /** The direct and proxy connections to origins. Each is created when it is first needed. */

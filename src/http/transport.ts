@@ -22,7 +22,7 @@ export interface Transport {
 
 interface TransportOptions extends RouteOptions, ExchangeTools {
   /** Undefined if the flow uses no client certificates. */
-  readonly certified?: CertifiedRoutes | undefined;
+  readonly certified?: CertifiedRoutes;
 }
 
 /** `routes` can be shared by several runs. Throws an AutomateError if the file `cacert` or a proxy's URL cannot be used. */

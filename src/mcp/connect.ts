@@ -179,7 +179,7 @@ export interface SessionContext {
   /** Undefined if the connection needs no login. Rejects with a Failure if the stored login may not be sent to the server's host. */
   login(connection: McpConnection): Promise<LoginSession | undefined>;
   /** Fills in forms that the server sends for the user. If undefined, the client tells the server that it does not support forms. */
-  readonly elicit?: Elicit | undefined;
+  readonly elicit?: Elicit;
   report(event: ToolServerEvent): void;
 }
 

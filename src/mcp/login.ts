@@ -48,7 +48,7 @@ const unknownIssuer = 'unknown';
 export function createLogin(options: LoginOptions): LoginSession {
   const provider = new LoginProvider(options);
   const { person } = options;
-  return { provider, ...(person && { answer: () => person.answer(provider.state()) }) };
+  return { provider, answer: person && (() => person.answer(provider.state())) };
 }
 
 class LoginProvider implements OAuthClientProvider {
@@ -89,7 +89,7 @@ class LoginProvider implements OAuthClientProvider {
   clientInformation(context: LoginContext): StoredOAuthClientInformation | undefined {
     const { auth, clientSecret } = this.#options;
     if (auth.clientId === undefined || isMetadataUrl(auth.clientId)) return this.#login.clients[this.#issuer(context)];
-    return { client_id: auth.clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+    return { client_id: auth.clientId, client_secret: clientSecret };
   }
 
   async saveClientInformation(information: StoredOAuthClientInformation, context: LoginContext): Promise<void> {

@@ -14,7 +14,7 @@ import { sendSingle } from '../http/single-request.ts';
 interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
-  readonly commands?: CommandSecrets | undefined;
+  readonly commands?: CommandSecrets;
   readonly tokens: AccessTokens;
   /** Called when a request with this credential has succeeded. */
   used(credential: string): void;

@@ -5,7 +5,7 @@ import type { Tool, ToolSchema } from '../core/tools.ts';
 import { isNestedTooDeep } from '../core/value/json.ts';
 import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
 
-type ToolCheck = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+type ToolCheck = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string };
 
 /** Checks the arguments of a call before they are sent, because a call that is rejected here costs nothing. */
 export class ToolList {

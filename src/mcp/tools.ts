@@ -20,13 +20,13 @@ export interface ToolsOptions extends TokenTools {
   readonly cacert: ExtraAuthorities | undefined;
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
-  readonly commands?: CommandSecrets | undefined;
+  readonly commands?: CommandSecrets;
   wallNow(): number;
   /** Stores the result of an OAuth login as the secret of its credential, which may then be sent only to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
   /** The user who can log in; undefined in a run, which has no user. */
-  readonly person?: LoginPerson | undefined;
-  readonly elicit?: Elicit | undefined;
+  readonly person?: LoginPerson;
+  readonly elicit?: Elicit;
   report(event: ToolServerEvent): void;
 }
 

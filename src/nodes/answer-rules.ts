@@ -24,9 +24,9 @@ export function ruleOptions(variables: readonly AnswerVariable[]) {
 }
 
 interface RuleOptions {
-  readonly fail_when?: AnswerCondition | undefined;
-  readonly retry_when?: AnswerCondition | undefined;
-  readonly error_message?: string | undefined;
+  readonly fail_when?: AnswerCondition;
+  readonly retry_when?: AnswerCondition;
+  readonly error_message?: string;
 }
 
 export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {

@@ -11,11 +11,11 @@ import { dictionary } from '../core/value/dictionary.ts';
 const defaultConcurrency = 16;
 
 interface PolicyOptions {
-  readonly concurrency?: Concurrency | undefined;
-  readonly rate?: number | undefined;
-  readonly credits?: number | undefined;
-  readonly cost?: string | undefined;
-  readonly charset?: string | undefined;
+  readonly concurrency?: Concurrency;
+  readonly rate?: number;
+  readonly credits?: number;
+  readonly cost?: string;
+  readonly charset?: string;
   readonly retry: Omit<z.output<typeof retry>, 'on'> & { readonly on: readonly (string | number)[] };
 }
 
@@ -24,7 +24,7 @@ type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' 
 
 /** Undefined if the node refers to none. If the flow lacks the connection, reports the problem and returns null. */
 export function connectionOf(
-  { connection }: { readonly connection?: string | undefined },
+  { connection }: { readonly connection?: string },
   context: Pick<BuildContext, 'connection'>,
 ): HttpConnection | undefined | null {
   return connection === undefined ? undefined : (context.connection(connection) ?? null);

@@ -126,7 +126,7 @@ interface ListedRun {
     readonly plan: Plan;
     readonly options: RunOptions;
     readonly files: OutputPlan;
-    readonly retried?: FoundFailures | undefined;
+    readonly retried?: FoundFailures;
   };
   /** Empty for JSON. */
   readonly columns: readonly string[];

@@ -29,9 +29,9 @@ interface OutputRun extends Omit<FileOutputParts, 'records' | 'errors' | 'spillF
   /** The input's columns are empty for JSON. */
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly csvSafe: boolean;
-  readonly space?: OutputSpace | undefined;
+  readonly space?: OutputSpace;
   /** The existing output into which a retry inserts its rows. */
-  readonly old?: OldOutput | undefined;
+  readonly old?: OldOutput;
   /** True if the run was already complete and its files must stay unchanged. */
   readonly isComplete: boolean;
 }

@@ -42,7 +42,7 @@ export interface Claim {
   /** An earlier command has completed the run and moved its files into place. */
   readonly isComplete: boolean;
   /** The earlier run that has already written the whole output. */
-  readonly earlier?: CompleteRun | undefined;
+  readonly earlier?: CompleteRun;
   /** Completes the journal, moves a complete run's files into place, and removes the journal. Undefined for a stream. */
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
   /** Moves the output files of a run without a journal into place. Undefined for a stream. */
@@ -50,7 +50,7 @@ export interface Claim {
   /** Removes the files of a run that has written nothing. Undefined for a stream, and for a resumed run. */
   undo?(): Promise<void>;
   /** The rows that a later run with `update` can reuse. */
-  readonly memory?: ClaimedMemory | undefined;
+  readonly memory?: ClaimedMemory;
   /** Releases the locks that keep other runs from writing the same output. */
   release(): void;
 }
@@ -157,7 +157,7 @@ async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<C
       const { failed } = saved;
       if (!replace) return finishRun(plan.out, { identity: {}, list: undefined, failed });
       const errors = errorsFileOf(plan);
-      const identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
+      const identity: Identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
       if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
       if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
       return removeParts(plan);

@@ -32,13 +32,13 @@ export interface FileOutputParts {
   /** The money and the tokens that the nodes have spent so far. */
   spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
   /** The server's own counts for each checkpoint. Undefined if the run was started by a command. */
-  notes?: (() => object) | undefined;
-  readonly old?: OldRows | undefined;
-  readonly memory?: OutputMemory | undefined;
+  notes?: () => object;
+  readonly old?: OldRows;
+  readonly memory?: OutputMemory;
   /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined for a stream. */
-  readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  readonly publish?: (ended: EndedOutput) => Promise<void>;
   /** Moves the files of a run without a journal to their final paths, even if it is not complete. Undefined for a stream. */
-  readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
+  readonly settle?: (isComplete: boolean, saved: Checkpoint) => Promise<void>;
 }
 
 export interface OutputMemory {
@@ -53,11 +53,11 @@ export interface EndedOutput {
   readonly saved: Checkpoint;
   readonly out: Written;
   /** Undefined if no record failed. */
-  readonly errors?: Written | undefined;
+  readonly errors?: Written;
   /** In bytes of text. `rowsEnd` is the position after the last row. */
   readonly firstRow: number;
   readonly rowsEnd: number;
-  readonly memory?: MemoryLog | undefined;
+  readonly memory?: MemoryLog;
 }
 
 export const untouched: Checkpoint = {
@@ -98,7 +98,7 @@ export class FileOutput implements Output {
     this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
     this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
     const { written, failed, filtered, unchanged, rows } = from;
-    this.#counts = { written, failed, ...(filtered !== undefined && { filtered }), ...(unchanged !== undefined && { unchanged }), rows };
+    this.#counts = { written, failed, filtered, unchanged, rows };
     this.#saved = from;
     this.#hasBegun = from.out.bytes > 0 || old !== undefined;
   }
@@ -231,8 +231,8 @@ export class FileOutput implements Output {
       ...this.#counts,
       credits: credits(),
       ...spent,
-      ...(notes && { notes }),
-      ...(old && { copied: old.copied }),
+      notes,
+      copied: old?.copied,
     };
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
@@ -240,7 +240,7 @@ export class FileOutput implements Output {
     const log = this.#parts.memory?.log;
     await log?.add(pieces.flatMap((piece) => (isPlace(piece) && piece.side === 'end' ? [piece.entry] : [])));
     const errorsWritten = this.#errorSink && { errors: this.#errorSink.written };
-    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, ...(log && { remembered: log.count }) }, marks);
+    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, remembered: log?.count }, marks);
   }
 
   /** Saves the path in the journal before creating the file. If a resumed run finds the file, it then knows that the file belongs to it. */

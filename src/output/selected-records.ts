@@ -17,9 +17,9 @@ interface Selection {
   /** Receives each record that is already finished although a record before it is unfinished. */
   skipped?(item: Item): void;
   /** Rows of records that an earlier part of the run finished but did not write, because an earlier record was unfinished. */
-  readonly parked?: ParkedRecords<RenderedRows> | undefined;
+  readonly parked?: ParkedRecords<RenderedRows>;
   /** Adds the rows of the previous run with `update` if the record has not changed since then. */
-  readonly takeOver?: ((item: Item) => Item) | undefined;
+  readonly takeOver?: (item: Item) => Item;
 }
 
 /** Applies --skip and --limit, and leaves out finished records. */

@@ -30,11 +30,11 @@ export const nothingWritten: Written = { bytes: 0, crc: 0, text: 0 };
 export interface FileSinkOptions {
   readonly gzip: boolean;
   /** The existing content to keep; everything after it is cut off. Undefined for a new file. */
-  readonly keep?: Written | undefined;
+  readonly keep?: Written;
   /** True to fail if the file exists. Only another process can have created it at this point. */
   readonly isNew?: boolean;
   readonly appends?: boolean;
-  readonly space?: OutputSpace | undefined;
+  readonly space?: OutputSpace;
 }
 
 const gzipped = promisify(gzip);

@@ -114,7 +114,7 @@ export async function completeRunOf(
   if (!retry) {
     if (!options.resume || plan.isOwn || !(options.noInput || knowsInput(identity, options))) return undefined;
     const { written, failed, filtered } = saved;
-    return { run, identity, counts: { written, failed, ...(filtered !== undefined && { filtered }) }, files };
+    return { run, identity, counts: { written, failed, filtered }, files };
   }
   const before = await readCompleteRun(completeRunPath(realFile(plan.out)));
   if (before?.run !== retry.list.run) return undefined;

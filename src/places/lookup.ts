@@ -23,9 +23,9 @@ export interface ChainQuery {
   /** The chain's name as people write it. */
   readonly name: string;
   /** The country whose chains are preferred, as an ISO 3166-1 alpha-2 code in upper case; undefined for no preference. */
-  readonly country?: string | undefined;
+  readonly country?: string;
   /** The tag of the preferred category, such as `amenity/fast_food`; undefined for no preference. */
-  readonly category?: string | undefined;
+  readonly category?: string;
   /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
@@ -46,7 +46,7 @@ export interface CategoryQuery {
   /** Words in any language, or the id of a category. */
   readonly words: string;
   /** The language that is tried first for the words, and that is used for the name in the answer. It is undefined for English. */
-  readonly language?: string | undefined;
+  readonly language?: string;
   /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
@@ -60,17 +60,17 @@ export type CategoryNames = (words: string) => NamedCategory;
 
 /** An undefined or empty part is unknown. */
 export interface AddressParts {
-  readonly street?: string | undefined;
-  readonly city?: string | undefined;
-  readonly state?: string | undefined;
-  readonly postcode?: string | undefined;
-  readonly country?: string | undefined;
+  readonly street?: string;
+  readonly city?: string;
+  readonly state?: string;
+  readonly postcode?: string;
+  readonly country?: string;
 }
 
 export interface AddressQuery {
   readonly address: string | AddressParts;
   /** ISO 3166-1 alpha-2 in upper case. Other countries are ignored. Undefined to search the whole world. */
-  readonly country?: readonly string[] | undefined;
+  readonly country?: readonly string[];
 }
 
 /** Returns a postal address as one line. */
@@ -85,7 +85,7 @@ export interface PointQuery {
   readonly lat: number;
   readonly lon: number;
   /** Countries to search in, as ISO 3166-1 alpha-2 codes in upper case; undefined to search the whole world. */
-  readonly country?: readonly string[] | undefined;
+  readonly country?: readonly string[];
   /** Maximum distance of the place from the point in metres. */
   readonly maxDistance: number;
 }
@@ -133,7 +133,7 @@ export interface PointsQuery {
   /** A point must have all tags of at least one category. An empty list matches every point. */
   readonly categories: readonly Tags[];
   /** Undefined to match points of any chain. */
-  readonly chain?: Tags | undefined;
+  readonly chain?: Tags;
 }
 
 const wikidataId = /^Q[1-9]\d*$/i;
@@ -159,7 +159,7 @@ interface Doubts {
   readonly isAmbiguous: boolean;
   readonly isMisspelt?: boolean;
   /** The country in the query, if the chain does not exist there. */
-  readonly missingIn?: string | undefined;
+  readonly missingIn?: string;
   /** The words of the query that matched nothing. */
   readonly leftOver?: string | null;
   readonly isLow?: boolean;

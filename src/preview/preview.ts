@@ -17,7 +17,7 @@ export interface Preview {
   readonly response?: ActionResponse;
   readonly ms?: number;
   /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
-  readonly body?: Value | undefined;
+  readonly body?: Value;
   /** The reason why the body could not be parsed. */
   readonly unread?: Failure;
   /** Undefined if the response does not report success. */
@@ -25,7 +25,7 @@ export interface Preview {
   /** For each path in the map: true if the response has a value at this path. */
   readonly found?: readonly boolean[];
   /** Set if the answer is only the first page of a list, and the node does not read the others. */
-  readonly morePages?: MorePages | undefined;
+  readonly morePages?: MorePages;
   readonly failure?: Failure;
 }
 

@@ -170,7 +170,7 @@ export function headerProblem(columns: readonly Column[], input: string, line?: 
     line,
   );
   if (long) return long;
-  const at = line === undefined ? {} : { line };
+  const at = { line };
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {
     const number = index + 1;
@@ -201,5 +201,5 @@ export function recordOfRow(cells: readonly string[], header: readonly string[],
 /** The content of the columns that an errors file adds. `cell` takes a column's name. */
 export function earlierFailure(cell: (name: string) => string | undefined): Omit<RecordContent, 'fields'> {
   const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
-  return { ...failedAs(cell('_error_record')), ...(failure && { failure }) };
+  return { ...failedAs(cell('_error_record')), failure };
 }

@@ -54,13 +54,13 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
   return openSource({
     path: options.in,
     stdin: options.noInput ? Readable.from([Buffer.from('{}\n')]) : process.stdin,
-    ...(format ? { format } : {}),
-    ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
-    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
-    ...(options.records === undefined ? {} : { records: options.records }),
-    ...(options.sheet === undefined ? {} : { sheet: options.sheet }),
+    format,
+    delimiter: options.delimiter,
+    encoding: options.encoding,
+    records: options.records,
+    sheet: options.sheet,
     maxRecordBytes: options.maxRecordBytes,
-    ...(from && from.offset > 0 ? { from } : {}),
+    from: from && from.offset > 0 ? from : undefined,
   });
 }
 
@@ -79,7 +79,7 @@ export interface InputFields {
   /** Undefined for JSON, because each record can have different fields. */
   readonly columns?: readonly string[];
   /** Fields of the first records of a JSON input. Undefined for a table, and for an input without records. */
-  readonly firstFields?: readonly string[] | undefined;
+  readonly firstFields?: readonly string[];
   readonly error?: unknown;
 }
 
@@ -96,8 +96,8 @@ export async function columnsOf(options: InputOptions): Promise<InputFields> {
 
 interface FilesOptions {
   /** `-` or undefined if the input is not a file. */
-  readonly in?: string | undefined;
-  readonly files?: string | undefined;
+  readonly in?: string;
+  readonly files?: string;
 }
 
 /** For files that records send and save: the folder in the options, or else the input file's. Undefined without either, as for stdin. */

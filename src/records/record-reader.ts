@@ -47,11 +47,7 @@ export function longNameError(names: readonly string[], input: string, line?: nu
   if (index === -1) return undefined;
   const name = names[index] as string;
   const found = `found one of ${formatCount(name.length)} for field ${index + 1} ("${name.slice(0, 60).toWellFormed()}...")`;
-  return inputError(
-    input,
-    `expected names of at most ${formatCount(maxNameLength)} characters, ${found}`,
-    line === undefined ? {} : { line },
-  );
+  return inputError(input, `expected names of at most ${formatCount(maxNameLength)} characters, ${found}`, { line });
 }
 
 /** For a record of more than `maxRecordBytes`, which starts on `line`. */
@@ -63,8 +59,8 @@ export function tooLong(name: string, line: number, advice: string, hint?: Input
 /** Line and column are 1-based. `hint` is a code for the likely reason. */
 interface InputFault {
   readonly line?: number;
-  readonly column?: number | undefined;
-  readonly hint?: InputHint | undefined;
+  readonly column?: number;
+  readonly hint?: InputHint;
   /** Path of a list of records that was found inside an object in the file. */
   readonly records?: string;
   readonly cause?: unknown;

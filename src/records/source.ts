@@ -17,22 +17,22 @@ export interface SourceOptions {
   /** `-` for stdin. */
   readonly path: string;
   /** If undefined, it follows from the file name's extension. */
-  readonly format?: Format | undefined;
+  readonly format?: Format;
   /** A single character, `tab` or `\t`. If undefined, it is a comma, or a tab for TSV. */
-  readonly delimiter?: string | undefined;
+  readonly delimiter?: string;
   /** A label such as `latin1` (encoding.spec.whatwg.org); undefined for UTF-8. */
-  readonly encoding?: string | undefined;
+  readonly encoding?: string;
   /** Path of the list in a JSON object, such as `data.items`. Undefined if the whole JSON text is a list. */
-  readonly records?: string | undefined;
+  readonly records?: string;
   /** In a workbook; undefined for the first visible sheet. */
-  readonly sheet?: string | undefined;
+  readonly sheet?: string;
   /** Where to resume reading; undefined for the beginning. */
-  readonly from?: Position | undefined;
+  readonly from?: Position;
   readonly stdin: NodeJS.ReadableStream;
   /** For messages. The default is `<stdin>`. */
   readonly stdinName?: string;
   /** Undefined for the default maximum. */
-  readonly maxRecordBytes?: number | undefined;
+  readonly maxRecordBytes?: number;
 }
 
 export interface RecordSource {

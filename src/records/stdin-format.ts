@@ -8,8 +8,8 @@ const maxBlankBytes = 65_536;
 
 /** What the user's options say about stdin. */
 interface NamedFacts {
-  readonly encoding?: string | undefined;
-  readonly kind?: Format['kind'] | undefined;
+  readonly encoding?: string;
+  readonly kind?: Format['kind'];
   /** The records are inside an object. Text that begins with `{` is then JSON. */
   readonly isWrapped?: boolean;
 }

@@ -6,7 +6,7 @@ import { createXlsxWriter } from './xlsx/xlsx-writer.ts';
 
 interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
-  readonly csvSafe?: boolean | undefined;
+  readonly csvSafe?: boolean;
   /** The input is a table, so its numbers are strings. */
   readonly hasTextCells?: boolean;
 }

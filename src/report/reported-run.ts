@@ -17,9 +17,9 @@ export interface ReportedRun {
     readonly plan: Plan;
     readonly options: RunOptions;
     readonly files: OutputPlan;
-    readonly retried?: FoundFailures | undefined;
+    readonly retried?: FoundFailures;
     /** Undefined if the run was not started from a command line. */
-    readonly words?: Pick<RunTexts, 'command' | 'message'> | undefined;
+    readonly words?: Pick<RunTexts, 'command' | 'message'>;
   };
   readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
   readonly source: RecordSource;

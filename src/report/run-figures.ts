@@ -29,10 +29,10 @@ interface FailureCount {
 }
 
 export interface DoneCounts extends Pick<RunCounts, 'written' | 'failed'> {
-  readonly filtered?: number | undefined;
-  readonly unchanged?: number | undefined;
+  readonly filtered?: number;
+  readonly unchanged?: number;
   /** Failed records that the user has deleted from the errors file, so that a retry does not run them. */
-  readonly givenUp?: number | undefined;
+  readonly givenUp?: number;
 }
 
 /** Returns the total number of finished records. */

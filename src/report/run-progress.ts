@@ -16,7 +16,7 @@ export interface WorkerFigures {
   /** Credits that lost workers took from the run and might have spent. They count as spent. */
   readonly maybeSpent: number;
   /** Resolves to undefined while the queue cannot be reached. Missing if the workers are child processes. */
-  readonly queueStatus?: (() => Promise<QueueStatus | undefined>) | undefined;
+  readonly queueStatus?: () => Promise<QueueStatus | undefined>;
 }
 
 /** The state of a run, as shown by the progress line, the summary, the report and the web page. */

@@ -3,28 +3,28 @@ export interface RunView {
   readonly flow: string;
   readonly state: RunState;
   /** A word such as `done`; undefined until the run has ended. */
-  readonly ending?: string | undefined;
-  readonly reason?: string | undefined;
+  readonly ending?: string;
+  readonly reason?: string;
   /** A time in RFC 3339 format. */
   readonly startedAt: string;
   readonly ms: number;
   readonly input: string;
   readonly output: string;
   /** Undefined if there is no errors file or it is empty. */
-  readonly errors?: string | undefined;
+  readonly errors?: string;
   /** Includes the parts of the run before it was resumed. */
   readonly counts: RecordCounts;
   /** Records finished before the run was resumed. Only `counts`, `tokens` and `credits` include them. */
   readonly earlier: number;
   /** True if failures and found paths include the records that were finished before the run was resumed. */
-  readonly hasTotals?: boolean | undefined;
-  readonly total?: number | undefined;
+  readonly hasTotals?: boolean;
+  readonly total?: number;
   /** The finished share, from 0 to 1. */
-  readonly share?: number | undefined;
-  readonly leftMs?: number | undefined;
+  readonly share?: number;
+  readonly leftMs?: number;
   readonly rates: readonly RateBucket[];
   /** Undefined if there was no response. */
-  readonly responseTimes?: ResponseTimesView | undefined;
+  readonly responseTimes?: ResponseTimesView;
   /** Counts attempts by HTTP status, or by the reason why there was no response. */
   readonly statuses: readonly StatusCount[];
   readonly failures: readonly FailureView[];
@@ -36,8 +36,8 @@ export interface RunView {
   readonly credits: CreditsView;
   readonly pauses: PausesView;
   /** `now` is the current number of workers, `units` the number of unfinished groups of records. Undefined for a run without workers. */
-  readonly workers?: { readonly now: number; readonly units: number } | undefined;
-  readonly command?: string | undefined;
+  readonly workers?: { readonly now: number; readonly units: number };
+  readonly command?: string;
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
@@ -50,7 +50,7 @@ interface RecordCounts {
   /** Records that a filter node dropped. */
   readonly filtered: number;
   /** Records whose rows were reused, as they have not changed. `written` includes them. Undefined if the run reuses no rows. */
-  readonly unchanged?: number | undefined;
+  readonly unchanged?: number;
   /** Failed records that `on_error: keep` passed through, so they are in the output with an `_error` field. */
   readonly passedThrough: number;
   /** Records that finished while an earlier record was unfinished. They are written when the run is resumed. */
@@ -88,9 +88,9 @@ interface StatusCount {
 /** Failures with the same node, class and status. */
 export interface FailureView {
   /** Undefined if the records could not be read or written. */
-  readonly node?: string | undefined;
+  readonly node?: string;
   readonly class: string;
-  readonly status?: number | undefined;
+  readonly status?: number;
   readonly count: number;
   /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: readonly number[];
@@ -99,7 +99,7 @@ export interface FailureView {
 
 export interface MappingView {
   readonly node: string;
-  readonly field?: string | undefined;
+  readonly field?: string;
   readonly path: string;
   readonly found: number;
   readonly of: number;
@@ -116,28 +116,28 @@ interface LookupView {
 export interface TokensView extends TokenFigures {
   readonly node: string;
   /** Tokens used since the run was resumed; undefined if none were used before. */
-  readonly part?: TokenFigures | undefined;
+  readonly part?: TokenFigures;
 }
 
 export interface TokenFigures {
   readonly input: number;
   readonly output: number;
-  readonly cost?: number | undefined;
+  readonly cost?: number;
 }
 
 interface CreditsView {
   /** Includes the parts of the run before it was resumed. */
   readonly spent: number;
   /** Credits spent since the run was resumed; undefined if none were spent before. */
-  readonly part?: number | undefined;
+  readonly part?: number;
   readonly saved: number;
-  readonly limit?: number | undefined;
-  readonly allowance?: { readonly month: string; readonly spent: number; readonly limit: number } | undefined;
+  readonly limit?: number;
+  readonly allowance?: { readonly month: string; readonly spent: number; readonly limit: number };
 }
 
 interface PausesView {
   readonly totalMs: number;
   readonly times: number;
   readonly gates: readonly { readonly gate: string; readonly reason: string; readonly times: number; readonly ms: number }[];
-  readonly current?: { readonly gate: string; readonly reason: string; readonly leftMs: number } | undefined;
+  readonly current?: { readonly gate: string; readonly reason: string; readonly leftMs: number };
 }

@@ -21,9 +21,9 @@ export interface SummaryFacts {
   readonly output: string;
   /** Undefined for `--errors none`. */
   readonly errors: string | undefined;
-  readonly unchanged?: string | undefined;
+  readonly unchanged?: string;
   /** Set for `update`, which takes over rows from an earlier output. `from` is when that was completed; undefined if there was none. */
-  readonly takenOver?: { readonly from: string | undefined } | undefined;
+  readonly takenOver?: { readonly from: string | undefined };
   /** The last record finished before the run was resumed; 0 for a new run. */
   readonly resumedAfter: number;
   readonly before: DoneCounts;
@@ -40,10 +40,10 @@ export interface SummaryFacts {
   readonly replaced: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   readonly attributions: readonly Attribution[];
   readonly exitCode: number;
-  readonly report?: string | undefined;
+  readonly report?: string;
   /** Undefined if the main process ran all nodes. */
-  readonly workers?: WorkerFigures | undefined;
-  readonly reason?: string | undefined;
+  readonly workers?: WorkerFigures;
+  readonly reason?: string;
   readonly problem?: string;
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
@@ -89,7 +89,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       credits_saved: tally.creditsSaved,
       credits: facts.credits,
       ...tokensJson(tally.tokens),
-      ...(facts.usage && { allowance: facts.usage }),
+      allowance: facts.usage,
       ...workersJson(facts),
       ...concurrencyJson(tally),
       ms: Math.round(ms),
@@ -274,7 +274,7 @@ export function factsOf(run: ReportedRun): Omit<SummaryFacts, 'exitCode' | 'next
 export interface Attribution extends DataSource {
   readonly source: SourceName;
   /** A date such as 2026-09-18; undefined if the data comes from a server. */
-  readonly date?: string | undefined;
+  readonly date?: string;
 }
 
 /** Returns the attributions that the data sources require. Reads the dates of the embedded data only if at least one source was used. */

@@ -17,7 +17,7 @@ export interface FlowCall<Key extends PayingKey = PayingKey> extends RuntimeRequ
   readonly waitMs: number | undefined;
   /** Aborted when the caller stops waiting, so that the call's open requests are aborted, too. */
   readonly gone: AbortSignal;
-  readonly report?: ((event: Event, redactor: Redactor) => void) | undefined;
+  readonly report?: (event: Event, redactor: Redactor) => void;
 }
 
 /** Describes why the record of a call failed, with secrets masked. */

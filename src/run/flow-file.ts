@@ -31,24 +31,24 @@ const maxEvaluationMs = 1000;
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
   /** Undefined to use the environment in AUTOMATE_ENV. */
-  readonly env?: string | undefined;
+  readonly env?: string;
   /** Overrides the values in the flow file. */
-  readonly var?: GivenVariables | undefined;
+  readonly var?: GivenVariables;
   /**
    * Set if `var` comes from a caller, who may set only open variables. With `later`, the flow is compiled again when the values are known.
    */
-  readonly caller?: 'now' | 'later' | undefined;
+  readonly caller?: 'now' | 'later';
   /** Receives each name in `var` that matches no variable of the flow. If undefined, such a name is an error. */
-  readonly otherVariable?: ((name: string) => void) | undefined;
+  readonly otherVariable?: (name: string) => void;
   readonly allowHttp: boolean;
   /** True if there is no folder for files that a flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
-  readonly columns?: readonly string[] | undefined;
+  readonly columns?: readonly string[];
   /** The name if the file has no `name` key; undefined to use the file's name. */
-  readonly name?: string | undefined;
+  readonly name?: string;
   /** Undefined to use the connections saved on this machine. */
-  readonly saved?: SavedConnections | undefined;
+  readonly saved?: SavedConnections;
   /** Called even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }

@@ -32,7 +32,7 @@ export interface SharedRunWorkers {
 export interface SharedParts {
   readonly gates: Gates;
   /** Undefined if this process runs the nodes itself. */
-  readonly workers?: SharedRunWorkers | undefined;
+  readonly workers?: SharedRunWorkers;
   readonly routes: Routes;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
@@ -46,7 +46,7 @@ export interface SharedParts {
   /** True if there is no folder for files that flows send or save. */
   readonly withoutFiles: boolean;
   /** Undefined if the process serves no metrics. */
-  readonly metrics?: Metrics | undefined;
+  readonly metrics?: Metrics;
   say(text: string): void;
 }
 

@@ -11,9 +11,9 @@ import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
 
 interface FlowSurroundings {
   readonly flow: string;
-  readonly cacert?: string | undefined;
+  readonly cacert?: string;
   /** Paths of the process that runs the flow, such as the flows of a server. */
-  readonly reserved?: readonly ReservedPath[] | undefined;
+  readonly reserved?: readonly ReservedPath[];
 }
 
 /** These variables contain the path of a file with a secret or with certificate authorities. */

@@ -28,14 +28,14 @@ export interface RunRequest {
   readonly options: RunOptions;
   readonly files: OutputPlan;
   /** Paths of this process that records can neither send nor save to, such as the flows of a server. */
-  readonly reserved?: readonly ReservedPath[] | undefined;
+  readonly reserved?: readonly ReservedPath[];
   /** Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
   open(from: Checkpoint): Promise<RecordSource>;
-  readonly retried?: FoundFailures | undefined;
+  readonly retried?: FoundFailures;
   /** True for a retry that discards an unfinished earlier retry. */
   readonly startsOver?: boolean;
   /** True if credits are not counted, as in the demo. */
-  readonly isFree?: boolean | undefined;
+  readonly isFree?: boolean;
   /** Further counts for each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
   /** Undefined if the run was not started from a command line. */
@@ -65,7 +65,7 @@ interface WorkerProblem {
   readonly worker: string;
   readonly problem: string;
   /** The credentials that the worker lacks; undefined if there is another reason. */
-  readonly credentials?: readonly string[] | undefined;
+  readonly credentials?: readonly string[];
 }
 
 /** A run's workers, which are other processes that process its records. */
@@ -80,7 +80,7 @@ export interface WorkerFollower {
   readonly attempt: Trace | undefined;
   warn(message: string): void;
   /** Called repeatedly while no worker of a queue can process the run. */
-  waiting?: ((wait: WorkerWait) => void) | undefined;
+  waiting?: (wait: WorkerWait) => void;
 }
 
 /** Opens the workers of one run. It is handed in, because workers are built on runs. */
@@ -103,12 +103,12 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   /** All runs of the process share these rate limiters. If undefined, the run has its own. */
   readonly gates?: Gates;
   /** If undefined, this process runs the nodes itself. */
-  readonly workers?: WorkerOpener | undefined;
+  readonly workers?: WorkerOpener;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
   /** Undefined if the disk space is not limited. */
-  readonly space?: OutputSpace | undefined;
-  readonly attempt?: Trace | undefined;
+  readonly space?: OutputSpace;
+  readonly attempt?: Trace;
   event?(event: Event): void;
   /** Called before any request. `columns` are a table's columns, or the fields of the first records; undefined if there are none. */
   checked?(columns: readonly string[] | undefined): void;

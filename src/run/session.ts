@@ -31,12 +31,12 @@ export interface SessionUse {
 export interface SessionParts {
   readonly credentials?: FlowSecrets;
   /** Shared by all runs of the process. If undefined, the session opens its own, and closes them at its end. */
-  readonly routes?: Routes | undefined;
+  readonly routes?: Routes;
   /** The API key that pays; undefined for the command line and the web page. */
-  readonly key?: PayingKey | undefined;
+  readonly key?: PayingKey;
   readonly run?: RunSpendings;
-  readonly files?: RunFilesOptions | undefined;
-  readonly person?: LoginPerson | undefined;
+  readonly files?: RunFilesOptions;
+  readonly person?: LoginPerson;
   report?(event: Event): void;
 }
 
@@ -47,7 +47,7 @@ interface RunSpendings {
   /** Money spent by each node; undefined if none was spent. */
   readonly costs: Readonly<Record<string, number>> | undefined;
   /** True if credits are not counted, as in the demo. */
-  readonly isFree?: boolean | undefined;
+  readonly isFree?: boolean;
 }
 
 /** What runs, tests and lookups need from outside the engine: ports, secrets and credits. */
@@ -97,7 +97,7 @@ export async function openSession(
     certified,
     report,
     warn,
-    ...(findAsker && { findAsker }),
+    findAsker,
     person,
   });
   let usage: MonthlyUsage | undefined;

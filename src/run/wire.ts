@@ -45,15 +45,15 @@ interface WireOptions {
   readonly files: RunFilesOptions;
   readonly ledger: PaidLedger;
   /** Money that earlier parts of the run have spent, by node; undefined if none. */
-  readonly costs?: Readonly<Record<string, number>> | undefined;
+  readonly costs?: Readonly<Record<string, number>>;
   /** Undefined to use the environment in AUTOMATE_ENV. */
   readonly env: string | undefined;
   /** Shared by all runs of the process; undefined if the run opens its own. */
-  readonly routes?: Routes | undefined;
-  readonly certified?: CertifiedRoutes | undefined;
+  readonly routes?: Routes;
+  readonly certified?: CertifiedRoutes;
   report(event: Event): void;
   /** The person who can log in to a server. Undefined in a run, and without a terminal. */
-  readonly person?: LoginPerson | undefined;
+  readonly person?: LoginPerson;
   readonly findAsker?: Messages['findAsker'];
   /** If undefined, warnings are discarded. */
   warn?(message: string): void;
@@ -140,7 +140,7 @@ function loginsOf(options: WireOptions, { wallNow }: Clock): HttpTools['logins']
 }
 
 function storeMessages({ redactor, findAsker, warn }: WireOptions) {
-  return { redactor, ...(findAsker && { findAsker }), warn: (message: string) => warn?.(message) };
+  return { redactor, findAsker, warn: (message: string) => warn?.(message) };
 }
 
 function toolsOf(options: WireOptions, transport: Transport, clock: Clock): LateTools {

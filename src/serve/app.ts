@@ -35,7 +35,7 @@ declare module 'fastify' {
 
 export interface AppOptions {
   readonly hosts: Hosts;
-  readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
   /** Behind a reverse proxy, its headers X-Forwarded-For and X-Forwarded-Proto are trusted. */
   readonly behindProxy: boolean;
   /** Receives each request after its response was sent. */

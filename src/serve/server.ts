@@ -31,7 +31,7 @@ interface ServerLimits extends RunLimits {
 
 interface ServerOptions {
   /** If undefined, this process runs the nodes itself. */
-  readonly workers?: RunWorkers | undefined;
+  readonly workers?: RunWorkers;
   readonly dir: string;
   /** Path of automate's home folder, which contains credentials, keys and runs. */
   readonly home: string;
@@ -46,7 +46,7 @@ interface ServerOptions {
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
   /** Undefined if the server serves no metrics. */
-  readonly metrics?: Metrics | undefined;
+  readonly metrics?: Metrics;
   say(text: string): void;
 }
 

@@ -14,7 +14,7 @@ export interface Example {
   readonly name: string;
   readonly columns: readonly string[];
   /** The fields of the first record; undefined if the input is empty. */
-  readonly fields?: Fields | undefined;
+  readonly fields?: Fields;
 }
 
 export interface Referring {

@@ -27,11 +27,11 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
 }
 
 interface About extends WrittenHead {
-  readonly example?: Example | undefined;
+  readonly example?: Example;
   /** Comment lines to write above the node. */
-  readonly comments?: readonly string[] | undefined;
+  readonly comments?: readonly string[];
   /** The paths of the values in the node that are only examples from the API's documentation. */
-  readonly examples?: readonly ValuePath[] | undefined;
+  readonly examples?: readonly ValuePath[];
 }
 
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
@@ -52,7 +52,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
 
 /** Returns the node with its options in the order that the documentation uses. */
 function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNode {
-  return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
+  return { type, method, url, auth, ...others };
 }
 
 function flowText(node: WrittenNode, { renamed }: Referring, about: About): string {

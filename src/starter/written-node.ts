@@ -27,7 +27,7 @@ const withBody = ['POST', 'PUT', 'PATCH'];
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
-export type WrittenPaging = Readonly<Record<string, string | number>>;
+export type WrittenPaging = Readonly<Record<string, string | number | undefined>>;
 
 export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
 
@@ -54,17 +54,17 @@ export function nodeOf(request: WrittenRequest): WrittenNode {
   const sent = sentHeaders(request);
   return {
     type: 'http',
-    ...(verb === 'GET' ? {} : { method: verb }),
+    method: verb === 'GET' ? undefined : verb,
     url,
-    ...(auth?.length ? { auth } : {}),
+    auth: auth?.length ? auth : undefined,
     ...(sent.size === 0 ? {} : { headers: Object.fromEntries(sent.values()) }),
     ...(body === undefined ? {} : { body: parsedBody(body) }),
-    ...(form === undefined ? {} : { form }),
-    ...(text === undefined ? {} : { text }),
+    form,
+    text,
     ...(timeoutSeconds === undefined ? {} : { timeout: durationOf(timeoutSeconds) }),
     ...(retries === undefined ? {} : { retry: { max: retries } }),
-    ...(paginate === undefined ? {} : { paginate }),
-    ...(map === undefined ? {} : { map }),
+    paginate,
+    map,
   };
 }
 
@@ -123,14 +123,13 @@ export function unusableRequest(message: string): AutomateError {
 }
 
 export interface WrittenHead {
-  readonly name?: string | undefined;
-  readonly description?: string | undefined;
+  readonly name?: string;
+  readonly description?: string;
 }
 
 /** Writes a flow as YAML. `examples` are the paths of values in the last node that are only examples, and therefore get a comment. */
 export function yamlOf(nodes: readonly object[], { name, description }: WrittenHead = {}, examples: readonly ValuePath[] = []): string {
-  const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
-  const flow = { ...head, nodes: nodes.map(withSingleAuth) };
+  const flow = { name, description, nodes: nodes.map(withSingleAuth) };
   const document = new Document(flow, { aliasDuplicateObjects: false });
   markExamples(document, nodes.length - 1, examples);
   return document.toString({ lineWidth: 0 });

@@ -19,7 +19,7 @@ interface DeskParts {
   workers(): number;
   report(event: Event): void;
   warn(message: string): void;
-  readonly attempt?: Trace | undefined;
+  readonly attempt?: Trace;
 }
 
 /**

@@ -51,7 +51,7 @@ interface JoinedRunOptions {
   readonly gates: Gates;
   readonly isShown: () => boolean;
   /** Undefined if the worker serves no metrics. */
-  readonly metrics?: Pick<Metrics, 'follow'> | undefined;
+  readonly metrics?: Pick<Metrics, 'follow'>;
   say(text: string): void;
   warn(text: string): void;
   finished(records: number): void;
@@ -362,7 +362,7 @@ export class JoinedRun {
     if (!worker || this.#leaving) return worker?.ended.catch(() => undefined);
     this.#leaving = why;
     try {
-      worker.leave({ ending: 'interrupted', message: 'this worker stops', ...(patienceMs !== undefined && { patienceMs }) });
+      worker.leave({ ending: 'interrupted', message: 'this worker stops', patienceMs });
     } catch (error) {
       this.#breakOff(error);
     }

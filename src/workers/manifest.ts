@@ -59,9 +59,9 @@ const queueManifest = z.strictObject({
 
 /** The parts of a manifest that differ between the child processes of a run and the workers of a queue. */
 interface MachineParts {
-  readonly cacert?: ExtraAuthorities | undefined;
+  readonly cacert?: ExtraAuthorities;
   /** Undefined in a run with a queue. */
-  readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'> | undefined;
+  readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'>;
 }
 
 /** Contains no secrets. */

@@ -13,9 +13,9 @@ export interface QueueOptions {
   /** The URL of the queue's Redis server. */
   readonly queue: string;
   /** Undefined for `default`. */
-  readonly queueName?: string | undefined;
+  readonly queueName?: string;
   /** A file with certificate authorities to trust besides the default ones. */
-  readonly cacert?: string | undefined;
+  readonly cacert?: string;
 }
 
 export interface OpenQueue {

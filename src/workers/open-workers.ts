@@ -19,7 +19,7 @@ export interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn
 /** Serves one run, or all runs of a server. `paused` is called when a child reports a pause of a gate (the rate limiter of an API). */
 export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
   const command = [...process.execArgv, programPath(), childArgument];
-  return new Children({ children, command, starts: new SharedStarts(clock), ...(paused && { paused }) });
+  return new Children({ children, command, starts: new SharedStarts(clock), paused });
 }
 
 /** `shared` are the child processes that all runs of this process share, or undefined to start new ones. */

@@ -22,11 +22,11 @@ export interface QueueWorkerOptions {
   /** After `stop`, open records have this time in ms to end. */
   readonly graceMs: number;
   /** The worker ends after this time without a unit. If undefined, it waits for work without a limit. */
-  readonly idleMs?: number | undefined;
+  readonly idleMs?: number;
   say(text: string): void;
   warn(text: string): void;
   /** Undefined if the worker serves no metrics. */
-  readonly metrics?: Pick<Metrics, 'follow' | 'addWorker'> | undefined;
+  readonly metrics?: Pick<Metrics, 'follow' | 'addWorker'>;
 }
 
 /** A worker of a queue. In this process, it processes units of every queued run that it can process. */

@@ -15,9 +15,9 @@ export interface Results {
 export interface PaidCalls {
   /** 0 if the credits were refused. */
   readonly calls: number;
-  readonly refusal?: CodedMessage | undefined;
+  readonly refusal?: CodedMessage;
   /** The approximate number of credits that are left for this worker; undefined if there is no limit. */
-  readonly left?: number | undefined;
+  readonly left?: number;
 }
 
 /** The money that is reserved for a call of a node, and the cost of the node's calls so far. */

@@ -35,9 +35,9 @@ export interface WorkerRunParts {
    * Called with the reason if the worker must leave the run, because its first records all failed in the same way on this machine.
    * Undefined for a worker on the same machine as the run.
    */
-  readonly failedAlike?: ((reason: StopReason) => void) | undefined;
+  readonly failedAlike?: (reason: StopReason) => void;
   /** Returns false while no record is allowed to start. Undefined if records can always start. */
-  readonly mayBegin?: (() => boolean) | undefined;
+  readonly mayBegin?: () => boolean;
   event?(event: Event): void;
 }
 

@@ -9,8 +9,8 @@ import type { Children } from './processes/children.ts';
 
 /** A run opens its own queue or child processes for those that are undefined. */
 interface SharedWorkers {
-  readonly queue?: OpenQueue | undefined;
-  readonly children?: Children | undefined;
+  readonly queue?: OpenQueue;
+  readonly children?: Children;
 }
 
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
@@ -50,7 +50,7 @@ export class WorkersOfRun implements WorkerOpener {
 
 export interface RunWorkersOptions extends Partial<QueueOptions> {
   /** Number of child processes; undefined if there are none. */
-  readonly workers?: number | undefined;
+  readonly workers?: number;
 }
 
 export interface RunWorkers extends SharedRunWorkers {

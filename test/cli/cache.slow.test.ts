@@ -25,7 +25,7 @@ describe('a cache file that cannot be written', () => {
 
   const output = 'id,note,name\n1,"note, 1",name 1\n2,"note, 2",name 2\n3,"note, 3",name 3\n';
 
-  test.each([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
+  test.each<Record<string, string>>([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
     'causes one warning, and the run still uses all responses: %o',
     async (env) => {
       const warning =

@@ -98,7 +98,8 @@ requests:  the first 3
   });
 
   test('exits with 7 if a credential does not exist, but still shows the plan', async () => {
-    for (const env of [{ AUTOMATE_CREDENTIAL_SOME_FILE: '/nowhere' }, { AUTOMATE_CREDENTIAL_SOME: '' }]) {
+    const environments: Record<string, string>[] = [{ AUTOMATE_CREDENTIAL_SOME_FILE: '/nowhere' }, { AUTOMATE_CREDENTIAL_SOME: '' }];
+    for (const env of environments) {
       const needs = node(', auth: { type: bearer, credential: some }');
       const { code, lines, stderr } = await dryRun(needs, idRows(2), { run: { env } });
       expect([code, lines.records]).toEqual([7, '2']);

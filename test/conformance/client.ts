@@ -21,6 +21,8 @@ const common = { environment: process.env, cacert: undefined, now: clock.now, wa
 const browser = await openBrowser({ BROWSER: 'true' }, (address) => void visited(address));
 const secrets = new Map([['client', { text: given.client_secret ?? '', from: 'the suite' }]]);
 
+const confirmed: Record<string, boolean> = { confirmed: true };
+
 const tools = createTools({
   ...common,
   version: '0.0.0',
@@ -32,7 +34,7 @@ const tools = createTools({
   person: browser,
   // The suite expects forms to be accepted with their defaults. The tool itself tells servers that it does not support forms.
   elicit: /elicitation|sep-2322/.test(scenario)
-    ? () => ({ action: 'accept', content: scenario.startsWith('sep') ? { confirmed: true } : {} })
+    ? () => ({ action: 'accept', content: scenario.startsWith('sep') ? confirmed : {} })
     : undefined,
   report: () => {},
 });

@@ -125,8 +125,10 @@ describe('a credential in the environment', () => {
   });
 
   test('is refused with a message that does not show the secret', async () => {
-    for (const environment of [{ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary\nx' }, { AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('canary\nx') }]) {
-      expect(await refusal(environment)).not.toContain('canary');
+    for (const ending of ['', '_FILE']) {
+      expect(await refusal({ [`AUTOMATE_CREDENTIAL_CRM_TOKEN${ending}`]: ending === '' ? 'canary\nx' : file('canary\nx') })).not.toContain(
+        'canary',
+      );
     }
   });
 });

@@ -10,7 +10,7 @@ interface CallOptions {
   readonly origin?: string;
   readonly node?: string;
   readonly max?: number;
-  readonly intervalMs?: number | undefined;
+  readonly intervalMs?: number;
 }
 
 const callOf = ({ origin = 'https://api.example.com', node = 'a', max = 1, intervalMs }: CallOptions = {}) =>

@@ -14,7 +14,7 @@ const said = (content: string, more: Record<string, unknown> = {}, usage = { pro
 const asked = (options: string, answers: readonly FakeAnswer[], flow: FlowOptions & { records?: readonly GivenRecord[] } = {}) =>
   runFlow(node(`provider: openai, ${options}`), flow.records ?? [{ name: 'Ann' }], { http: inTurn(...answers), ...flow });
 
-const bodyOf = ({ body }: { readonly body?: string | undefined }) => JSON.parse(body as string);
+const bodyOf = ({ body }: { readonly body?: string }) => JSON.parse(body as string);
 
 describe('a prompt for a language model', () => {
   test("contains the record's fields, and its answer is added to the record as text", async () => {
@@ -484,7 +484,7 @@ describe('a run with a paid language model', () => {
     for (const max of [0.002, 0.003, 0.005, 0.02]) {
       const texts = Array.from({ length: 30 }, (_, index) => 'ab '.repeat(1 + ((index * 7919) % 1000)));
       const flow = node(`id: ask, provider: openai, prompt: "{{text}}", max_tokens: 300, price: { input: 1, output: 2 }, max_cost: ${max}`);
-      const http = async ({ body }: { readonly body?: string | undefined }): Promise<FakeAnswer> => {
+      const http = async ({ body }: { readonly body?: string }): Promise<FakeAnswer> => {
         const length = bodyOf({ body }).messages[0].content.length;
         return said('x', {}, { prompt_tokens: 8 + Math.ceil(length / 4), completion_tokens: 1 + (length % 300) });
       };

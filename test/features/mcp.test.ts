@@ -356,7 +356,7 @@ describe("possible errors next to data in a tool's result", () => {
     expect(reported(await run(flowOf('map: [data.name], fail_when: "false"'), [{}], answer))).toBe(0);
   });
 
-  test.each([{ data: 1, errors: [] }, { errors: [1] }, { data: { errors: [1] } }, 'errors'])(
+  test.each<Parameters<typeof answerOf>[0]>([{ data: 1, errors: [] }, { errors: [1] }, { data: { errors: [1] } }, 'errors'])(
     'are not reported for the result %j',
     async (body) => {
       expect(reported(await run(flowOf('map: [$body]'), [{}], () => answerOf(body)))).toBe(0);

@@ -36,7 +36,8 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     map,
     (request) => {
       const from = numberIn(request, 'p') * 2;
-      return { ...page(from, () => ({})), headers: from < 4 ? { link: `</x?p=${from / 2 + 1}>; rel='next last'` } : {} };
+      const headers: Record<string, string> = from < 4 ? { link: `</x?p=${from / 2 + 1}>; rel='next last'` } : {};
+      return { ...page(from, () => ({})), headers };
     },
     'the Link header',
     '{ type: link_header }',

@@ -34,7 +34,7 @@ ${behind}`;
 }
 
 /** Returns the list in the body of a request. */
-export const listIn = ({ body }: { body?: string | undefined }): unknown[] => JSON.parse(body ?? '{}').ids ?? [];
+export const listIn = ({ body }: { body?: string }): unknown[] => JSON.parse(body ?? '{}').ids ?? [];
 
 /** Returns the lists in all requests that contain one. */
 export const lists = ({ requests }: { requests: readonly SentRequest[] }): unknown[][] =>

@@ -41,7 +41,8 @@ export const byUrl: Server = (last, more) => (request) => {
 export const byLink: Server = (last, more) => (request) => {
   const index = numberIn(request, 'p');
   const link = `<${origin}/x>; rel="prev", <?p=${index + 1}>; rel="next"`;
-  return { ...more, headers: index + 1 < last ? { link } : {}, body: { items: itemsOf(index) } };
+  const headers: Record<string, string> = index + 1 < last ? { link } : {};
+  return { ...more, headers, body: { items: itemsOf(index) } };
 };
 export const byPage: Server = (last, more) => (request) => {
   const index = numberIn(request, 'page') - 1;

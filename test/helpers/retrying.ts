@@ -8,7 +8,7 @@ import { type Workplace, workplace } from './cli.ts';
 export async function failingServer() {
   const failing = new Set<string>();
   const calls: string[] = [];
-  const hooks: { onCall?: ((id: string) => void) | undefined } = {};
+  const hooks: { onCall?: (id: string) => void } = {};
   const server = await answeringServer(({ path }) => {
     const id = path.slice(1);
     calls.push(id);

@@ -33,7 +33,7 @@ export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: n
 /** The options with which a test runs a flow. */
 export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** Answers a request, or throws a Failure. `index`: the 0-based number of the request. */
-  readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
+  readonly http?: (request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>;
   /** Calls tools; undefined if the flow calls none. */
   readonly tools?: Tools;
   /** Answers lookups; undefined to use the embedded data. */

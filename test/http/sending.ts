@@ -20,7 +20,7 @@ export interface SenderOptions {
 }
 
 /** The differences from a plain GET request. */
-export type Changes = Partial<Omit<HttpRequest, 'auth'>> & { readonly auth?: Auth | readonly Auth[] | undefined };
+export type Changes = Partial<Omit<HttpRequest, 'auth'>> & { readonly auth?: Auth | readonly Auth[] };
 
 /** The HTTP client, which uses real sockets. */
 export interface Sender {

@@ -139,7 +139,7 @@ test('a different website cannot change anything, although the browser sends the
   const send = sender(port);
   const { cookie, pageToken } = sessions.open();
   const own = { cookie: `automate_session_${port}=${cookie}`, 'x-automate-page': pageToken };
-  const others = [
+  const others: Record<string, string>[] = [
     { origin: 'http://evil.example' },
     { origin: 'null' },
     { origin: `http://127.0.0.1:${port + 1}` },

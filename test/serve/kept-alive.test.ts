@@ -23,7 +23,7 @@ function overOne({ address }: Serving) {
 }
 
 describe('an HTTP connection to the server', () => {
-  test.each([
+  test.each<[string, string, Record<string, string>, number]>([
     ['a run that is not gzip', '/v1/flows/set/runs', { 'content-encoding': 'gzip' }, 422],
     ['a plan that is not gzip', '/v1/flows/set/plans', { 'content-encoding': 'gzip' }, 422],
     ['a run that is too large', '/v1/flows/set/runs', { 'transfer-encoding': 'chunked' }, 413],
@@ -34,7 +34,7 @@ describe('an HTTP connection to the server', () => {
     const server = await serving({ set: flow }, { args: ['--max-upload', '100kB'] });
     const send = overOne(server);
     const body = status === 422 ? large.subarray(0, 99_000) : large;
-    const length = 'transfer-encoding' in more ? {} : { 'content-length': String(body.length) };
+    const length: Record<string, string> = 'transfer-encoding' in more ? {} : { 'content-length': String(body.length) };
     const headers = { authorization: `Bearer ${server.key()}`, 'content-type': 'text/csv', ...length, ...more };
     for (let round = 0; round < 2; round++) {
       expect(await send(path, 'POST', headers, body)).toBe(status);

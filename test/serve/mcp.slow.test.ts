@@ -64,7 +64,7 @@ describe.each(['legacy', 'auto'] as const)('the SDK\'s MCP client over HTTP, in 
     const server = await serving({ ask: flow });
     const client = await connected(server, server.key(), mode);
     const told: (string | undefined)[] = [];
-    const onprogress = (progress: { message?: string | undefined }) => void told.push(progress.message);
+    const onprogress = (progress: { message?: string }) => void told.push(progress.message);
     const call = client.callTool({ name: 'ask', arguments: { id: '7' } }, { signal: cancel.signal, onprogress });
     await expect(call).rejects.toThrow();
     await closed;

@@ -184,7 +184,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Auth
   if (!asker)
     throw new AutomateError('usage', `expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
   const suggested = part.suggested?.(name);
-  return (await asker.text(part.question, { check, ...(suggested !== undefined && { default: suggested }) })) || undefined;
+  return (await asker.text(part.question, { check, default: suggested })) || undefined;
 }
 
 /** An example command that adds a connection with all options that the auth type requires. */

@@ -33,7 +33,7 @@ export async function flowFindings(file: string, options: DoctorOptions, termina
 async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptions, terminal: Terminal): Promise<DoctorFinding[]> {
   const check = 'credentials of the flow';
   try {
-    const { secrets, commands } = await loadSecrets(plan, file, env === undefined ? {} : { env }, terminal);
+    const { secrets, commands } = await loadSecrets(plan, file, { env }, terminal);
     const given = [...(commands?.commands.values() ?? [])];
     const names = [...secrets.keys(), ...given.map(({ name }) => name)];
     const findings = [okFinding(check, names.length === 0 ? 'it needs none' : `found: ${names.join(', ')}`)];

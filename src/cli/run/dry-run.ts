@@ -88,8 +88,8 @@ interface PlanFacts {
   readonly allowance: Allowance | undefined;
   readonly maxCredits: number | undefined;
   /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
-  readonly unchanged?: number | undefined;
-  readonly serialBy?: string | undefined;
+  readonly unchanged?: number;
+  readonly serialBy?: string;
 }
 
 function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serialBy }: PlanFacts): string {

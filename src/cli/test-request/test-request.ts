@@ -48,7 +48,7 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
   const recorder = options.saveTest === undefined ? undefined : await newRecorder();
-  const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal, { ...(recorder && { recorder }) });
+  const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal, { recorder });
   await show(preview, step.node.action as Action, options, terminal);
   if (preview.morePages) terminal.warn(morePagesText(step.id, preview.morePages));
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);

@@ -13,7 +13,7 @@ export interface LinkRules {
   readonly secretParameters: readonly string[] | undefined;
   readonly allowHosts: readonly string[];
   /** The method of a request that would lose its body on the way to another origin; undefined if it has no body. */
-  readonly withBody?: string | undefined;
+  readonly withBody?: string;
 }
 
 interface Address {

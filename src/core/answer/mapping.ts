@@ -54,11 +54,11 @@ export interface MappedPart {
 /** A path as written in the flow, and the consequence if it finds nothing: a default value, or a failure. */
 interface WrittenMember {
   readonly path: string;
-  readonly required?: boolean | undefined;
+  readonly required?: boolean;
   /** The value that the field gets if the path finds nothing. If it is undefined, the field is null. */
   readonly default?: unknown;
   /** True if the field may replace a column of the input without a warning. */
-  readonly replace?: boolean | undefined;
+  readonly replace?: boolean;
 }
 
 interface MapEntry {

@@ -12,7 +12,7 @@ interface PagedRequest {
   readonly path: string;
   /** True if the request has a JSON body, in which the server will look for the cursor. */
   readonly hasJsonBody: boolean;
-  readonly body?: string | undefined;
+  readonly body?: string;
 }
 
 type ListSteps = readonly (string | number)[];

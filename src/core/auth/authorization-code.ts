@@ -24,9 +24,9 @@ export interface Login extends TokenSettings {
   readonly clientCredential: string | undefined;
   readonly scopes: readonly string[];
   /** The URL of the login page; undefined if the server's metadata state it. */
-  readonly authorizeUrl?: string | undefined;
+  readonly authorizeUrl?: string;
   /** The URL of the token server; undefined if the server's metadata state it. */
-  readonly tokenUrl?: string | undefined;
+  readonly tokenUrl?: string;
 }
 
 /** A login to an HTTP API. The credential stores the tokens that the login returns. */
@@ -48,8 +48,8 @@ export const authorizationCode = defineAuthType({
     .transform(
       ({ authorize_url: authorizeUrl, token_url: tokenUrl, ...options }): Login => ({
         ...commonLogin(options),
-        ...(authorizeUrl !== undefined && { authorizeUrl }),
-        ...(tokenUrl !== undefined && { tokenUrl }),
+        authorizeUrl,
+        tokenUrl,
         ...tokenSettings(options),
       }),
     ),
@@ -109,8 +109,8 @@ function commonLogin({
 }: {
   readonly type: Login['type'];
   readonly credential: string;
-  readonly client_id?: string | undefined;
-  readonly client_credential?: string | undefined;
+  readonly client_id?: string;
+  readonly client_credential?: string;
   readonly scopes: readonly string[];
 }): Login {
   return { type, credential, clientId, clientCredential, scopes };

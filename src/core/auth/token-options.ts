@@ -45,9 +45,9 @@ export const tokenOptions = {
 };
 
 export interface TokenSettings {
-  readonly params?: Readonly<Record<string, string>> | undefined;
+  readonly params?: Readonly<Record<string, string>>;
   /** The part of the token request that contains the client secret; undefined for the default, `basic`. */
-  readonly clientAuth?: 'basic' | 'body' | undefined;
+  readonly clientAuth?: 'basic' | 'body';
 }
 
 /** Options that are not set are left out. */
@@ -55,10 +55,10 @@ export function tokenSettings({
   params,
   client_auth: clientAuth,
 }: {
-  readonly params?: Readonly<Record<string, string>> | undefined;
-  readonly client_auth?: 'basic' | 'body' | undefined;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly client_auth?: 'basic' | 'body';
 }): TokenSettings {
-  return { ...(params && { params }), ...(clientAuth && { clientAuth }) };
+  return { params, clientAuth };
 }
 
 export function isServerUrl(option: string): boolean {

@@ -41,7 +41,7 @@ export interface Expression<Result> {
   /** The fields that are compared with a number or a boolean, or used in a calculation. For a string, this fails or is never true. */
   readonly mismatches: readonly Mismatch[];
   /** The field whose value the expression gives unchanged. */
-  readonly copied?: string | undefined;
+  readonly copied?: string;
   evaluate(fields: Fields): Result;
 }
 

@@ -33,7 +33,7 @@ export interface Mismatch extends NamedField {
    */
   readonly fails: boolean;
   /** The same comparison with text; undefined if there is none. */
-  readonly asText?: string | undefined;
+  readonly asText?: string;
 }
 
 const comparisons = new Set(['==', '!=']);

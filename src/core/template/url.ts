@@ -145,7 +145,7 @@ export function withQuery(path: string, parameter: string | undefined): string {
 
 interface UrlRules {
   /** The base URL of the connection; undefined if relative URLs are not allowed. */
-  readonly baseUrl?: string | undefined;
+  readonly baseUrl?: string;
   readonly allowHttp: boolean;
 }
 

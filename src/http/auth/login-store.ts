@@ -74,7 +74,7 @@ async function openStore({ credentials, env }: LoginOwner, { redactor, findAsker
   // Uses the store that is already open, because it knows the passphrase that the person typed.
   if (credentials.store) return credentials.store;
   const { openCredentials } = await import('../../credentials/credential-store.ts');
-  return openCredentials(env, { redactor, ...(findAsker && { findAsker }) });
+  return openCredentials(env, { redactor, findAsker });
 }
 
 /** Throws an AutomateError (`credential`) if the secret cannot be read. */

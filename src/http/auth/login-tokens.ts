@@ -138,12 +138,12 @@ function loginNeeded(credential: string, reason: string, { loginPlace }: LoginTo
 
 interface StoredLogin {
   /** The refresh token is sent only to this URL. Undefined if the user set the refresh token by hand. */
-  readonly tokenUrl?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly accessToken?: string | undefined;
+  readonly tokenUrl?: string;
+  readonly clientId?: string;
+  readonly accessToken?: string;
   /** The time when the access token must be renewed, in ms since 1970. */
-  readonly renewMs?: number | undefined;
-  readonly refreshToken?: string | undefined;
+  readonly renewMs?: number;
+  readonly refreshToken?: string;
 }
 
 function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: StoredLogin): string {

@@ -16,7 +16,7 @@ interface TokenQuestion extends TokenSettings {
 export interface Token {
   readonly text: string;
   readonly lifetimeMs: number;
-  readonly refreshToken?: string | undefined;
+  readonly refreshToken?: string;
 }
 
 export interface RequestTools {
@@ -81,7 +81,7 @@ function withoutToken(failure: Failure, url: string, error?: string): Failure {
   const { kind, message, status, retryable, retryAfterMs } = failure;
   const { origin } = new URL(url);
   const tls = detailsOf(failure, 'tls');
-  const details = { server: origin, ...(error !== undefined && { error }) };
+  const details = { server: origin, error };
   const facts = tls ? ({ code: 'tls', details: tls } as const) : ({ code: 'no-access-token', details } as const);
   const from = kind === 'network' ? '' : ` from ${origin}`;
   return new Failure(kind, `no access token${from}: ${message}`, { status, retryable, retryAfterMs, sent: false, ...facts });

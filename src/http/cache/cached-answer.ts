@@ -39,7 +39,7 @@ export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): Ca
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
   const bodyAt = lengthBytes + bytes.readUInt32LE();
   const [cachedAtMs, status, headers, redirectedTo] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as StoredHead;
-  return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), ...(redirectedTo && { redirectedTo }) };
+  return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), redirectedTo };
 }
 
 /** Includes the key, to detect a damaged index that returns a different key's response. */

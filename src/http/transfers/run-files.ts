@@ -13,15 +13,15 @@ export interface RunFilesOptions {
   /** Undefined if the run sends and saves no files. */
   readonly folder: string | undefined;
   /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
-  readonly list?: SavedNamesFile | undefined;
+  readonly list?: SavedNamesFile;
   /** The disk space that the saved files may use; undefined if it is not limited. */
-  readonly space?: OutputSpace | undefined;
+  readonly space?: OutputSpace;
   /** Lets another process keep track of the saved files; undefined if this process does so itself. */
-  readonly names?: SaveNames | undefined;
+  readonly names?: SaveNames;
   /** The files and folders that records can neither send nor save to, such as the flow and the output. */
-  readonly reserved?: readonly ReservedPath[] | undefined;
+  readonly reserved?: readonly ReservedPath[];
   /** A trial run saves no files. */
-  readonly isTrial?: boolean | undefined;
+  readonly isTrial?: boolean;
 }
 
 /** A path that is reserved for saving the response to a request. */

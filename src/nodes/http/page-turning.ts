@@ -102,7 +102,7 @@ function linked({ request, answer, first }: Turned, link: string | undefined, ru
   const { elsewhere, ...target } = pageTarget(link, request, { ...rules, followAny, secretParameters, withBody }, { answer, base });
   if (!elsewhere) return { ...request, ...target };
   if (withBody) throw new Failure('http', lostBody('the next page on', target.origin, withBody), { status: answer.status });
-  const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
+  const redirects = { followAny, redirectHosts, unfollowed };
   return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
 }
 

@@ -44,9 +44,9 @@ interface RequestBody {
   /** Renders the body; undefined if requests have no body. */
   readonly render: BodyTemplate | undefined;
   /** Converts the body to bytes; undefined for UTF-8. */
-  readonly encode?: TextEncoding | undefined;
+  readonly encode?: TextEncoding;
   /** Renders the parts of a form that sends files; undefined for any other body. */
-  readonly parts?: PartsTemplate | undefined;
+  readonly parts?: PartsTemplate;
   /** The fields that expressions in the body require. */
   readonly reads: readonly FieldUse[];
   /** All fields that expressions in the body refer to. */

@@ -9,10 +9,10 @@ export interface Turn {
 
 /** Settings of a language model that are sent only if the flow sets them. */
 interface Tuning {
-  readonly temperature?: number | undefined;
-  readonly top_p?: number | undefined;
-  readonly seed?: number | undefined;
-  readonly effort?: string | undefined;
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly seed?: number;
+  readonly effort?: string;
 }
 
 /** The names that Chat Completions servers use for the maximum length of an answer. */

@@ -45,11 +45,11 @@ export interface Checkpoint {
 
 export interface JournalEnd {
   /** Undefined if no record failed or if there is no errors file. */
-  readonly list?: FailedList | undefined;
+  readonly list?: FailedList;
   /** Shows that there is nothing left to do if the same command is used again. */
-  readonly note?: CompleteRun | undefined;
+  readonly note?: CompleteRun;
   /** The run leaves a memory file, with which a later run reuses rows of unchanged records. */
-  readonly remembers?: boolean | undefined;
+  readonly remembers?: boolean;
 }
 
 export interface FoundJournal {
@@ -234,7 +234,7 @@ export class InputProgress {
   /** Starts after the records that an earlier run's checkpoint lists as finished. */
   constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof TextPosition>) {
     this.#records = records;
-    this.#end = { offset, line, ...(file !== undefined && { file }) };
+    this.#end = { offset, line, file };
   }
 
   add(item: Item): void {

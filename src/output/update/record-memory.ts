@@ -27,7 +27,7 @@ export interface OldFiles {
 /** For recognizing records of an earlier run, and remembering those of this run. */
 interface RecordMemoryParts extends FlowOfRecords {
   /** Undefined for a run that only shows what it would do (`dryRun`). */
-  readonly log?: MemoryLog | undefined;
+  readonly log?: MemoryLog;
   readonly key: Buffer;
   readonly old: OldFiles | undefined;
   /** Empty for JSON. */
@@ -182,7 +182,7 @@ class RowsOfRecord implements RowsText {
 /** A flow, and the fields that are set before its first node. */
 interface FlowOfRecords {
   readonly plan: Plan;
-  readonly set?: SetFields | undefined;
+  readonly set?: SetFields;
 }
 
 /**

@@ -11,16 +11,16 @@ export type Level = 'house' | 'street' | 'postcode' | 'place' | 'region' | 'coun
 export interface FoundPlace extends Coordinates {
   readonly level: Level;
   readonly name: string | undefined;
-  readonly housenumber?: string | undefined;
-  readonly street?: string | undefined;
-  readonly postcode?: string | undefined;
-  readonly city?: string | undefined;
-  readonly county?: string | undefined;
-  readonly region?: string | undefined;
-  readonly regionCode?: string | undefined;
+  readonly housenumber?: string;
+  readonly street?: string;
+  readonly postcode?: string;
+  readonly city?: string;
+  readonly county?: string;
+  readonly region?: string;
+  readonly regionCode?: string;
   readonly country: string | undefined;
   readonly countryCode: string | undefined;
-  readonly fips?: JsonObject | undefined;
+  readonly fips?: JsonObject;
 }
 
 /** Returns the places that are in the countries of the query, and within its maximum distance. */

@@ -88,8 +88,8 @@ export class LookupResults {
     if (!isDoubtful && !lacking && !cutOff && unknownCountry === undefined) return undefined;
     return {
       ...(isDoubtful && { [ambiguous ? 'ambiguous' : 'doubtful']: this.#lookup.question(document, fields) }),
-      ...(unknownCountry !== undefined && { unknownCountry }),
-      ...(lacking && { lacking }),
+      unknownCountry,
+      lacking,
       ...cutOff,
     };
   }

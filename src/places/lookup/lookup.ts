@@ -27,7 +27,7 @@ export interface Lookup {
   /** Returns the names of the fields that are empty in a match; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
   /** Returns the country of a record if it was ignored because it cannot be recognized; undefined otherwise. */
-  readonly unknownCountry?: ((record: Fields) => string | undefined) | undefined;
+  readonly unknownCountry?: (record: Fields) => string | undefined;
   /** Undefined if the document is complete. */
   cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
   /** For a record with an unknown chain, for which no request is sent. Undefined if requests never refer to chains. */
@@ -46,7 +46,7 @@ export interface LocalData {
 
 export interface LookupServer {
   /** The name of the server if it is a public one, to which every user may send only few requests; undefined for any other server. */
-  readonly publicServer?: string | undefined;
+  readonly publicServer?: string;
   /** Undefined if responses are not cached. */
   readonly maxAgeMs: number | undefined;
   readonly credentials: readonly CredentialNeed[];
@@ -59,7 +59,7 @@ export interface LookupServer {
   /** The responses are in the order of the requests; `test-request` provides only the first. Throws a Failure for an unexpected form. */
   document(responses: readonly HttpResponse[], record: Fields): LookupDocument;
   /** Undefined if each record has separate requests. */
-  readonly batch?: LookupBatch | undefined;
+  readonly batch?: LookupBatch;
 }
 
 /** The rules for looking up many records with one request. */

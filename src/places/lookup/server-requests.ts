@@ -20,13 +20,13 @@ interface ServerParts {
   readonly server: string;
   readonly options: Pick<LookupOptions, 'timeout' | 'connection'>;
   /** The way in which the node itself signs requests; undefined if only a connection can sign them. */
-  readonly auth?: Auth | undefined;
+  readonly auth?: Auth;
   /** A hint that says where the secret for `auth` can be obtained; undefined if no hint is needed. */
-  readonly hint?: string | undefined;
+  readonly hint?: string;
   /** The daily limit of the built-in server if it is a public one; undefined for any other server. */
-  readonly perDay?: DayLimit | undefined;
+  readonly perDay?: DayLimit;
   /** The headers that every request has, besides `Accept`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The parts that differ between records in a request with a body. */
@@ -65,7 +65,7 @@ export function serverRequests({ server, auth, hint, options, headers, perDay }:
   const none = new Map();
   const get = (path: string): HttpRequest => {
     const base = request.render(none);
-    return { ...base, path: base.path.slice(0, -1) + path, ...(limit && { perDay: limit }) };
+    return { ...base, path: base.path.slice(0, -1) + path, perDay: limit };
   };
   return {
     credentials: credentialNeeds(auth, hint, connection, request.origin),

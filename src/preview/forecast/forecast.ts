@@ -42,7 +42,7 @@ export interface Forecast {
 export interface ForecastSettings {
   readonly maxRequests: number;
   /** Undefined if any number of records may fail. */
-  readonly maxErrors?: MaxErrors | undefined;
+  readonly maxErrors?: MaxErrors;
   /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
   readonly lookups?: Lookups;
 }

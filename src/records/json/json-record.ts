@@ -22,7 +22,7 @@ export function recordOf(object: JsonObject, text: string): RecordContent {
     } else if (name === '_error_record') error = value;
     else if (name === '_error_class') failure ??= unreadableBefore(value, object._error_message, object[otherFields]);
   }
-  return failure || error !== undefined ? { fields, ...failedAs(error), ...(failure && { failure }) } : { fields };
+  return failure || error !== undefined ? { fields, ...failedAs(error), failure } : { fields };
 }
 
 /** JavaScript moves names that are numbers, such as `1`, to the front. If there are any, the order is read from the text. */

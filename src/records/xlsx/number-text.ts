@@ -5,7 +5,7 @@ export interface CellFormat {
   /** True for the format of a duration, such as `[h]:mm`. */
   readonly isSpan: boolean;
   /** For a number that is shown with leading zeros. */
-  readonly zeros?: ZeroFormat | undefined;
+  readonly zeros?: ZeroFormat;
 }
 
 export const plainNumber: CellFormat = { showsDay: false, showsTime: false, showsFraction: false, isSpan: false };

@@ -28,8 +28,8 @@ export interface OpenSheet {
 /** `offset` in the position to resume at is the number of the last row that was read. */
 export interface SheetOptions {
   /** Undefined for the first visible sheet. */
-  readonly sheet?: string | undefined;
-  readonly from?: Position | undefined;
+  readonly sheet?: string;
+  readonly from?: Position;
 }
 
 /** Also reads the header. Throws an AutomateError: `usage` without a sheet of that name, `input` for an unreadable workbook. */

@@ -5,8 +5,8 @@ import type { KeyClock } from './request-rates.ts';
 
 /** The parts of a request that can contain an API key. */
 export interface KeyRequest {
-  readonly authorization?: string | undefined;
-  readonly xApiKey?: string | undefined;
+  readonly authorization?: string;
+  readonly xApiKey?: string;
   /** The part of the URL after the question mark, still percent-encoded; empty if there is none. */
   readonly query: string;
   readonly address: string;
@@ -19,7 +19,7 @@ interface KeyRefusal {
   /** An explanation in words, for the response. */
   readonly detail: string;
   /** Set only for `rate-limited`. */
-  readonly retryAfterS?: number | undefined;
+  readonly retryAfterS?: number;
 }
 
 type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };

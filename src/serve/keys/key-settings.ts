@@ -5,11 +5,11 @@ import { holdsKey } from '../store/key-value.ts';
 
 /** The rights of a new API key, as strings written by the user. */
 interface WrittenRights {
-  readonly flows?: readonly string[] | undefined;
-  readonly scopes?: readonly string[] | undefined;
-  readonly rate?: string | undefined;
-  readonly credits?: number | undefined;
-  readonly expires?: string | undefined;
+  readonly flows?: readonly string[];
+  readonly scopes?: readonly string[];
+  readonly rate?: string;
+  readonly credits?: number;
+  readonly expires?: string;
 }
 
 /** Throws an AutomateError (`usage`) if a setting is not valid. */
@@ -26,10 +26,10 @@ export function keySettings(name: string, { flows, scopes: rights, rate, credits
 
 /** A value of null removes the limit. */
 interface WrittenChanges {
-  readonly flows?: readonly string[] | null | undefined;
-  readonly rate?: string | undefined;
-  readonly credits?: number | null | undefined;
-  readonly expires?: string | null | undefined;
+  readonly flows?: readonly string[] | null;
+  readonly rate?: string;
+  readonly credits?: number | null;
+  readonly expires?: string | null;
 }
 
 /** Throws an AutomateError (`usage`) if a value is not valid or nothing changes. */

@@ -115,7 +115,7 @@ function savedName(name: string): string {
 }
 
 function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
-  return { allowHttp, ...(env !== undefined && { env }), ...(cacert !== undefined && { cacert }) };
+  return { allowHttp, env, cacert };
 }
 
 function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): ShownConnection[] {

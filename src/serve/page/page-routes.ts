@@ -60,7 +60,7 @@ function addAuditRoute(app: FastifyInstance, server: Server): void {
       handler: async (request) => {
         const { cursor } = request.query as z.output<typeof auditQuery>;
         const { audit, store } = server.keys;
-        const lines = audit.read({ limit: perPage, ...(cursor !== undefined && { before: cursor }) });
+        const lines = audit.read({ limit: perPage, before: cursor });
         const names = keyNames(store.list());
         const entries: AuditRow[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
           ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },

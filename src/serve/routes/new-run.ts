@@ -125,15 +125,15 @@ function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): Stor
   const { delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered, csv_safe } = query as z.output<typeof newRunQuery>;
   const given = variablesIn(query);
   return {
-    ...(given.length > 0 && { var: given }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(records !== undefined && { records }),
-    ...(sheet !== undefined && { sheet }),
-    ...(charset !== undefined && { encoding: charset }),
-    ...(limit !== undefined && { limit }),
-    ...(skip !== undefined && { skip }),
-    ...(max_errors !== undefined && { maxErrors: max_errors }),
-    ...(max_credits !== undefined && { maxCredits: max_credits }),
+    var: given.length > 0 ? given : undefined,
+    delimiter,
+    records,
+    sheet,
+    encoding: charset,
+    limit,
+    skip,
+    maxErrors: max_errors,
+    maxCredits: max_credits,
     ...(unordered !== undefined && { unordered: unordered !== 'false' }),
     ...(csv_safe !== undefined && { csvSafe: csv_safe !== 'false' }),
   };

@@ -76,7 +76,7 @@ async function runPlan({ shared, limits }: Server, flow: PlannedFlow, request: F
         },
       );
     }
-    const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
+    const options = { limit, skip };
     for await (const items of selectRecords(source, { options, plan, format })) {
       for (const item of items) await forecaster.add(item);
       // Lets the event loop process other requests, and notice that the client has disconnected.

@@ -19,7 +19,7 @@ export function payingKey(key: StoredRun['key']): PayingKey | undefined {
 
 /** Null for the web page. */
 export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
-  return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
+  return key ? { id: key.id, name: key.name, quota: key.quota } : null;
 }
 
 export function storedPlan(

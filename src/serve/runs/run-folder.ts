@@ -136,7 +136,7 @@ export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): P
       read: doneOf(found.checkpoint),
       written,
       failed,
-      ...(filtered !== undefined && { filtered }),
+      filtered,
       retries: totals.retries,
       waiting,
     },

@@ -29,7 +29,7 @@ export interface StoredRun {
   readonly flow: string;
   readonly key: { readonly id: string; readonly name: string; readonly quota?: number } | null;
   /** The API key that pays for the current part of the run, if it is not `key`; null for the web page. */
-  payer?: StoredRun['key'] | undefined;
+  payer?: StoredRun['key'];
   readonly options: StoredOptions;
   /** Ends in `.gz` if the input is compressed. */
   readonly inputFormat: string;

@@ -182,7 +182,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     });
   }
   const messages = createMessages(shared.say);
-  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
+  await loadSecrets(plan, flow.path, { env }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
 }
 

@@ -69,7 +69,7 @@ export function apiKeyJson(key: ApiKey, value?: string) {
   return {
     id,
     name,
-    ...(value !== undefined && { key: value }),
+    key: value,
     start,
     created_at: new Date(createdAtMs).toISOString(),
     expires_at: isoTime(expiresAtMs),

@@ -42,7 +42,7 @@ export class AuditStore {
   }
 
   /** Reads entries of the audit log, with the newest first. `before` is the id of the last entry on the previous page. */
-  read({ limit, before = Number.MAX_SAFE_INTEGER }: { readonly limit: number; readonly before?: number | undefined }): AuditLine[] {
+  read({ limit, before = Number.MAX_SAFE_INTEGER }: { readonly limit: number; readonly before?: number }): AuditLine[] {
     return this.database.read((database) =>
       (
         database

@@ -28,7 +28,7 @@ export class UsageStore {
   }
 
   /** Ordered by day. `month` is a month such as 2026-11. Without `month` or `key`, includes all months or keys. */
-  read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
+  read({ month = '', key = '' }: { readonly month?: string; readonly key?: string } = {}): KeyUsage[] {
     return this.database.read((database) =>
       (
         database

@@ -103,8 +103,7 @@ function cursorPaging(document: OpenApi, members: readonly AnswerMember[], { que
   // An answer can also repeat the cursor of the request.
   const next = cursors.find(({ steps }) => /^(?:next|end)/i.test(steps.at(-1) ?? '')) ?? cursors[0];
   if (next) {
-    const { until } = items;
-    const paginate = { type: 'cursor', path: textOfPath(next.steps), param, ...(until !== undefined && { until }) };
+    const paginate = { type: 'cursor', path: textOfPath(next.steps), param, until: items.until };
     return { paginate, parameters: [param], fixed: [], pages: (body) => ({ body: withValue(body, next.steps, null) }) };
   }
   const list = items.items ?? '';

@@ -57,7 +57,7 @@ export async function sendRequest(path: string, { method = 'GET', json, body, he
   all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
   if (json !== undefined) all.set('Content-Type', 'application/json');
   const sent = json === undefined ? (body ?? null) : JSON.stringify(json);
-  const response = await fetch(`/ui${path}`, { method, headers: all, body: sent, ...(signal && { signal }) }).catch((error: unknown) => {
+  const response = await fetch(`/ui${path}`, { method, headers: all, body: sent, signal }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new ApiError(unreachable);
   });

@@ -5,7 +5,7 @@ import type { RunShape } from '../../serve/shapes.ts';
 export interface Tile {
   readonly label: string;
   readonly value: string;
-  readonly note?: string | undefined;
+  readonly note?: string;
 }
 
 export function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
@@ -56,7 +56,7 @@ export function inPercent(share: number): string {
 
 interface PanelProps {
   readonly title: string;
-  readonly note?: string | undefined;
+  readonly note?: string;
   readonly children: ComponentChildren;
 }
 

@@ -164,7 +164,7 @@ function WorkersFigure({ now, units }: { readonly now: number; readonly units: n
   );
 }
 
-function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string | undefined }) {
+function Figure({ number, text, class: kind }: { readonly number: number; readonly text: string; readonly class?: string }) {
   return (
     <span>
       <strong class={kind}>{formatCount(number)}</strong> {text}

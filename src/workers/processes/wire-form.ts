@@ -27,8 +27,8 @@ export interface SaveQuestion {
 /** Unlike a question, a report needs no answer. */
 export type WorkerReport =
   | { readonly kind: 'give-back'; readonly node: string; readonly calls: number }
-  | { readonly kind: 'settle'; readonly node: string; readonly cost?: number | undefined }
-  | { readonly kind: 'end-money'; readonly node: string; readonly held?: number | undefined; readonly cost?: number | undefined }
+  | { readonly kind: 'settle'; readonly node: string; readonly cost?: number }
+  | { readonly kind: 'end-money'; readonly node: string; readonly held?: number; readonly cost?: number }
   | { readonly kind: 'unstated'; readonly node: string }
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'attempt'; readonly attempt: object }
@@ -70,22 +70,22 @@ type PieceForm = readonly [unit: number, index: number, piece: { readonly at: nu
 interface FailureForm {
   readonly kind: FailureClass;
   readonly message: string;
-  readonly node?: string | undefined;
-  readonly status?: number | undefined;
+  readonly node?: string;
+  readonly status?: number;
   readonly attempts: number;
   readonly sent: boolean;
-  readonly code?: string | undefined;
-  readonly details?: object | undefined;
+  readonly code?: string;
+  readonly details?: object;
   /** The fields that contain a secret, with the masked value as JSON. */
   readonly masked?: readonly (readonly [name: string, json: string])[];
 }
 
 /** An error without a kind is a bug. */
 interface ErrorForm {
-  readonly kind?: ErrorKind | undefined;
+  readonly kind?: ErrorKind;
   readonly message: string;
-  readonly code?: string | undefined;
-  readonly details?: object | undefined;
+  readonly code?: string;
+  readonly details?: object;
 }
 
 const unitBegin = '{"kind":"unit",';

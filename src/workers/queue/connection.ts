@@ -5,9 +5,9 @@ import { failureOf } from '../../http/error.ts';
 import { formatQueueUrl, type QueueAddress, refuseUnsafe } from './queue-url.ts';
 
 export interface RedisSettings {
-  readonly password?: string | undefined;
+  readonly password?: string;
   /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
-  readonly cacert?: string | undefined;
+  readonly cacert?: string;
   /** Maximum wait in ms for the first connection to Redis. */
   readonly deadlineMs?: number;
 }

@@ -22,8 +22,8 @@ const passwordText =
 
 interface UrlParts {
   /** The text before `://`; undefined if the URL has no `://`. */
-  readonly scheme?: string | undefined;
-  readonly user?: string | undefined;
+  readonly scheme?: string;
+  readonly user?: string;
   readonly rest: string;
 }
 

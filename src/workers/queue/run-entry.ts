@@ -20,8 +20,8 @@ interface SealedRunState {
   /** Only ever rises, so an older state that was put back is recognized. */
   readonly beat: number;
   /** Undefined while the run is open. */
-  readonly closing?: Closing | undefined;
-  readonly hasEnded?: boolean | undefined;
+  readonly closing?: Closing;
+  readonly hasEnded?: boolean;
 }
 
 const stateShape = z.object({

@@ -26,12 +26,12 @@ export interface RunProblem {
   readonly code: ProblemCode;
   readonly problem: string;
   /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
-  readonly credentials?: readonly string[] | undefined;
+  readonly credentials?: readonly string[];
   /**
    * The reason for ending the run if all its workers have this problem: no server responds, the first records all fail in the same way, or
    * an unexpected error has ended the work. Undefined for other problems.
    */
-  readonly ending?: 'unreachable' | 'same-failure' | 'no-workers' | undefined;
+  readonly ending?: 'unreachable' | 'same-failure' | 'no-workers';
 }
 
 /** The status that a worker publishes in Redis. */

@@ -81,7 +81,7 @@ interface Parts {
   readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
   /** The town that the place is in. If undefined, the town comes from the data. */
   readonly town?: number;
-  readonly county?: County | undefined;
+  readonly county?: County;
   /** Distance in metres between the point in the lookup and the place. */
   readonly distance?: number;
   readonly score?: number;

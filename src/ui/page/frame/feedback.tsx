@@ -51,7 +51,7 @@ export function ActionButton({ action, kind, isDisabled = false, onAct, children
       class={kind}
       aria-busy={action.isBusy}
       disabled={isDisabled || action.isBusy}
-      {...(onAct && { onClick: onAct })}
+      onClick={onAct}
     >
       {children}
     </button>

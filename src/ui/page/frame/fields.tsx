@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 
 interface FieldProps {
   readonly label: string;
-  readonly hint?: string | undefined;
+  readonly hint?: string;
 }
 
 interface TextFieldProps extends FieldProps {
@@ -17,7 +17,6 @@ interface TextFieldProps extends FieldProps {
 
 export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
   const id = useId();
-  const more = { ...(placeholder !== undefined && { placeholder }), ...(pattern !== undefined && { pattern }) };
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -30,7 +29,8 @@ export function TextField({ label, hint, value, onInput, type = 'text', isRequir
         spellcheck={false}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onInput={(event) => onInput(event.currentTarget.value)}
-        {...more}
+        placeholder={placeholder}
+        pattern={pattern}
       />
       <Hint id={id} hint={hint} />
     </div>

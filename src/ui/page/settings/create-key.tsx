@@ -33,8 +33,8 @@ export function CreateKey({ onClose, onMade }: CreateKeyProps) {
   const create = () =>
     void action.run(async () => {
       const { name, expires, rate, credits } = form;
-      const limits = { ...(expires !== '' && { expires }), ...(credits !== '' && { credits: Number(credits) }) };
-      const json = { name, rate, scopes: chosenScopes, ...(flows.length > 0 && { flows }), ...limits };
+      const limits = { expires: expires === '' ? undefined : expires, credits: credits === '' ? undefined : Number(credits) };
+      const json = { name, rate, scopes: chosenScopes, flows: flows.length > 0 ? flows : undefined, ...limits };
       onMade(await requestJson<NewKey>('/keys', { method: 'POST', json }));
       onClose();
     });

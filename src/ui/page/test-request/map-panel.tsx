@@ -216,8 +216,8 @@ function yamlWord(text: string): string {
 
 /** The parts of a response at which a path in a `map` can start. */
 interface MappedParts {
-  readonly status?: number | undefined;
-  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
 
