@@ -6,7 +6,7 @@ export interface PayingKey {
   readonly id: string;
   readonly name: string;
   /** Credits that the key may spend each month; undefined if it has no quota. */
-  readonly quota: number | undefined;
+  readonly quota?: number;
 }
 
 export interface Rest {

@@ -52,10 +52,6 @@ export class RunProgress {
     addToRates(this.rates, event);
     if (event.type === 'gate-paused') this.pauses.add(event);
   }
-
-  addAttempt(attempt: Attempt): void {
-    this.statuses.add(attempt);
-  }
 }
 
 /** Counts attempts by HTTP status, or by the reason why there was no response. @internal */

@@ -163,7 +163,7 @@ class FlowRun implements RunHandle {
     const { attempt } = this.#surroundings;
     if (!attempt && request.options.report === undefined) return undefined;
     return (made) => {
-      progress.addAttempt(made);
+      progress.statuses.add(made);
       attempt?.(made);
     };
   }

@@ -102,6 +102,8 @@ export interface Audience {
   callerOf(request: FastifyRequest): Caller;
 }
 
+export type SeenFlow = Awaited<ReturnType<typeof seenFlow>>;
+
 /** Throws a Problem (`not-found`) if the flow does not exist or the sender may not see it. */
 export async function seenFlow(server: Server, caller: Caller, request: FastifyRequest) {
   const { flow: id } = request.params as { flow: string };

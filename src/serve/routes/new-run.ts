@@ -12,7 +12,7 @@ import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
 import { type BodyFormat, bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
-import { type Audience, preferredWait, seenFlow, wholeNumber } from './key-door.ts';
+import { type Audience, preferredWait, type SeenFlow, seenFlow, wholeNumber } from './key-door.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {
@@ -77,7 +77,7 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
 
 interface AskedRun {
   readonly request: FastifyRequest;
-  readonly flow: Awaited<ReturnType<typeof seenFlow>>;
+  readonly flow: SeenFlow;
   readonly caller: Caller;
 }
 

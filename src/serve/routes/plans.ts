@@ -19,7 +19,7 @@ import { ProblemResponse } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
-import { type Audience, seenFlow } from './key-door.ts';
+import { type Audience, type SeenFlow, seenFlow } from './key-door.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
 /** Plans forecast a run. Bodies can be larger than memory, because they are read as they arrive and not stored. */
@@ -40,8 +40,6 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
   });
 }
 
-type PlannedFlow = Awaited<ReturnType<typeof seenFlow>>;
-
 async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
   const flow = await seenFlow(server, caller, request);
   const gone = new AbortController();
@@ -51,7 +49,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 }
 
 /** `gone` is aborted when the client disconnects, which ends the work. */
-async function runPlan({ shared, limits }: Server, flow: PlannedFlow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
+async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };

@@ -15,7 +15,7 @@ import { fieldsOf, recordOfBody, textOfBody } from '../json-body.ts';
 import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
-import { type Audience, preferredWait, seenFlow } from './key-door.ts';
+import { type Audience, preferredWait, type SeenFlow, seenFlow } from './key-door.ts';
 import { addNewRunRoute } from './new-run.ts';
 import { addPlanRoute } from './plans.ts';
 import { answerOnce, jsonType, namedRequest, requestHash, sendText } from './replays.ts';
@@ -104,9 +104,7 @@ function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: 
   });
 }
 
-type TestedFlow = Awaited<ReturnType<typeof seenFlow>>;
-
-async function testText({ shared }: Server, flow: TestedFlow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
+async function testText({ shared }: Server, flow: SeenFlow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
   const { record, node, send } = request.body as z.output<typeof testBody>;
   const messages = createMessages();
   const { allowHttp, env } = shared;

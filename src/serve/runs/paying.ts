@@ -12,11 +12,6 @@ import { ProblemResponse } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredRun } from './stored-run.ts';
 
-/** Returns the API key that pays for a stored run; undefined if the run was started on the web page. */
-export function payingKey(key: StoredRun['key']): PayingKey | undefined {
-  return key ? { quota: undefined, ...key } : undefined;
-}
-
 /** Null for the web page. */
 export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, quota: key.quota } : null;
@@ -62,10 +57,10 @@ export async function nextPayer(
   const plan = await storedPlan(stored, folder, shared).catch(() => undefined);
   if (!plan) return stored.key;
   if (!isCharged || caller.owns(stored)) {
-    await refuseUnpaid(plan, payingKey(stored.key), shared);
+    await refuseUnpaid(plan, stored.key ?? undefined, shared);
     return stored.key;
   }
-  if (!(await usedUp(plan, payingKey(stored.key), shared))) {
+  if (!(await usedUp(plan, stored.key ?? undefined, shared))) {
     const detail = 'the key that started this run has credits left: only that key and the page can resume it';
     throw new ProblemResponse('scope-missing', detail, { scope: 'run' });
   }

@@ -16,7 +16,7 @@ import type { OpenRun, RunRequest, RunSurroundings } from '../../run/run-request
 import { failedRun, type RunResult } from '../../run/run-result.ts';
 import { messageForClient } from '../advice.ts';
 import { diskFullReason, type RunSpace } from './disk-space.ts';
-import { payingKey, storedPlan } from './paying.ts';
+import { storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
 import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
@@ -186,7 +186,7 @@ export class RunPart {
       workers: workers?.forRun(),
       routes,
       space: this.space,
-      key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
+      key: payingNow(payerOf(this.#stored) ?? undefined, this.#shared),
       event: (event) => this.#report(event),
       started: (run) => {
         this.#run = run;
