@@ -29,7 +29,7 @@ export const cache: CommandCode = {
   ],
 };
 
-export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   const maxBytes = maxCacheBytes(process.env);
   const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, factsOf) : noFacts;
@@ -76,7 +76,7 @@ function bytesText(bytes: number): string {
 }
 
 /** Active runs continue, and can cache new responses. */
-export async function clearCommand(terminal: Terminal): Promise<number> {
+async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   if (existsSync(path)) terminal.say(clearCache(path));
   else terminal.say('no answers are cached');

@@ -15,7 +15,7 @@ const shells = new Map([
   ['fish', fish],
 ]);
 
-export async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<number> {
+async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<number> {
   const script = shells.get(shell);
   if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
   const offered = await Promise.all(commands.map(offeredOf));

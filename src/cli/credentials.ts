@@ -92,13 +92,13 @@ export const credentials: CommandCode = {
   ],
 };
 
-export interface CredentialOptions {
+interface CredentialOptions {
   readonly env?: string;
   readonly json?: boolean;
 }
 
 /** Never prints a secret. */
-export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
@@ -118,7 +118,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
 }
 
 /** Never prints the secret. */
-export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
   await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));
@@ -134,7 +134,7 @@ function findShown(name: string, store: CredentialStore): ShownCredential {
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
-export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
+async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const isRemoved = await store.remove(name, options.force ?? false);
   terminal.say(
@@ -147,13 +147,13 @@ export async function removeCommand(name: string, options: CredentialOptions & {
   return exitCodes.success;
 }
 
-export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
   terminal.say(`restored "${name}" to the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
-export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
   if (names.length === 0) terminal.say(emptyText(undefined, options.env, store));
@@ -194,7 +194,7 @@ function namesOf(store: CredentialStore): string[] {
 }
 
 /** Prints which backend (keychain or vault) stores secrets, and why others are not available. */
-export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;
   const problems = new Map<BackendName, string | undefined>();

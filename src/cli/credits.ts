@@ -51,7 +51,7 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
-export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const month = monthOf(Date.now()).name;
   const { limit, spent, held } = withBook((book) => ({
     limit: book.limit(),
@@ -76,7 +76,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
+async function limitCommand(written: string, terminal: Terminal): Promise<number> {
   const limit = limitOf(written);
   const book = openBook(bookPath(homeFolder(process.env)));
   try {
@@ -96,7 +96,7 @@ function limitOf(written: string): number | undefined {
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
-export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
   else if (months.length > 0) await terminal.print(historyText(months));
@@ -113,7 +113,7 @@ async function keyNames(): Promise<Map<string, string>> {
 const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
 
 /** One row for each month, flow, node, connection and environment. Includes the ids of API keys if any key has spent credits. */
-export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const all = withBook((book) => book.spent()) ?? [];
   const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
   const rows = all.map((spent) => columns.map((column) => [column, spent[column]] as const));

@@ -21,7 +21,7 @@ export const demo = command({
   run: ({ options, terminal }) => demoCommand(options, terminal),
 });
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly serve?: boolean;
   readonly port?: number;
 }
@@ -31,7 +31,7 @@ const highestPort = 65_535;
 const shownRecords = 5;
 
 /** Runs an example flow over real airports, against an API that this process serves. With `serve`, only serves that API. */
-export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
+async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
   const api = await createDemoApi(port).catch((error: Error) => {

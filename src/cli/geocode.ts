@@ -12,7 +12,7 @@ import { httpOptions, json } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-export const geocodeOptions = {
+const geocodeOptions = {
   point: textOption('--point <lat,lon>', 'find the place nearest to this point, in decimal degrees, such as --point=-33.86,151.21'),
   country: textOption('--country <country>', 'find only places in this country, or in several, by code or name, such as US,Canada'),
   provider: textOption(
@@ -44,7 +44,7 @@ export const geocode = command({
 type GivenGeocodeOptions = ValuesOf<typeof geocodeOptions>;
 
 /** The exit code is 4 if nothing was found. */
-export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
+async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);
   if (document instanceof Failure) {
@@ -107,7 +107,7 @@ export function pointFields(text: string): Fields {
 }
 
 /** Contains the parts of the answer, and other places that the address might mean. */
-export function geocodeText(document: LookupDocument): string {
+function geocodeText(document: LookupDocument): string {
   const { attribution, candidates, ambiguous } = document;
   const understood = understoodRows(document);
   const others = Array.isArray(candidates) ? candidates.slice(1) : [];
@@ -121,7 +121,7 @@ export function geocodeText(document: LookupDocument): string {
 }
 
 /** Says in one line which parts of the address were understood, and what was left over. It is empty if nothing was understood. */
-export function noMatchText(document: LookupDocument): string {
+function noMatchText(document: LookupDocument): string {
   const { matched, left_over: leftOver } = document;
   const kinds = Array.isArray(matched) ? matched.map((part) => (isObject(part) ? part.as : undefined)) : [];
   if (kinds.length === 0) return '';

@@ -12,7 +12,7 @@ import { testFileOf } from '../run/reserved-paths.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface ExampleOfFlow {
+interface ExampleOfFlow {
   readonly plan: Plan;
   readonly answer: AnswerExample;
   readonly samples: ReadonlyMap<string, unknown> | undefined;

@@ -62,7 +62,7 @@ export const init = command({
 });
 
 /** Creates the folder if necessary. */
-export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
+async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
   if (!given.force && isRegularFile(path))
@@ -221,7 +221,7 @@ interface SourceRequest {
 type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest;
 
 /** Throws an AutomateError (`usage`) for two sources, or for two uses of stdin. */
-export function checkSources({ in: input, fromCurl, fromOpenapi, operation }: InitOptions): void {
+function checkSources({ in: input, fromCurl, fromOpenapi, operation }: InitOptions): void {
   if (fromCurl !== undefined && fromOpenapi !== undefined)
     throw new AutomateError('usage', 'expected --from-curl or --from-openapi, found both');
   if (operation !== undefined && fromOpenapi === undefined)
@@ -230,7 +230,7 @@ export function checkSources({ in: input, fromCurl, fromOpenapi, operation }: In
 }
 
 /** Throws an AutomateError (`usage`) if the source contains no request that a flow can send. */
-export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions): Promise<RequestSource> {
+async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions): Promise<RequestSource> {
   if (fromCurl !== undefined) {
     const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
     return (example) => ({ ...read, example, isNamedByHost: true });

@@ -24,14 +24,14 @@ import { servedFolder } from './serve.ts';
 import { file, httpOptions, varOption } from './shared-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export const mcpOptions = {
+const mcpOptions = {
   printConfig: flag('--print-config', 'print the JSON that adds this server to a desktop client, and exit'),
   var: varOption,
   ...httpOptions,
   files: file('--files <dir>', 'folder below which flows can send and save files (default: none)'),
 };
 
-export interface McpCommandOptions {
+interface McpCommandOptions {
   readonly printConfig?: boolean;
   readonly var: GivenVariables;
   readonly env?: string;
@@ -52,7 +52,7 @@ export const mcp = command({
 const lookMs = 1000;
 
 /** Serves over stdin and stdout. With --print-config, only prints the settings with which a client starts this server. */
-export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
+async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   const unknown = new Map<string, number>();
@@ -166,7 +166,7 @@ function firstSignal(): Promise<void> {
 }
 
 /** The paths are absolute, because clients start the server in another folder and without a shell's PATH. `dir` is absolute. */
-export function clientConfig(dir: string, options: McpCommandOptions): JsonObject {
+function clientConfig(dir: string, options: McpCommandOptions): JsonObject {
   const [node, script = ''] = process.argv;
   const { AUTOMATE_HOME: home, AUTOMATE_VAULT_PASSPHRASE_FILE: passphrase, AUTOMATE_ENV: env } = process.env;
   const variables = {

@@ -51,7 +51,7 @@ export const schema = command({
   run: ({ args, options, terminal }) => schemaCommand(args.kind ?? 'flow', options, terminal),
 });
 
-export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
+async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema = kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
   const text = JSON.stringify(schema, null, 2);
@@ -73,7 +73,7 @@ async function writeSchema(path: string, text: string): Promise<void> {
 }
 
 /** Prints the node types and the tools of the saved MCP connections, or explains one node type. */
-export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
+async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
     await terminal.print([...tableText(nodeTypes.map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));

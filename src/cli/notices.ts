@@ -11,7 +11,7 @@ export const notices = command({
 });
 
 /** The notices of all data sources, and the licences of all embedded data and code. */
-export async function noticesCommand(terminal: Terminal): Promise<number> {
+async function noticesCommand(terminal: Terminal): Promise<number> {
   const notices = await readNotices(dataFolder);
   const embedded = new Set(notices.map(({ source }) => source));
   const servers = Object.entries<DataSource>(sources).filter(([source]) => !embedded.has(source));

@@ -61,7 +61,7 @@ interface ChainsOptions {
   readonly json?: boolean;
 }
 
-export async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
+async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
   refuseBlank('a name', name);
   const country = options.country === undefined ? undefined : countryOf(options.country);
   const category = options.category === undefined ? undefined : await categoryOf(options.category);
@@ -130,7 +130,7 @@ const maxShown = 10;
 const maxWords = 60;
 
 /** Prints all categories if there are no words. */
-export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
+async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
   if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
   if (words !== undefined) refuseBlank('words', words);
@@ -147,13 +147,13 @@ export async function categoriesCommand(words: string | undefined, options: Cate
   return exitCodes.success;
 }
 
-export async function notFound(what: string, words: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+async function notFound(what: string, words: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   if (json) await printJson([], terminal);
   terminal.say(`no ${what} fits "${words}"`);
   return exitCodes.someFailed;
 }
 
 /** Throws an AutomateError (`usage`) if the text has no letter or digit. */
-export function refuseBlank(what: string, text: string): void {
+function refuseBlank(what: string, text: string): void {
   if (!/[\p{L}\p{N}]/u.test(text)) throw new AutomateError('usage', `expected ${what}, found ${JSON.stringify(text)}`);
 }

@@ -42,9 +42,9 @@ const {
   cacert,
 } = runOptions;
 
-export const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
+const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
 
-export const retryOptions = {
+const retryOptions = {
   errors: file('--errors <file>', 'the failed records, which you can edit before the retry (default: the errors file of the run)', {
     about: 'output',
   }),
@@ -61,7 +61,7 @@ export const retryOptions = {
   },
 };
 
-export type RetryOptions = ValuesOf<typeof retryOptions>;
+type RetryOptions = ValuesOf<typeof retryOptions>;
 
 export const retry = command({
   examples: [
@@ -76,7 +76,7 @@ export const retry = command({
 });
 
 /** Inserts the rows into the output at their original positions. */
-export async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
+async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
   const { out, options } = retry;
   if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
   if (options.resume && options.force) {
@@ -143,13 +143,13 @@ function notRetriable(out: string, problem: string): AutomateError {
   return new AutomateError('usage', `${problem}\n${way}`);
 }
 
-export interface RetryRequest extends Pick<WrittenRun, 'written'> {
+interface RetryRequest extends Pick<WrittenRun, 'written'> {
   readonly out: string;
   readonly options: RetryOptions;
 }
 
 /** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
-export function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
+function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
   const errors = options.errors ?? shownPath(identity[errorsFileKey] ?? '');
   if (errors === 'none' || !isFileOrFree(errors))
     throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
@@ -157,7 +157,7 @@ export function filesOf({ out, options }: RetryRequest, { identity, formats }: F
 }
 
 /** It has the options of the failed run, unless the retry overrides them. */
-export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
+function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
   const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
@@ -175,7 +175,7 @@ export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPla
  * Prints a note if the flow has changed since the failed run. Throws a FlowError if the flow's columns differ from the output's. Throws an
  * AutomateError (`output-exists`) if a variable has changed, because the output would mix rows made with both values.
  */
-export async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
+async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
   const [variable] = changedVariables(plan, list.identity);
   if (variable !== undefined) {
     const message = `${options.out} cannot be retried with different values: the variable ${variable} has changed`;
@@ -201,6 +201,6 @@ function otherColumns(flow: string, { out, in: errors }: Pick<WrittenRun['option
 }
 
 /** A command line that runs the failed records into another file, for an output that `retry` cannot use. */
-export function otherWay(flow: string, errors: string): string {
+function otherWay(flow: string, errors: string): string {
   return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
 }

@@ -40,7 +40,7 @@ function logForm(text: string): 'text' | 'json' {
   throw new InvalidArgumentError(`expected text or json, found "${text}"`);
 }
 
-export const serveOptions = {
+const serveOptions = {
   ...grouped('Address', {
     host: defaultsTo('127.0.0.1', textOption('--host <host>', 'the address to listen on')),
     port: defaultsTo(4020, parsedOption('--port <n>', parsePort, 'the port to listen on; 0 for any free port')),
@@ -129,7 +129,7 @@ export const serve: CommandCode = {
 };
 
 /** Prints a login link to the web page of the running server that uses automate's current home folder. */
-export async function loginCommand(terminal: Terminal): Promise<number> {
+async function loginCommand(terminal: Terminal): Promise<number> {
   const home = homeFolder(process.env);
   const server = runningServer(home);
   if (!server?.address) throw new AutomateError('usage', 'no server is running with this home folder\nstart one: automate serve flows');

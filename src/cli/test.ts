@@ -13,15 +13,15 @@ import { json } from './shared-options.ts';
 import { flowErrorText } from './show/problems.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-export const testOptions = {
+const testOptions = {
   only: textOption('--only <text>', 'run only the tests whose name contains this text'),
   json,
   junit: parsedOption('--junit <file>', reportName, 'write the results as JUnit XML to this file, for CI'),
 };
 
-export type TestOptions = ValuesOf<typeof testOptions>;
+type TestOptions = ValuesOf<typeof testOptions>;
 
-export const testExitCodes = `
+const testExitCodes = `
 Exit codes: 0 all tests passed, 1 a test failed, 2 wrong usage, or no such
 tests, 3 a test file or a flow is not valid.`;
 
@@ -33,7 +33,7 @@ export const test = command({
   run: ({ args, options, terminal }) => testCommand(args.paths, options, terminal),
 });
 
-export async function testCommand(places: readonly string[] = [], options: TestOptions, terminal: Terminal): Promise<number> {
+async function testCommand(places: readonly string[] = [], options: TestOptions, terminal: Terminal): Promise<number> {
   const { only, json, junit } = options;
   const files = await findTestFiles(places.length === 0 ? ['.'] : places);
   const results: FileResult[] = [];
@@ -97,7 +97,7 @@ function sayErrors(result: FileResult, { say, colors }: Terminal): void {
   }
 }
 
-export function reportedFile({ file, tests, error }: FileResult): ReportedFile {
+function reportedFile({ file, tests, error }: FileResult): ReportedFile {
   return {
     file,
     tests: tests.map(({ name, problems, error: own }) => ({ name, problems: own ? problemTexts(own) : problems, isValid: !own })),
@@ -119,7 +119,7 @@ interface TestCounts {
 }
 
 /** A test that is not valid has failed. */
-export function countTests(files: readonly ReportedFile[]): TestCounts {
+function countTests(files: readonly ReportedFile[]): TestCounts {
   const tests = files.flatMap((file) => file.tests);
   const passed = tests.filter(hasPassed).length;
   return { passed, failed: tests.length - passed, invalidFiles: files.filter(({ problems }) => problems).length };
@@ -129,12 +129,12 @@ function hasPassed({ problems }: ReportedTest): boolean {
   return problems.length === 0;
 }
 
-export function countsText({ passed, failed, invalidFiles }: TestCounts): string {
+function countsText({ passed, failed, invalidFiles }: TestCounts): string {
   const invalid = invalidFiles === 0 ? '' : `, ${counted(invalidFiles, 'file')} not valid`;
   return `${passed} passed, ${failed} failed${invalid}`;
 }
 
-export function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
+function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
   if (ofFile) return `FAIL  ${file}: not valid`;
   const failed = tests.filter((test) => !hasPassed(test));
   if (failed.length === 0) return `ok    ${file}: ${counted(tests.length, 'test')}`;
@@ -156,7 +156,7 @@ function nameOnOneLine(name: string): string {
   return name.trim().replace(/\s+/g, ' ');
 }
 
-export function fileValue({ file, tests, problems }: ReportedFile) {
+function fileValue({ file, tests, problems }: ReportedFile) {
   const values = tests.map((test) => ({ name: test.name, passed: hasPassed(test), problems: [...test.problems] }));
   return { file, tests: values, ...(problems && { problems: [...problems] }) };
 }

@@ -36,7 +36,7 @@ export const validate = command({
 type Chosen = WithInputs<ValidateOptions>;
 
 /** Also checks credentials and tools and, with an input, that the fields in the flow are its columns. */
-export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
+async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
   const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));

@@ -18,7 +18,7 @@ import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-export const addOptions = {
+const addOptions = {
   url: textOption('--url <url>', 'the URL to which messages are sent: https, or http on this machine'),
   flows: parsedOption('--flows <names>', listArgument, 'send messages only for these flows, such as enrich,geocode (default: all)'),
   allowPrivate: flag('--allow-private', 'allow an address inside your network'),
@@ -65,14 +65,10 @@ export const webhooks: CommandCode = {
   ],
 };
 
-export type AddWebhookOptions = ValuesOf<typeof addOptions>;
+type AddWebhookOptions = ValuesOf<typeof addOptions>;
 
 /** Prints the secret of the new webhook. */
-export async function addWebhook(
-  name: string,
-  { url, flows, allowPrivate = false }: AddWebhookOptions,
-  terminal: Terminal,
-): Promise<number> {
+async function addWebhook(name: string, { url, flows, allowPrivate = false }: AddWebhookOptions, terminal: Terminal): Promise<number> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
     throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
   if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);
@@ -94,7 +90,7 @@ export async function addWebhook(
   return exitCodes.success;
 }
 
-export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
   if (json)
@@ -119,7 +115,7 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
 }
 
 /** The exit code is 4 if the receiver does not accept the message. */
-export async function testWebhook(name: string, terminal: Terminal): Promise<number> {
+async function testWebhook(name: string, terminal: Terminal): Promise<number> {
   const webhook = withWebhooks((store) => store.find(name));
   const secret = await readWebhookSecret(name, openCredentials('default', terminal), terminal);
   terminal.redactor.add(secret);
@@ -142,7 +138,7 @@ function failureText(receipt: string): string {
   return /^\d+$/.test(receipt) ? `expected an answer with status 200 to 299, found ${receipt}` : receipt;
 }
 
-export async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
+async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
   withWebhooks((store, note) => {
     store.find(name);
     store.remove(name);

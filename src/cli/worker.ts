@@ -28,7 +28,7 @@ function lease(text: string): number {
 
 const queue = queueOption('the URL of the queue: redis://host:6379, or rediss:// for TLS');
 
-export const workerOptions = {
+const workerOptions = {
   queue,
   queueName: queueNameOption,
   lease: defaultsTo(
@@ -43,7 +43,7 @@ export const workerOptions = {
   quiet: flag('--quiet', 'show only problems', { short: 'q' }),
 };
 
-export const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };
+const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };
 
 export const worker = command({
   examples: [
@@ -59,7 +59,7 @@ export const worker = command({
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs until the worker is stopped, or has had nothing to do for too long. */
-export async function workerCommand(options: ValuesOf<typeof workerOptions>, terminal: Terminal): Promise<number> {
+async function workerCommand(options: ValuesOf<typeof workerOptions>, terminal: Terminal): Promise<number> {
   const metrics = await openMetrics(options, terminal);
   try {
     const queue = await queueOf(options, terminal);
@@ -99,14 +99,14 @@ async function passRecords(
 }
 
 /** Throws an AutomateError (`usage`) if the options name no queue. */
-export async function queueOf(options: Partial<ValuesOf<typeof statusOptions>>, terminal: Terminal): Promise<OpenQueue> {
+async function queueOf(options: Partial<ValuesOf<typeof statusOptions>>, terminal: Terminal): Promise<OpenQueue> {
   const { queue } = options;
   if (queue === undefined) throw invalidOption('queue', 'expected the URL of the queue, such as redis://redis:6379');
   return openQueue({ ...options, queue }, terminal);
 }
 
 /** A worker would send them to any host. A flow from the queue names the host, so whoever holds the queue key could get these secrets. */
-export function warnOfUnboundCredentials(terminal: Terminal): void {
+function warnOfUnboundCredentials(terminal: Terminal): void {
   const variables = credentialVariables(process.env);
   const stored = storedWithoutHosts(terminal);
   const names = [...stored.map(({ name, env }) => (env === defaultEnv ? name : `${name} (${env})`)), ...variables];
@@ -139,7 +139,7 @@ export const status = command({
   run: ({ options, terminal }) => statusCommand(options, terminal),
 });
 
-export async function statusCommand(options: ValuesOf<typeof statusOptions>, terminal: Terminal): Promise<number> {
+async function statusCommand(options: ValuesOf<typeof statusOptions>, terminal: Terminal): Promise<number> {
   const queue = await queueOf(options, terminal);
   try {
     const status = await queueStatus(queue, terminal.warn);

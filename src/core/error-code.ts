@@ -9,7 +9,7 @@ export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'u
  */
 export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open' | 'command';
 
-/** Details are used for decisions and for advice: `cli/advice.ts` adds the options to type, `serve/http/advice.ts` the fields to send. */
+/** Details are used for decisions and for advice: `cli/advice.ts` adds the options to type, `serve/advice.ts` the fields to send. */
 export interface ErrorDetails {
   /** `option` is in camel case, as in `inFormat`. `entry` is the wrong name in an option of names and values. */
   readonly 'invalid-option': { readonly option: string; readonly entry?: string };

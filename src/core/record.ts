@@ -9,7 +9,7 @@
  * gate            limits the rate and concurrency of one origin with one credential
  * credit          the price of an action; the ledger counts credits per month
  * plan            a checked flow, ready to run; each of its steps is a node at its position in the chain
- * phase           how far a run has come to its end: open, finishing, unpaid, stopped (closing.ts)
+ * phase           how far a run has come to its end: open, finishing, unpaid, stopped (engine/phase.ts)
  * passed through  a failed record that continues with `_error` (`on_error: keep`)
  * abandoned       a row that is not processed further, because another row of its record has failed
  * spilled         rows that wait on disk until their record ends

@@ -5,7 +5,7 @@ import type Database from 'libsql';
 import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly schema: string;
   /** The version of the tables, which is stored in the database. A file with a different version cannot be opened. */
   readonly version: number;

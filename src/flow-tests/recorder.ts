@@ -18,7 +18,7 @@ import { freeLedger } from './test-ports.ts';
 import { createTestClock, runTest, TestOutput } from './test-run.ts';
 import type { ExpectedFailure, Fault, TestAnswer } from './test-schema.ts';
 
-export type Result = HttpResponse | ToolAnswer | Failure;
+type Result = HttpResponse | ToolAnswer | Failure;
 
 interface Recorded {
   readonly keys: RequestKeys;
@@ -192,7 +192,7 @@ function faultOf({ kind, code, sent, message }: Failure): Fault {
   throw new AutomateError('usage', `a request that fails in this way cannot become a test: ${message}`);
 }
 
-export interface RecordedFlow {
+interface RecordedFlow {
   readonly plan: Plan;
   readonly fields: Fields;
   readonly allowHttp: boolean;

@@ -19,7 +19,7 @@ export interface HttpCaller {
   readonly owner: string;
 }
 
-export interface HttpToolsOptions<Caller extends HttpCaller> {
+interface HttpToolsOptions<Caller extends HttpCaller> {
   readonly toolbox: Toolbox<Caller>;
   readonly version: string;
   /** Monotonic time in ms. */

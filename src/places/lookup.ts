@@ -143,6 +143,7 @@ export function isChainId(text: string): boolean {
   return wikidataId.test(text);
 }
 
+/** The score from which on the name of a chain is accepted. */
 export const minChainScore = 0.85;
 
 /** `id` is null for a chain without an entry in Wikidata. */

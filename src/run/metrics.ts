@@ -12,12 +12,12 @@ import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 
 const queuePatienceMs = 2000;
 
-export interface WorkFigures {
+interface WorkFigures {
   credits(): number;
   open(): number;
 }
 
-export interface ShownWorker {
+interface ShownWorker {
   readonly queue: string;
   sign(): QueuedWorker;
 }
@@ -144,9 +144,9 @@ export class FollowedFlow {
 }
 
 /** `units` counts the units (groups of records) that workers take from a queue; undefined without a queue. */
-export type RunStatus = Omit<QueuedRun, 'units'> & Partial<Pick<QueuedRun, 'units'>>;
+type RunStatus = Omit<QueuedRun, 'units'> & Partial<Pick<QueuedRun, 'units'>>;
 
-export interface ProcessStatus {
+interface ProcessStatus {
   /** The queue's name in Redis; null if there is none. */
   readonly queue: string | null;
   readonly runs: readonly RunStatus[];

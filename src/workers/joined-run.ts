@@ -59,6 +59,7 @@ interface JoinedRunOptions {
   failed(error: AutomateError): void;
 }
 
+/** A queued run from which this worker can take units. */
 export class JoinedRun {
   readonly gen: string;
   isReady = false;

@@ -12,7 +12,7 @@ import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
 /** `shared` are the child processes that all runs share. */
-export interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
+interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
   readonly shared: Children | undefined;
 }
 

@@ -17,7 +17,7 @@ import { queuedWorker, shortId } from './queue-status.ts';
 /** Interval in ms at which a worker tells Redis that it is alive. */
 const beatMs = 1000;
 
-export interface QueueWorkerOptions {
+interface QueueWorkerOptions {
   readonly leaseMs: number;
   /** After `stop`, open records have this time in ms to end. */
   readonly graceMs: number;

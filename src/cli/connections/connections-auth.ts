@@ -121,11 +121,11 @@ type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capi
 type KeysOf<Parts> = Parts extends unknown ? keyof Parts : never;
 type PartKey = KeysOf<(typeof authTypes | typeof loginTypes)[number]['parts']>;
 
-export type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
+type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
 
 export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
 
-export type ConnectionType = 'http' | 'mcp';
+type ConnectionType = 'http' | 'mcp';
 
 type Type = Pick<AuthType, 'type' | 'label'> & { readonly parts: Readonly<Record<string, AuthPart>> };
 
@@ -133,7 +133,7 @@ const none: Type = { type: 'none', label: 'none', parts: {} };
 const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
 const mcpTypes: readonly Type[] = [none, ...authTypes, ...loginTypes.map(({ type, label }) => ({ type, label, parts: mcpLoginParts }))];
 
-export interface AuthQuestions {
+interface AuthQuestions {
   readonly asker: Asker | undefined;
   /** True to ask the person for every setting of the connection, false to ask only for the required ones. */
   readonly isWalk: boolean;

@@ -84,7 +84,7 @@ export const connections: CommandCode = {
   ],
 };
 
-export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const saved = readConnections(process.env);
   const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
   if (options.json)
@@ -114,13 +114,13 @@ function connectionRows(names: readonly string[], saved: SavedConnections): stri
 }
 
 /** Prints YAML that can be pasted into a flow. */
-export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const written = findSaved(name);
   await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
   return exitCodes.success;
 }
 
-export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
+async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   findSaved(name);
   const { removeConnection } = await import('../../connections/connection-test.ts');
   const kept = await removeConnection(name, terminal);

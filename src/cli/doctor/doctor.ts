@@ -15,7 +15,7 @@ export const doctor = command({
 });
 
 /** Sends no request. The exit code is 1 if there is a problem, 7 if a command that prints a secret failed. */
-export async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
+async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
   const findings = [
     nodeFinding(process.versions.node),
     ...homeFindings(),

@@ -86,7 +86,7 @@ export const keys: CommandCode = {
   ],
 };
 
-export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
+async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
   const shown = options.all ? all : all.filter(({ key }) => keyState(key, nowMs) === 'living');
@@ -108,17 +108,13 @@ function emptyText(ended: number): string {
   return `there are no keys${others}\n  make one: automate keys create NAME`;
 }
 
-export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
   await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
   return exitCodes.success;
 }
 
-export async function revokeCommand(
-  name: string,
-  { stopRuns = false }: { readonly stopRuns?: boolean },
-  terminal: Terminal,
-): Promise<number> {
+async function revokeCommand(name: string, { stopRuns = false }: { readonly stopRuns?: boolean }, terminal: Terminal): Promise<number> {
   const { key, isNew } = withKey(name, ({ keys }) => keys.revoke(name, { stopRuns }));
   const runs = key.stopsRuns
     ? 'the server stops the runs that the key has started'

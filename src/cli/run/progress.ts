@@ -261,7 +261,7 @@ const reasons: Readonly<Record<ConcurrencyEvent['reason'], string>> = {
   refused: 'the server refused a request',
 };
 
-/** Text such as `concurrency of http-1: 4 to 8, answers stay as fast`. */
+/** Text such as `concurrency of http-1: 4 to 8, answers are still as fast`. */
 function concurrencyText({ gate, from, to, reason, worker }: ConcurrencyEvent): string {
   const name = worker === undefined ? gate : `${gate} in worker ${worker}`;
   return `concurrency of ${name}: ${from === undefined ? '' : `${from} to `}${to}, ${reasons[reason]}`;

@@ -285,7 +285,7 @@ interface Signals {
  * Starts handling signals. Before a run has started records, the first signal ends the process. After that, the first signal lets the
  * records in progress finish, but no more are started. A second signal, or the end of `graceMs`, aborts the records in progress.
  */
-export function stopOnSignals({ say }: Terminal): Signals {
+function stopOnSignals({ say }: Terminal): Signals {
   let run: RunHandle | undefined;
   let firstAtMs: number | undefined;
   const listener = (signal: NodeJS.Signals) => {

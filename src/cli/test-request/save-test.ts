@@ -43,7 +43,7 @@ async function checkTestFile(path: string, flow: string, name: string): Promise<
     throw new AutomateError('usage', `${path} has a test "${name}" already\nchoose another name`);
 }
 
-export interface RecordedItem {
+interface RecordedItem {
   readonly plan: Plan;
   readonly flow: string;
   readonly item: Item;

@@ -39,7 +39,7 @@ export const testRequest = command({
 });
 
 /** Previews one request of a flow. With `--curl`, nothing is sent. Returns the exit code. */
-export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
+async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
   const chosen = withInputs(given.curl ? { ...given, send: false } : given);
   const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
   const place = await previewedPlace(flow, options);
@@ -136,7 +136,7 @@ async function recordOf(
 }
 
 /** Shows the request, the structure of the response, and the values that the node's map finds in it. */
-export function previewText(preview: Preview, action: Action, curl?: string): string {
+function previewText(preview: Preview, action: Action, curl?: string): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];
   return [...lines, ...(response ? answerLines(preview, response, action) : [])].map(cleaned).join('\n');

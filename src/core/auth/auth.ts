@@ -60,7 +60,7 @@ export const auth = signedBy(requestWays);
 export const connectionAuth = signedBy([...requestWays, ...loginWays]);
 
 /** A way to sign requests, and its path within the option `auth`. */
-export interface PlacedAuth {
+interface PlacedAuth {
   readonly auth: Auth;
   readonly at: readonly number[];
 }

@@ -9,7 +9,7 @@ import { discover, type LoginServer } from './discovery.ts';
 import { type LoginTools, loginTextOf } from './login-tokens.ts';
 import { requestToken } from './token-request.ts';
 
-export interface LoginRequest {
+interface LoginRequest {
   readonly auth: Login;
   /** The origin (scheme, host and port) of the API that the login is for. */
   readonly origin: string;
@@ -19,7 +19,7 @@ export interface LoginRequest {
   readonly person: LoginPerson;
 }
 
-export interface NewLogin {
+interface NewLogin {
   /** The tokens as a string, which is stored as the secret of the login's credential. */
   readonly text: string;
   /** False if the server issued no refresh token. The user then has to log in again when the access token expires. */

@@ -39,7 +39,7 @@ interface PendingLogin {
   resolve(answer: URLSearchParams): void;
 }
 
-export class Browser implements LoginPerson {
+class Browser implements LoginPerson {
   readonly redirectUrl: string;
   readonly #server: Server;
   readonly #environment: NodeJS.ProcessEnv | undefined;

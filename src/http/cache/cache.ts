@@ -7,7 +7,7 @@ import { headerReader } from '../header.ts';
 import { BufferedAnswers, type BufferedAnswersOptions } from './buffered-answers.ts';
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 
-export interface CacheOptions extends BufferedAnswersOptions {
+interface CacheOptions extends BufferedAnswersOptions {
   readonly redactor: Redactor;
 }
 

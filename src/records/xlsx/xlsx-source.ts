@@ -17,7 +17,7 @@ const maxSheetBytes = 8 * 1024 * 1024 * 1024;
 const minSparse = 256;
 
 /** Has the same members as a Source, which is an open input of any format. */
-export interface OpenSheet {
+interface OpenSheet {
   readonly columns: readonly string[];
   read(): AsyncGenerator<readonly Item[]>;
   readonly totalBytes: number | undefined;
@@ -26,7 +26,7 @@ export interface OpenSheet {
 }
 
 /** `offset` in the position to resume at is the number of the last row that was read. */
-export interface SheetOptions {
+interface SheetOptions {
   /** Undefined for the first visible sheet. */
   readonly sheet?: string;
   readonly from?: Position;

@@ -38,7 +38,7 @@ export interface ApiKey extends KeySettings {
 }
 
 /** A key is active (`living`) until it expires or is revoked. */
-export type KeyState = 'living' | 'expired' | 'revoked';
+type KeyState = 'living' | 'expired' | 'revoked';
 
 export function keyState({ revokedAtMs, expiresAtMs }: Pick<ApiKey, 'revokedAtMs' | 'expiresAtMs'>, wallMs: number): KeyState {
   if (revokedAtMs !== undefined) return 'revoked';

@@ -11,7 +11,7 @@ export interface Actor {
 /** The actor of all actions on the command line. */
 export const commandActor: Actor = { who: 'command', address: '' };
 
-export interface AuditEntry extends Actor {
+interface AuditEntry extends Actor {
   /** Such as `key.create`. */
   readonly what: string;
   /** The name or id of what was created, changed or used. */
@@ -20,7 +20,7 @@ export interface AuditEntry extends Actor {
   readonly outcome: string;
 }
 
-export interface AuditLine extends AuditEntry {
+interface AuditLine extends AuditEntry {
   /** Increases over time. */
   readonly id: number;
   /** Time at which the entry was added, in wall-clock ms. */

@@ -82,7 +82,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** Red only if records failed or an error ended the run. */
+/** Red only if an error ended the run. */
 export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & { readonly counts: Pick<RunView['counts'], 'failed'> } }) {
   const { state, counts } = view;
   const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';

@@ -74,7 +74,7 @@ function loadPlaces(folder: string): Promise<LoadedPlaces> {
 const attribution = sources.geonames.text;
 
 /** A US county, with its five-digit FIPS code and its name. The first two digits of the code stand for the state. */
-export type County = readonly [fips: string, name: string];
+type County = readonly [fips: string, name: string];
 
 /** The facts for the result of a lookup. Lookups of addresses and lookups of points provide different facts. */
 interface Parts {
@@ -93,7 +93,7 @@ interface Parts {
   readonly candidates?: readonly Candidate[];
 }
 
-export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: PlaceTable): LookupDocument {
+function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: PlaceTable): LookupDocument {
   const [found] = candidates;
   if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
   return geographyDocument({ found, score: found.score, isAmbiguous, isMisspelt: found.isNear, matched, leftOver, candidates }, places);
@@ -104,7 +104,7 @@ function plainPart({ text, as }: UnderstoodPart) {
 }
 
 /** `county` is undefined outside the USA. */
-export function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, county: County | undefined): LookupDocument {
+function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance, town } = nearest;
   const region = places.region(place);
