@@ -1,4 +1,4 @@
-// Writes columns of numbers and text to one file: a line of JSON with their names, followed by their bytes. src/places/data/columns.ts reads
+// Writes columns of numbers and text to one file: a line of JSON with their names, followed by their bytes. src/places/data/geography/places.ts reads
 // the file.
 
 /**

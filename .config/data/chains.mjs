@@ -13,7 +13,7 @@ const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
 /**
  * Builds the files `chains` and `chain-towns`. Their formats are described in src/places/data/chains/company-words.ts and
- * statement-towns.ts.
+ * chain-names.ts.
  */
 export function make(readJson, pathOf) {
   const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
@@ -116,7 +116,7 @@ const latinName = /^\p{Script=Latin}{4,}(?:[ -]\p{Script=Latin}+)*$/u;
 
 /**
  * Returns the hashes of town names, each as the difference to the previous one. Names would take ten times the memory. See
- * statement-towns.ts.
+ * chain-names.ts.
  */
 function townHashes(pathOf) {
   const hashes = new Set();

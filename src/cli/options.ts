@@ -100,7 +100,7 @@ interface Invocation<Args, Options> {
   allCommands(): Promise<readonly CommandSpec[]>;
 }
 
-/** What a command takes and does. A group has `commands` instead of `run`, or both. */
+/** The options, arguments and action of a command. A group has `commands` instead of `run`, or both. */
 export interface CommandCode {
   readonly args?: Declarations;
   readonly options?: Declarations;

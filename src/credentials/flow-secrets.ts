@@ -126,7 +126,7 @@ export async function loadSecretsOf(
   return { ...recordUses(all, store, messages), secrets, commands: given, logins };
 }
 
-/** What is known about a command's secret before the command runs. */
+/** The facts about a command's secret before the command runs. */
 type Expiring = Pick<Secret, 'setAt' | 'expiresAt' | 'hasPrevious'>;
 
 /** Each secret is masked as soon as its command has printed it. */

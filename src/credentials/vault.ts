@@ -16,7 +16,7 @@ interface Passphrase {
   forget(): boolean;
   /** True if a variable contains the passphrase or its file's path. The user is then not asked. */
   isGiven(): boolean;
-  /** Where the passphrase came from, for messages. */
+  /** The source of the passphrase, for messages. */
   source(): string;
 }
 

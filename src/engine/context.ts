@@ -35,7 +35,7 @@ export interface PassingChain {
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
 }
 
-/** When one row fails, the rest are abandoned. */
+/** The rows of a record: if one fails, the others are abandoned. */
 export interface RowGroup {
   readonly hasFailed: boolean;
   readonly outer: RowGroup | undefined;

@@ -6,7 +6,7 @@ import { name as nameShape } from '../core/options/names.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { fullPath, statOf } from './stat.ts';
 
-/** Where automate keeps its data between runs: AUTOMATE_HOME or, if that is not set, the platform's folder for settings. */
+/** The folder for data that is kept between runs: AUTOMATE_HOME or, if that is not set, the platform's folder for settings. */
 export function homeFolder(environment: NodeJS.ProcessEnv): string {
   return resolve(environment.AUTOMATE_HOME || envPaths('automate', { suffix: '' }).config);
 }

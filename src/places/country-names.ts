@@ -1,3 +1,5 @@
+// This file imports nothing, because the script that builds the embedded data uses it, too. Both then normalize names in the same way.
+
 /** The languages in which names of countries are recognized. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el', 'da', 'no'];
 
@@ -193,8 +195,6 @@ export function countryCode(text: string): string | undefined {
 export function noCountry(text: string): string {
   return `expected a country code such as DE, or a name such as Germany, found "${text.trim().slice(0, 40)}"`;
 }
-
-// This file imports nothing, because the script that builds the embedded data uses it, too. Both then normalize names in the same way.
 
 const letters: Readonly<Record<string, string>> = { ß: 'ss', ø: 'o', đ: 'd', ł: 'l', æ: 'ae', œ: 'oe', ı: 'i', þ: 'th', ð: 'd' };
 

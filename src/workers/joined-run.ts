@@ -367,7 +367,7 @@ export class JoinedRun {
     } catch (error) {
       this.#breakOff(error);
     }
-    // Hands the records back at once, because this worker's lease has expired. Other workers may already have taken the same records.
+    // The records are handed back at once, because other workers may already have taken them.
     if (why === 'stale') this.#handBack();
     await worker.ended.catch(() => undefined);
   }

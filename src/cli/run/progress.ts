@@ -26,7 +26,7 @@ export interface ProgressFacts {
   readonly pauses: Pick<Pauses, 'current'>;
   /** The method is left out in a run without workers. */
   workers?(): number | undefined;
-  /** How many requests may currently be in flight; undefined if all limits were set by the user. */
+  /** The current maximum of requests in flight; undefined if all limits were set by the user. */
   concurrency?(): number | undefined;
   /** Credits spent. Undefined if credits are neither limited nor priced. */
   readonly credits: (() => number) | undefined;

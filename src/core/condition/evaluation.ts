@@ -2,7 +2,7 @@ import { isObject, type Value } from '../value/value.ts';
 import { forgetPatterns } from './pattern.ts';
 
 /**
- * What evaluations take from outside. The process has one, because options are compiled by schemas, and conditions on answers are evaluated
+ * The clock and the time limit of evaluations. A process has one object with both, because options are compiled by schemas, and conditions on answers are evaluated
  * in functions that get only records and answers.
  */
 export interface EvaluationWorld {
