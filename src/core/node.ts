@@ -19,10 +19,10 @@ import type { McpConnection } from './tools.ts';
  * For authors of node types: everything you need to know about the engine.
  *
  * A node type is one file in src/nodes (or in src/places, if it uses lookups), a line in run/node-types.ts, and a test in
- * test/features. Its options are a zod schema; its help, checks, defaults, JSON Schema and documentation are derived from it. `build` compiles the options of one node, once. Then
- * `run` is called with the `fields` of each record, and returns rows: no rows to drop the record, several to expand it. If it throws
- * a Failure, the record fails and the run continues. A node never changes the fields that it gets, and keeps no state between
- * records, because thousands of them may be in progress.
+ * test/features. Its options are a zod schema; its help, checks, defaults, JSON Schema and documentation are derived from it.
+ * `build` compiles the options of one node, once. Then `run` is called with the `fields` of each record, and returns rows: no rows
+ * to drop the record, several to expand it. If it throws a Failure, the record fails and the run continues. A node never changes
+ * the fields that it gets, and keeps no state between records, because thousands of them may be in progress.
  *
  *   const greet = defineNode({
  *     name: 'greet',
