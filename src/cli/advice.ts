@@ -4,6 +4,7 @@ import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { variableText } from '../credentials/environment.ts';
+import { optionFlag } from './options.ts';
 
 const startOver = '\nstart over with --force';
 
@@ -66,7 +67,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
   'update-refused': () => '\nto run every record once, and replace the old files at the end: --replace --update',
-  'max-errors': ({ limit }) => ` (--max-errors ${limit})`,
+  'option-reached': ({ option, value }) => ` (${optionFlag(option)} ${value})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (to change it: automate credits limit N)',
   tls: ({ isUnknownAuthority }) => (isUnknownAuthority ? `\n${settingChecks.authority}` : ''),
@@ -103,7 +104,7 @@ export function messageWithAdvice(coded: CodedMessage): string {
   if (coded instanceof FlowError) return coded.problems.map(messageWithAdvice).join('\n');
   const { message, code } = coded;
   const wrong = detailsOf(coded, 'invalid-option');
-  if (wrong) return `${optionName(wrong.option)}: ${message}`;
+  if (wrong) return `${optionFlag(wrong.option)}: ${message}`;
   if (code === undefined) return message;
   const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(coded, code) ?? {});
   return `${message}${text ?? ''}`;
@@ -131,11 +132,6 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
   const others = elsewhere.length === 0 ? [] : [`choose it with ${elsewhere.map((other) => `--env ${other}`).join(' or ')}`];
   const variable = takesVariable ? [`${remedy === undefined ? '' : 'or '}${variableText(credential)}`] : [];
   return [...(remedy === undefined ? [] : lines[remedy]), ...others, ...variable].map((line) => `\n${line}`).join('');
-}
-
-/** Returns `--in-format` for `inFormat`, for example. */
-function optionName(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Joins texts as in a sentence: `A`, `A, B`, or `A, B, and C`. */

@@ -1,70 +1,25 @@
-import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
-import type { Concurrency } from '../core/options/amounts.ts';
-import type { MaxErrors, OutTypes } from '../core/run-options.ts';
-import { maxErrorsOf } from '../engine/failure-limits.ts';
-import type { MetricsAddress } from '../report/metrics-server.ts';
+import type { OptionType } from '../core/run-options.ts';
+import * as types from '../core/run-options.ts';
 
-export function wholeNumber(least: number): (text: string) => number {
-  return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= least) return number;
-    throw new InvalidArgumentError(`expected a whole number of at least ${least}, found "${text}"`);
+/** Throws for a text that is no value of the type. */
+export function parser<Value>({ expected, parse }: OptionType<Value>): (text: string, before?: Value) => Value {
+  return (text, before) => {
+    const value = parse(text, before);
+    if (value !== undefined) return value;
+    throw new InvalidArgumentError(`expected ${expected}, found "${text}"`);
   };
 }
 
-/** Throws for any text but a whole number from 1, or `auto`. */
-export function concurrencyArgument(text: string): Concurrency {
-  if (text === 'auto') return text;
-  const number = Number(text);
-  if (/^\d+$/.test(text) && number >= 1) return number;
-  throw new InvalidArgumentError(`expected a whole number of at least 1, or auto, found "${text}"`);
-}
+export const wholeNumber = (least: number) => parser(types.wholeNumber(least));
 
-/** Parses a number from 1 to 256, or `auto` for one less than the number of cores. Throws for any other text. */
-export function workersArgument(text: string): number {
-  if (text === 'auto') return Math.max(1, availableParallelism() - 1);
-  const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= maxWorkers) return count;
-  throw new InvalidArgumentError(`expected auto or 1 to ${maxWorkers}, found "${text}"`);
-}
+export const duration = parser(types.duration);
 
-/** Throws for any text but `text`. */
-export function outTypesArgument(text: string): OutTypes {
-  if (text === 'text') return text;
-  throw new InvalidArgumentError(`expected text, found "${text}"`);
-}
+export const fileName = parser(types.fileName);
 
-const maxWorkers = 256;
-
-/** Parses a port, which only this machine can reach, or `HOST:PORT`. Throws for any other text. */
-export function addressArgument(text: string): MetricsAddress {
-  const [, ipv6, name, digits] = /^(?:(?:\[([\da-fA-F:.]+)\]|([^\s:/@[\]]+)):)?(\d{1,5})$/.exec(text) ?? [];
-  const port = Number(digits);
-  if (digits !== undefined && port <= 65_535) return { host: ipv6 ?? name ?? '127.0.0.1', port };
-  throw new InvalidArgumentError(`expected a port, or HOST:PORT such as 0.0.0.0:9464, found "${text}"`);
-}
-
-/** Parses a duration such as `30s` into ms. Throws for any other text. */
-export function duration(text: string): number {
-  const ms = durationMs(text);
-  if (ms !== undefined) return ms;
-  throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
-}
-
-/** Throws if the name is empty, which happens if a shell variable in it is not set. */
-export function fileName(text: string): string {
-  if (text === '') throw new InvalidArgumentError('expected the name of a file, found ""');
-  return text;
-}
-
-/** Throws for `-` (stdout), because a complete report is moved into place, which is possible only with a file. */
-export function reportName(text: string): string {
-  if (text === '-') throw new InvalidArgumentError('expected the name of a file, found -');
-  return fileName(text);
-}
+/** Unlike `fileName`, refuses `-`. */
+export const reportName = parser(types.reportName);
 
 /** Throws if stdin (`-`) is combined with another input, because it would not be known where stdin ends and the next input begins. */
 export function inputNames(text: string, before: readonly string[] = []): string[] {
@@ -77,34 +32,6 @@ export function inputName(text: string, before?: string): string {
   if (before !== undefined)
     throw new InvalidArgumentError('expected one input file, found a second one; run the command once for each file');
   return fileName(text);
-}
-
-/** Parses a rate such as `10/s` into the time between the starts of two requests, in ms. Throws for any other text. */
-export function rateArgument(text: string): number {
-  const ms = rateIntervalMs(text);
-  if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
-  return ms;
-}
-
-/** Parses a count or a percentage of the records. Throws for any other text. */
-export function maxErrorsArgument(text: string): MaxErrors {
-  const limit = maxErrorsOf(text);
-  if (limit) return limit;
-  throw new InvalidArgumentError(`expected a number or a percentage such as 5%, found "${text}"`);
-}
-
-/** Parses `field=value`; `before` has the values of earlier uses of the option. */
-export function setArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
-  const [, field, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-  if (field === undefined || value === undefined) throw new InvalidArgumentError(`expected field=value, found "${text}"`);
-  return [...before, [field, value]];
-}
-
-/** Parses `NAME=VALUE`. The error does not show the value, which might be a secret. */
-export function variableArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
-  const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=([\s\S]*)$/.exec(text) ?? [];
-  if (name !== undefined && value !== undefined) return [...before, [name, value]];
-  throw new AutomateError('usage', '--var: expected NAME=VALUE, such as region=eu');
 }
 
 /** Parses `Name: value`. The error does not show the value, which might be a secret. */

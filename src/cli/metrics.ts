@@ -1,9 +1,9 @@
-import type { MetricsAddress } from '../report/metrics-server.ts';
+import type { NetworkAddress } from '../core/run-options.ts';
 import type { Metrics } from '../run/metrics.ts';
 import type { Terminal } from './terminal.ts';
 
 interface MetricsOptions {
-  readonly metrics?: MetricsAddress;
+  readonly metrics?: NetworkAddress;
   readonly quiet?: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface Declared<Value> {
   readonly isRepeatable?: boolean;
   /** True for an argument whose words form a list. The words of other arguments are joined with spaces. */
   readonly isList?: boolean;
-  /** The part of a run that the option affects; undefined if it affects how records are processed. */
+  /** What an option of a run belongs to; undefined if it affects how records are processed. */
   readonly about?: 'input' | 'output' | 'start';
 }
 
@@ -82,6 +82,11 @@ export function argument<Flags extends string>(
 /** An argument such as `[paths...]`, which takes all words as a list. */
 export function argumentList(flags: `[${string}...]`, help: string): Declared<readonly string[]> {
   return { flags, help, isList: true };
+}
+
+/** Returns `--in-format` for `inFormat`, for example. */
+export function optionFlag(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 export function grouped<Table extends Declarations>(group: string, table: Table): Table {

@@ -1,12 +1,12 @@
 import { detailsOf } from '../core/error-code.ts';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
+import { optionsWith } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { similarFile } from '../files/folder.ts';
 import { takeLock } from '../files/lock.ts';
 import { realFile, shownPath, statOf } from '../files/stat.ts';
 import { type LastingOptions, openFailedRecords } from '../output/failed-records.ts';
-import { errorsFileKey } from '../output/journal/complete-run.ts';
 import { type FailedList, failedListPath, readFailedList } from '../output/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../output/journal/journal.ts';
 import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
@@ -15,51 +15,22 @@ import { refuseChangedWhole } from '../output/sink.ts';
 import { finishFound, unfinishedRun } from '../output/unfinished-run.ts';
 import { extensionOf, formatOfPath } from '../records/format.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { argument, command, defaultsTo, flag, type ValuesOf } from './options.ts';
+import { argument, command, type ValuesOf } from './options.ts';
 import { withSignals } from './run/run.ts';
-import { type GivenRunOptions, planRun, runOptions, type WrittenRun } from './run/run-options.ts';
-import { file, filesOption } from './shared-options.ts';
+import { type GivenRunOptions, planRun, type WrittenRun } from './run/run-options.ts';
+import { runOption, runOptionsNamed, underHeadings } from './shared-options.ts';
 import type { Terminal } from './terminal.ts';
-
-const {
-  concurrency,
-  workers,
-  queue,
-  queueName,
-  waitForWorkers,
-  rate,
-  maxErrors,
-  keepGoing,
-  maxCredits,
-  events,
-  summary,
-  report,
-  metrics,
-  quiet,
-  verbose,
-  var: variables,
-  allowHttp,
-  cacert,
-} = runOptions;
 
 const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
 
-const retryOptions = {
-  errors: file('--errors <file>', 'the failed records, which you can edit before the retry (default: the errors file of the run)', {
-    about: 'output',
-  }),
-  ...{ concurrency, workers, queue, queueName, waitForWorkers, rate, maxErrors, keepGoing, maxCredits, events, summary, report, metrics },
-  resume: flag('--resume', 'continue an unfinished retry, or start one if there is none', { about: 'start' }),
-  force: flag('--force', 'discard an unfinished retry, and start over', { about: 'start' }),
-  ...{
-    quiet,
-    verbose,
-    var: defaultsTo([], variables, 'the values of the run'),
-    allowHttp,
-    cacert,
-    files: filesOption('the folder of the run'),
-  },
-};
+const retryOptions = underHeadings({
+  ...runOptionsNamed(optionsWith('retry', true)),
+  var: { ...runOption('var'), defaultText: 'the values of the run' },
+  errors: runOption('errors', 'the failed records, which you can edit before the retry (default: the errors file of the run)'),
+  resume: runOption('resume', 'continue an unfinished retry, or start one if there is none'),
+  force: runOption('force', 'discard an unfinished retry, and start over'),
+  files: runOption('files', 'folder below which flows can send and save files, such as documents (default: the folder of the run)'),
+});
 
 type RetryOptions = ValuesOf<typeof retryOptions>;
 
@@ -150,7 +121,7 @@ interface RetryRequest extends Pick<WrittenRun, 'written'> {
 
 /** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
 function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
-  const errors = options.errors ?? shownPath(identity[errorsFileKey] ?? '');
+  const errors = options.errors ?? shownPath(identity.errorsFile);
   if (errors === 'none' || !isFileOrFree(errors))
     throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };

@@ -4,7 +4,7 @@ import { byteCount } from '../core/text/number.ts';
 import { homeFolder } from '../files/home.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { Links, runningServer } from '../serve/store/links.ts';
-import { duration, listArgument, wholeNumber, workersArgument } from './arguments.ts';
+import { duration, listArgument, wholeNumber } from './arguments.ts';
 import {
   argument,
   type CommandCode,
@@ -18,7 +18,7 @@ import {
   textOption,
 } from './options.ts';
 import { refuseWorkerConflicts } from './run/run-options.ts';
-import { cacertOption, envOption, file, metricsOption, queueNameOption, queueOption } from './shared-options.ts';
+import { cacertOption, envOption, file, runOption } from './shared-options.ts';
 import type { Terminal } from './terminal.ts';
 
 export const servedFolder = argument('[dir]', 'the folder with the flows', { default: '.' });
@@ -71,13 +71,9 @@ const serveOptions = {
     ),
   }),
   ...grouped('Workers', {
-    workers: parsedOption(
-      '--workers <n>',
-      workersArgument,
-      'process the records of all runs in N processes; auto uses one fewer than the number of cores',
-    ),
-    queue: queueOption('let workers that watch this queue process the records: redis://host:6379, or rediss:// for TLS'),
-    queueName: queueNameOption,
+    workers: runOption('workers', 'process the records of all runs in N processes; auto uses one fewer than the number of cores'),
+    queue: runOption('queue'),
+    queueName: runOption('queueName'),
   }),
   ...grouped('Page', {
     edit: flag('--edit', 'allow the page to save maps into the flow files'),
@@ -91,9 +87,9 @@ const serveOptions = {
       'text' as const,
       parsedOption('--log <form>', logForm, 'the log format: text or json', { choices: async () => ['text', 'json'] }),
     ),
-    metrics: metricsOption,
+    metrics: runOption('metrics'),
     env: envOption(),
-    allowHttp: flag('--allow-http', 'allow http:// URLs, which are not encrypted, to other machines'),
+    allowHttp: runOption('allowHttp'),
     cacert: cacertOption(),
     files: file('--files <dir>', 'folder below which flows can send and save files (default: none)'),
   }),

@@ -1,25 +1,64 @@
-import type { InputOptions } from '../core/run-options.ts';
-import { addressArgument, fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
-import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
-
-const formatNames = async () => (await import('../records/format.ts')).formatNames;
+import { AutomateError } from '../core/failure.ts';
+import { type InputOptions, type OptionType, type RunOptionName, type RunOptionValue, runOptions } from '../core/run-options.ts';
+import { fileName, inputNames, parser } from './arguments.ts';
+import { argument, type Declared, flag, optionFlag, parsedOption } from './options.ts';
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
-export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about' | 'short'>): Declared<string | undefined> {
+export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'short'>): Declared<string | undefined> {
   return parsedOption(flags, fileName, help, more);
 }
 
-export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
-  return textOption(flags, help, { choices: formatNames, ...more });
+type Given<Name extends RunOptionName> = (typeof runOptions)[Name] extends { readonly default: unknown }
+  ? RunOptionValue<Name>
+  : RunOptionValue<Name> | undefined;
+
+interface AnyRunOption {
+  readonly type: OptionType<unknown>;
+  readonly group: string;
+  readonly value?: string;
+  readonly help: string;
+  readonly default?: unknown;
 }
 
-export function inputsOption(help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string[] | undefined> {
-  return parsedOption('--in <file>', inputNames, `${help}; repeat --in to read several files as one`, {
-    short: 'i',
-    isRepeatable: true,
-    ...more,
-  });
+/** An option of a run, for a command that has it, too. */
+export function runOption<Name extends RunOptionName>(name: Name, help: string = runOptions[name].help): Declared<Given<Name>> {
+  const { type, value, group: _, ...option }: AnyRunOption = runOptions[name];
+  const flags = value === undefined ? optionFlag(name) : `${optionFlag(name)} ${value}`;
+  const parse = value === undefined ? undefined : type.isSecret ? secretParser(type, name) : parser(type);
+  const choices = formats.includes(name) ? formatNames : type.choices && (async () => type.choices ?? []);
+  const written = help.replace(/\{(\w+)\}/g, (_, other: string) => optionFlag(other));
+  return { ...option, flags, help: written, parse, choices, isRepeatable: type.isRepeatable } as Declared<Given<Name>>;
+}
+
+/** The error does not show the text. */
+function secretParser<Value>({ expected, parse }: OptionType<Value>, name: string): (text: string, before?: Value) => Value {
+  return (text, before) => {
+    const value = parse(text, before);
+    if (value !== undefined) return value;
+    throw new AutomateError('usage', `${optionFlag(name)}: expected ${expected}`);
+  };
+}
+
+const formats: readonly string[] = ['inFormat', 'outFormat'];
+
+const formatNames = async () => (await import('../records/format.ts')).formatNames;
+
+export type DeclaredOptions<Name extends RunOptionName> = { readonly [One in Name]: Declared<Given<One>> };
+
+export function runOptionsNamed<Name extends RunOptionName>(names: readonly Name[]): DeclaredOptions<Name> {
+  return Object.fromEntries(names.map((name) => [name, runOption(name)])) as DeclaredOptions<Name>;
+}
+
+/** The help lists options of a run under the headings of the table. */
+export function underHeadings<Options extends Partial<DeclaredOptions<RunOptionName>>>(options: Options): Options {
+  const all = Object.entries(options as Readonly<Record<string, Declared<unknown>>>);
+  return Object.fromEntries(all.map(([name, option]) => [name, { ...option, group: runOptions[name as RunOptionName].group }])) as Options;
+}
+
+export function inputsOption(help: string): Declared<readonly string[] | undefined> {
+  const more = { about: 'input', short: 'i', isRepeatable: true } as const;
+  return parsedOption<readonly string[]>('--in <file>', inputNames, `${help}; repeat --in to read several files as one`, more);
 }
 
 export type WithInputs<Options> = Omit<Options, 'in'> & Partial<Pick<InputOptions, 'in' | 'moreIn'>>;
@@ -33,79 +72,22 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 }
 
 /** Every command that reads an input has these options. */
-export const inputOptions = {
-  inFormat: format(
-    '--in-format <format>',
-    'format of the input: csv, tsv, json, ndjson, one of these with .gz, or xlsx (default: from the name of the file; detected for stdin)',
-    {
-      about: 'input',
-    },
-  ),
-  delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: a comma, or a tab for TSV)', { about: 'input' }),
-  sheet: textOption('--sheet <name>', 'sheet of an Excel input, such as "Customers 2026" (default: the first one)', { about: 'input' }),
-  encoding: textOption('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
-  records: textOption(
-    '--records <path>',
-    'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
-    {
-      about: 'input',
-    },
-  ),
-};
-
-const cacertHelp = 'file with more certificate authorities to trust (PEM)';
+export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'encoding', 'records']);
 
 /** `when` is put before the help text if the option applies to only part of the command. */
 export function envOption(when = ''): Declared<string | undefined> {
-  return textOption(
-    '--env <name>',
-    `${when}environment for credentials and variables, such as staging (default: $AUTOMATE_ENV, or default)`,
-  );
+  return runOption('env', when + runOptions.env.help);
 }
-
-export function queueOption(help: string): Declared<string | undefined> {
-  return textOption('--queue <url>', `${help}; the queue key is in AUTOMATE_QUEUE_KEY`);
-}
-
-export const queueNameOption = textOption(
-  '--queue-name <name>',
-  'name of the queue, if several teams share one Redis (default: a queue named default)',
-);
-
-export const metricsOption = parsedOption(
-  '--metrics <address>',
-  addressArgument,
-  'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
-);
 
 export function cacertOption(when = ''): Declared<string | undefined> {
-  return file('--cacert <file>', when + cacertHelp);
+  return runOption('cacert', when + runOptions.cacert.help);
 }
 
 /** Options of every command that sends requests. */
-export const httpOptions = {
-  env: envOption(),
-  allowHttp: flag('--allow-http', 'allow http:// URLs, which are not encrypted, to other machines'),
-  cacert: cacertOption(),
-};
+export const httpOptions = runOptionsNamed(['env', 'allowHttp', 'cacert']);
 
-export const filesOption = (defaultFolder: string) =>
-  file('--files <dir>', `folder below which flows can send and save files, such as documents (default: ${defaultFolder})`);
+export const varOption = runOption('var');
 
-export const varOption = defaultsTo(
-  [],
-  parsedOption('--var <name=value>', variableArgument, 'set a variable of the flow; can be repeated', {
-    isRepeatable: true,
-  }),
-  'the values in the flow',
-);
-
-export const setOption = defaultsTo(
-  [],
-  parsedOption('--set <field=value>', setArgument, 'set this field of every record, even if the input has it; can be repeated', {
-    isRepeatable: true,
-  }),
-  'none',
-);
+export const setOption = runOption('set');
 
 export const json = flag('--json', 'print JSON instead of text');

@@ -15,7 +15,7 @@ import { queueStatus, shortId } from '../workers/queue-status.ts';
 import { duration } from './arguments.ts';
 import { openMetrics } from './metrics.ts';
 import { command, defaultsTo, flag, parsedOption, type ValuesOf } from './options.ts';
-import { cacertOption, json, metricsOption, queueNameOption, queueOption } from './shared-options.ts';
+import { cacertOption, json, runOption } from './shared-options.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
 const leaseRange = { least: 5000, most: 600_000 };
@@ -26,11 +26,11 @@ function lease(text: string): number {
   throw new InvalidArgumentError(`expected 5s to 10m, found ${text}`);
 }
 
-const queue = queueOption('the URL of the queue: redis://host:6379, or rediss:// for TLS');
+const queue = runOption('queue', 'the URL of the queue: redis://host:6379, or rediss:// for TLS; the queue key is in AUTOMATE_QUEUE_KEY');
 
 const workerOptions = {
   queue,
-  queueName: queueNameOption,
+  queueName: runOption('queueName'),
   lease: defaultsTo(
     20_000,
     parsedOption('--lease <time>', lease, 'if this worker is silent for this long, other workers take its records'),
@@ -38,12 +38,12 @@ const workerOptions = {
   ),
   grace: defaultsTo(25_000, parsedOption('--grace <time>', duration, 'how long to wait for unfinished records after SIGTERM'), '25s'),
   exitWhenIdle: parsedOption('--exit-when-idle <time>', duration, 'exit if there is no work for this long (default: never)'),
-  metrics: metricsOption,
+  metrics: runOption('metrics'),
   cacert: cacertOption('with rediss://: '),
   quiet: flag('--quiet', 'show only problems', { short: 'q' }),
 };
 
-const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };
+const statusOptions = { queue, queueName: runOption('queueName'), cacert: cacertOption('with rediss://: '), json };
 
 export const worker = command({
   examples: [

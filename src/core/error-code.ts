@@ -1,3 +1,5 @@
+import type { RunOptionName } from './run-options.ts';
+
 type None = Readonly<Record<string, never>>;
 
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
@@ -69,8 +71,8 @@ export interface ErrorDetails {
   readonly 'port-taken': None;
 
   // Limits that end a run.
-  /** `limit` is a number of records, or a share such as `5%`. */
-  readonly 'max-errors': { readonly limit: string };
+  /** An option of the run sets the limit. `value` is as on the command line, such as `5%`. */
+  readonly 'option-reached': { readonly option: RunOptionName; readonly value: string };
   readonly 'max-credits': { readonly credits: number };
   readonly 'max-cost': { readonly node: string };
   readonly allowance: None;

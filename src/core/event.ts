@@ -2,18 +2,22 @@ import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { ToolProgress } from './tools.ts';
 
-export type Ending =
-  | 'complete'
-  | 'interrupted'
-  | 'max-errors'
-  | 'max-credits'
-  | 'disk-full'
-  | 'on-error-stop'
-  | 'unreachable'
-  | 'same-failure'
-  | 'workers-lost'
-  | 'no-workers'
-  | 'refused-credential';
+export const endings = [
+  'complete',
+  'interrupted',
+  'max-errors',
+  'max-credits',
+  'disk-full',
+  'on-error-stop',
+  'unreachable',
+  'same-failure',
+  'workers-lost',
+  'no-workers',
+  'refused-credential',
+] as const;
+
+/** Why a run ended. */
+export type Ending = (typeof endings)[number];
 
 interface EventCode {
   readonly code?: ErrorCode;

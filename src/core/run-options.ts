@@ -1,94 +1,485 @@
+import { durationMs, rateIntervalMs } from './duration.ts';
 import type { Concurrency } from './options/amounts.ts';
 
-/** The options of a run. Each has the meaning of the `automate run` option with the same name. */
-export interface RunOptions extends InputOptions, OutputOptions, StartOptions, ReportOptions, SessionOptions {
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly set?: SetFields;
-  /** Values of the flow's variables, which override the values in the flow file. */
-  readonly var?: GivenVariables;
-  readonly unordered?: boolean;
-  readonly csvSafe?: boolean;
-  readonly maxErrors?: MaxErrors;
-  readonly keepGoing?: boolean;
-  readonly concurrency?: Concurrency;
-  /** Number of child processes that run the nodes; undefined if this process runs them. */
-  readonly workers?: number;
-  /** The URL of a queue in Redis whose workers run the nodes; undefined to use no queue. */
-  readonly queue?: string;
-  readonly queueName?: string;
-  /** The run ends if no worker of the queue can process it for this time in ms. */
-  readonly waitForWorkers?: number;
-  /** Minimum time in ms between the starts of two requests to the same origin with the same credential. Undefined if there is none. */
-  readonly rate?: number;
+/** How the text of an option becomes its value, on the command line and in a query of the server. */
+export interface OptionType<Value> {
+  /** What a text must be: the end of `expected ...`. */
+  readonly expected: string;
+  /** Undefined for any other text. `before` is the value so far of an option that is repeated. */
+  parse(text: string, before?: Value): Value | undefined;
+  /** All texts, if there are few. */
+  readonly choices?: readonly string[];
+  readonly isRepeatable?: true;
+  /** True if the text may be a secret, which no message shows. */
+  readonly isSecret?: true;
 }
 
-interface StartOptions {
-  readonly replace?: boolean;
-  readonly resume?: boolean;
-  readonly force?: boolean;
-  /** Remembers the records in a memory file, and reuses the rows of unchanged records. With `runsAll`, no rows are reused. */
-  readonly update?: boolean;
-  readonly runsAll?: boolean;
-  /** Maximum age in ms of rows that are reused; undefined for any age. */
-  readonly maxAge?: number;
-  readonly dryRun?: boolean;
+/** An option of a run. Command line, server, retry, identity of a run and reference derive from it. */
+interface RunOption {
+  // biome-ignore lint/suspicious/noExplicitAny: the table's own types say what each value is.
+  readonly type: OptionType<any>;
+  /** `{name}` stands for another option, in the way in which the reader writes it. */
+  readonly help: string;
+  readonly group: 'Input' | 'Output' | 'Limits' | 'Showing' | 'Requests';
+  /** What it belongs to, if not to the way in which records are processed: a command that runs other records, or into other files, leaves it out. */
+  readonly about?: 'input' | 'output' | 'start';
+  /** The name of its value in the help; undefined for a flag. */
+  readonly value?: string;
+  /** Its letter on the command line. */
+  readonly short?: string;
+  /** The value if the option is not given, and that value in the words of the help. */
+  readonly default?: unknown;
+  readonly defaultText?: string;
+  /** Part of the identity of a run: a resumed run must read its input, or write its output, in the same way. */
+  readonly identity?: 'reading' | 'writing';
+  /** A retry of the failed records has the value of the run. */
+  readonly lasts?: true;
+  /** `automate retry` has the option, too. */
+  readonly retry?: true;
+  /** Callers of a server can give it. */
+  readonly http?: true;
 }
 
-/** Paths of additional files. `-` stands for stdout. */
-interface ReportOptions {
-  readonly events?: string;
-  readonly summary?: string;
-  readonly report?: string;
+const text: OptionType<string> = { expected: 'a text', parse: (text) => text };
+
+export const flag: OptionType<boolean> = {
+  expected: 'true or false',
+  choices: ['true', 'false', ''],
+  parse: (text) => (text === 'false' ? false : text === 'true' || text === '' ? true : undefined),
+};
+
+/** A shell variable that is not set gives an empty name. */
+export const fileName: OptionType<string> = { expected: 'the name of a file', parse: (text) => (text === '' ? undefined : text) };
+
+/** A report is moved into place when it is complete, which is possible only with a file. */
+export const reportName: OptionType<string> = { ...fileName, parse: (text) => (text === '' || text === '-' ? undefined : text) };
+
+export function wholeNumber(least: number): OptionType<number> {
+  return {
+    expected: `a whole number of at least ${least}`,
+    parse: (text) => (/^\d+$/.test(text) && Number(text) >= least ? Number(text) : undefined),
+  };
 }
 
-export interface InputOptions {
-  /** A file, or `-` for stdin. */
-  readonly in: string;
-  /** Further files with the same columns, read after `in`; undefined for a single input. */
-  readonly moreIn?: readonly string[];
-  readonly inFormat?: string;
-  readonly delimiter?: string;
-  readonly encoding?: string;
-  /** The path inside a JSON object to the list of records. */
-  readonly records?: string;
-  readonly sheet?: string;
-  /** True for a run without input, which processes a single record without fields. */
-  readonly noInput?: boolean;
-  /** Undefined to use the default of the file reader. */
-  readonly maxRecordBytes?: number;
-}
+export const duration: OptionType<number> = { expected: 'a duration such as 30s or 30d', parse: durationMs };
 
-export interface OutputOptions {
-  readonly in: string;
-  readonly out: string;
-  readonly outFormat?: string;
-  /** The types of cells in a workbook. By default, columns that contain only numbers become number cells. */
-  readonly outTypes?: OutTypes;
-  readonly errors?: string;
-}
+const rate: OptionType<number> = { expected: 'a rate such as 10/s, 600/min, 5000/h', parse: rateIntervalMs };
 
-export interface SessionOptions {
-  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
-  readonly env?: string;
-  /** A file with certificate authorities to trust in addition to the default ones. */
-  readonly cacert?: string;
-  readonly allowHttp?: boolean;
-  /** The folder for files that flows send and save; undefined to use the input's folder. */
-  readonly files?: string;
-  readonly maxCredits?: number;
-}
+export const concurrency: OptionType<Concurrency> = {
+  expected: 'a whole number of at least 1, or auto',
+  choices: ['auto'],
+  parse: (text) => (text === 'auto' ? text : wholeNumber(1).parse(text)),
+};
 
-/** Values that the user or a caller sets for variables, in the order in which they are set. */
-export type GivenVariables = readonly (readonly [name: string, value: string])[];
+/** Number of child processes. `auto` is one fewer than the number of cores. */
+export type WorkerCount = number | 'auto';
 
-/** The fields that `--set` adds to every record, in the order of the options. */
-export type SetFields = readonly (readonly [name: string, value: string])[];
+const mostWorkers = 256;
+
+export const workerCount: OptionType<WorkerCount> = {
+  expected: `auto or 1 to ${mostWorkers}`,
+  parse(text) {
+    const count = wholeNumber(1).parse(text);
+    return text === 'auto' || (count !== undefined && count <= mostWorkers) ? (count ?? 'auto') : undefined;
+  },
+};
 
 /** A count, or a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
-/** The name of the environment that is used if the user specifies none. */
-export const defaultEnv = 'default';
+const maxErrors: OptionType<MaxErrors> = {
+  expected: 'a number or a percentage such as 5%',
+  parse(text) {
+    const [, number, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
+    if (percent === '%') return Number(number) <= 100 ? { share: Number(number) / 100 } : undefined;
+    return /^\d+$/.test(text) ? { count: Number(text) } : undefined;
+  },
+};
 
 export type OutTypes = 'text';
+
+const outTypes: OptionType<OutTypes> = { expected: 'text', choices: ['text'], parse: (text) => (text === 'text' ? text : undefined) };
+
+/** The network address at which metrics are served. Port 0 is any free port. */
+export interface NetworkAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Only this machine can reach a port without a host. */
+const address: OptionType<NetworkAddress> = {
+  expected: 'a port, or HOST:PORT such as 0.0.0.0:9464',
+  parse(text) {
+    const [, ipv6, name, digits] = /^(?:(?:\[([\da-fA-F:.]+)\]|([^\s:/@[\]]+)):)?(\d{1,5})$/.exec(text) ?? [];
+    return digits !== undefined && Number(digits) <= 65_535 ? { host: ipv6 ?? name ?? '127.0.0.1', port: Number(digits) } : undefined;
+  },
+};
+
+/** Values of options that are repeated, in the order in which they are given. */
+type Pairs = readonly (readonly [name: string, value: string])[];
+
+/** The fields that are set for every record. */
+export type SetFields = Pairs;
+
+/** Values that the user or a caller gives to variables of the flow. They override the values in the flow file. */
+export type GivenVariables = Pairs;
+
+function pairs(pattern: RegExp, more: Pick<OptionType<Pairs>, 'expected' | 'isSecret'>): OptionType<Pairs> {
+  return {
+    ...more,
+    isRepeatable: true,
+    parse(text, before = []) {
+      const [, name, value] = pattern.exec(text) ?? [];
+      return name !== undefined && value !== undefined ? [...before, [name, value]] : undefined;
+    },
+  };
+}
+
+const setFields = pairs(/^([^=]+)=([\s\S]*)$/, { expected: 'field=value' });
+
+const variables = pairs(/^([A-Za-z_][A-Za-z0-9_]*)=([\s\S]*)$/, { expected: 'NAME=VALUE, such as region=eu', isSecret: true });
+
+export const runOptions = {
+  inFormat: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<format>',
+    help: 'format of the input: csv, tsv, json, ndjson, one of these with .gz, or xlsx (default: from the name of the file; detected for stdin)',
+    identity: 'reading',
+  },
+  delimiter: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<character>',
+    help: 'delimiter of a CSV input (default: a comma, or a tab for TSV)',
+    identity: 'reading',
+    http: true,
+  },
+  sheet: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<name>',
+    help: 'sheet of an Excel input, such as "Customers 2026" (default: the first one)',
+    identity: 'reading',
+    http: true,
+  },
+  encoding: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<name>',
+    help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
+    identity: 'reading',
+  },
+  records: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<path>',
+    help: 'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    identity: 'reading',
+    http: true,
+  },
+  limit: {
+    group: 'Input',
+    about: 'input',
+    type: wholeNumber(0),
+    value: '<n>',
+    short: 'n',
+    help: 'process at most N records',
+    identity: 'reading',
+    http: true,
+  },
+  skip: {
+    group: 'Input',
+    about: 'input',
+    type: wholeNumber(0),
+    value: '<n>',
+    help: 'skip the first N records',
+    identity: 'reading',
+    http: true,
+  },
+  set: {
+    group: 'Input',
+    type: setFields,
+    value: '<field=value>',
+    help: 'set this field of every record, even if the input has it; can be repeated',
+    default: [],
+    defaultText: 'none',
+    lasts: true,
+  },
+  var: {
+    group: 'Input',
+    type: variables,
+    value: '<name=value>',
+    help: 'set a variable of the flow; can be repeated',
+    default: [],
+    defaultText: 'the values in the flow',
+    lasts: true,
+    retry: true,
+  },
+  out: {
+    group: 'Output',
+    about: 'output',
+    type: fileName,
+    value: '<file>',
+    short: 'o',
+    help: 'the output file, or - for stdout',
+    default: '-',
+    defaultText: 'stdout',
+  },
+  outFormat: {
+    group: 'Output',
+    type: text,
+    value: '<format>',
+    help: 'format of the output, as for {inFormat} (default: from the name of the file, or the format of the input)',
+  },
+  outTypes: {
+    group: 'Output',
+    type: outTypes,
+    value: '<types>',
+    help: 'for an .xlsx output: text makes every cell a text cell (default: a column of plain numbers becomes number cells)',
+  },
+  errors: {
+    group: 'Output',
+    about: 'output',
+    type: fileName,
+    value: '<file>',
+    help: 'the file for failed records, or none (default: <out>.errors.<ext>, next to the output)',
+    retry: true,
+  },
+  replace: {
+    group: 'Output',
+    about: 'output',
+    type: flag,
+    help: 'replace existing files, but only when the run is complete; if the output is stdout, replace the errors file',
+    identity: 'writing',
+  },
+  update: {
+    group: 'Output',
+    about: 'output',
+    type: flag,
+    help: 'run only records that are new or have changed since the last run with {update}',
+    identity: 'writing',
+  },
+  maxAge: {
+    group: 'Output',
+    about: 'output',
+    type: duration,
+    value: '<duration>',
+    help: 'with {update}: run a record again if its rows are older than this, such as 30d',
+    identity: 'writing',
+  },
+  resume: {
+    group: 'Output',
+    about: 'start',
+    type: flag,
+    help: 'continue an unfinished run of the same command line; do nothing if a run with {resume} has completed it',
+    retry: true,
+  },
+  force: { group: 'Output', about: 'start', type: flag, short: 'f', help: 'overwrite existing files', retry: true },
+  unordered: {
+    group: 'Output',
+    type: flag,
+    help: 'write each record as soon as it is finished, instead of in input order',
+    identity: 'writing',
+    lasts: true,
+    http: true,
+  },
+  csvSafe: {
+    group: 'Output',
+    type: flag,
+    help: "write ' before cells that a spreadsheet would read as a formula",
+    identity: 'writing',
+    lasts: true,
+    http: true,
+  },
+  concurrency: {
+    group: 'Limits',
+    type: concurrency,
+    value: '<n>',
+    help: 'send at most N requests at once in each node; auto adapts the number to the server',
+    lasts: true,
+    retry: true,
+  },
+  /** Minimum time in ms between the starts of two requests to the same origin with the same credential. */
+  rate: {
+    group: 'Limits',
+    type: rate,
+    value: '<rate>',
+    help: 'maximum rate of requests to each server with each credential, such as 10/s',
+    lasts: true,
+    retry: true,
+  },
+  workers: {
+    group: 'Limits',
+    type: workerCount,
+    value: '<n>',
+    help: 'process the records in N processes; auto uses one fewer than the number of cores',
+    retry: true,
+  },
+  queue: {
+    group: 'Limits',
+    type: text,
+    value: '<url>',
+    help: 'let workers that watch this queue process the records: redis://host:6379, or rediss:// for TLS; the queue key is in AUTOMATE_QUEUE_KEY',
+    retry: true,
+  },
+  queueName: {
+    group: 'Limits',
+    type: text,
+    value: '<name>',
+    help: 'name of the queue, if several teams share one Redis (default: a queue named default)',
+    retry: true,
+  },
+  waitForWorkers: {
+    group: 'Limits',
+    type: duration,
+    value: '<time>',
+    help: 'with {queue}: stop the run if there is no suitable worker for this long (default: 10m)',
+    retry: true,
+  },
+  maxCredits: { group: 'Limits', type: wholeNumber(0), value: '<n>', help: 'spend at most N credits', retry: true, http: true },
+  maxErrors: {
+    group: 'Limits',
+    type: maxErrors,
+    value: '<n>',
+    help: 'stop if more records than this fail: a number, or a percentage such as 5%',
+    retry: true,
+    http: true,
+  },
+  keepGoing: {
+    group: 'Limits',
+    type: flag,
+    help: 'do not stop early if no server answers, or if the first records all fail in the same way',
+    retry: true,
+  },
+  dryRun: {
+    group: 'Showing',
+    type: flag,
+    help: 'send nothing, and print how many records, requests and credits the run would need, and how long it would take',
+  },
+  quiet: { group: 'Showing', type: flag, short: 'q', help: 'show only failures, and nothing if there are none', retry: true },
+  verbose: {
+    group: 'Showing',
+    type: flag,
+    short: 'v',
+    help: 'show a line for each attempt, with record, node, request, status and time',
+    retry: true,
+  },
+  summary: {
+    group: 'Showing',
+    about: 'output',
+    type: fileName,
+    value: '<file>',
+    help: 'write the summary to this file, as JSON',
+    retry: true,
+  },
+  report: {
+    group: 'Showing',
+    about: 'output',
+    type: reportName,
+    value: '<file>',
+    help: 'when the run has ended, write a report of it to this file, as a web page',
+    retry: true,
+  },
+  events: {
+    group: 'Showing',
+    about: 'output',
+    type: fileName,
+    value: '<file>',
+    help: 'write every event of the run to this file, as NDJSON',
+    retry: true,
+  },
+  metrics: {
+    group: 'Showing',
+    type: address,
+    value: '<address>',
+    help: 'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
+    retry: true,
+  },
+  env: {
+    group: 'Requests',
+    type: text,
+    value: '<name>',
+    help: 'environment for credentials and variables, such as staging (default: $AUTOMATE_ENV, or default)',
+    lasts: true,
+  },
+  allowHttp: {
+    group: 'Requests',
+    type: flag,
+    help: 'allow http:// URLs, which are not encrypted, to other machines',
+    lasts: true,
+    retry: true,
+  },
+  cacert: {
+    group: 'Requests',
+    type: fileName,
+    value: '<file>',
+    help: 'file with more certificate authorities to trust (PEM)',
+    lasts: true,
+    retry: true,
+  },
+  files: {
+    group: 'Requests',
+    type: fileName,
+    value: '<dir>',
+    help: 'folder below which flows can send and save files, such as documents (default: the folder of the input)',
+    lasts: true,
+    retry: true,
+  },
+} as const satisfies Readonly<Record<string, RunOption>>;
+
+type Table = typeof runOptions;
+
+export type RunOptionName = keyof Table;
+
+export type RunOptionValue<Name extends RunOptionName> = Table[Name]['type'] extends OptionType<infer Value> ? Value : never;
+
+export type NamesWith<Property extends keyof RunOption, Value> = {
+  [Name in RunOptionName]: Table[Name] extends { readonly [_ in Property]: Value } ? Name : never;
+}[RunOptionName];
+
+/** The names of the options whose property has this value, such as `http`, true. */
+export function optionsWith<Property extends keyof RunOption, const Value>(
+  property: Property,
+  value: Value,
+): readonly NamesWith<Property, Value>[] {
+  const all: Readonly<Record<string, RunOption>> = runOptions;
+  return Object.keys(all).filter((name) => all[name]?.[property] === value) as NamesWith<Property, Value>[];
+}
+
+/** The values of some options. Those that were not given are undefined. */
+export function valuesOf<Name extends RunOptionName>(options: Partial<RunOptions>, names: readonly Name[]): Pick<RunOptions, Name> {
+  return Object.fromEntries(names.map((name) => [name, options[name]])) as Pick<RunOptions, Name>;
+}
+
+/** The options of a run. Those that were not given are undefined. */
+export interface RunOptions extends Readonly<{ [Name in Exclude<RunOptionName, 'out'>]?: RunOptionValue<Name> }> {
+  /** A file, or `-` for stdin. */
+  readonly in: string;
+  /** Further files with the same columns, read after `in`; undefined for a single input. */
+  readonly moreIn?: readonly string[];
+  /** True for a run without input, which processes a single record without fields. */
+  readonly noInput?: boolean;
+  /** Undefined to use the default of the file reader. */
+  readonly maxRecordBytes?: number;
+  readonly out: string;
+  /** With `update`: no rows are reused. */
+  readonly runsAll?: boolean;
+}
+
+export type InputOptions = Pick<
+  RunOptions,
+  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
+>;
+
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outTypes' | 'errors'>;
+
+export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
+
+/** The name of the environment that is used if the user specifies none. */
+export const defaultEnv = 'default';

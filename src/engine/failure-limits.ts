@@ -5,13 +5,6 @@ import type { MaxErrors } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from './phase.ts';
 
-/** Parses a number or a share, such as `10` or `5%`. */
-export function maxErrorsOf(text: string): MaxErrors | undefined {
-  if (/^\d+$/.test(text)) return { count: Number(text) };
-  const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
-  return share !== undefined && Number(share) <= 100 ? { share: Number(share) / 100 } : undefined;
-}
-
 /** A share is checked only once this many records are finished, because one failure among three records says little. */
 const minForShare = 100;
 
@@ -30,7 +23,7 @@ export function tooManyErrors(
 }
 
 function maxReached(message: string, limit: string): CodedMessage {
-  return { message, code: 'max-errors', details: { limit } };
+  return { message, code: 'option-reached', details: { option: 'maxErrors', value: limit } };
 }
 
 /** Returns the fewest calling records before failures end the run. `failing` others fail, `uncalled` others succeed without a call. */

@@ -3,7 +3,7 @@ import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import type { MaxErrors } from '../core/run-options.ts';
+import type { RunOptions } from '../core/run-options.ts';
 import type { InputState } from './batches.ts';
 import { reportOf } from './call.ts';
 import { SameFailureWatch, tooManyErrors } from './failure-limits.ts';
@@ -29,13 +29,7 @@ interface RunParts {
   readonly passage?: (tools: PassageTools) => Passage;
 }
 
-export interface RunSettings {
-  /** True if each record is written as soon as it is finished, in any order. */
-  readonly unordered: boolean;
-  /** Undefined if any number of records may fail. */
-  readonly maxErrors: MaxErrors | undefined;
-  /** True if the run continues even if its first records all failed in the same way, or if no server responds. */
-  readonly keepsGoing: boolean;
+export interface RunSettings extends Pick<RunOptions, 'unordered' | 'maxErrors' | 'keepGoing'> {
   /** Undefined for a run that itself decides when to end early. */
   readonly worker?: WorkerSettings;
 }
@@ -100,15 +94,15 @@ class RecordRun {
       const { ending, message, code, details } = reason;
       ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
     });
-    const { keepsGoing, worker } = settings;
+    const { keepGoing = false, worker } = settings;
     const endRun = (reason: StopReason) => phase.advance('finishing', reason);
-    this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(endRun);
-    const giveUp = worker ? worker.giveUp : keepsGoing ? undefined : endRun;
+    this.#sameFailure = keepGoing ? undefined : new SameFailureWatch(endRun);
+    const giveUp = worker ? worker.giveUp : keepGoing ? undefined : endRun;
     const tools = { phase, giveUp, input: () => this.#inputState() };
     this.#passage = parts.passage?.(tools) ?? new LocalPassage(plan, parts, tools);
     const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
     const size = () => this.#passage.size;
-    this.#window = new Window({ size, unordered: settings.unordered, finish }, phase);
+    this.#window = new Window({ size, unordered: settings.unordered ?? false, finish }, phase);
     this.#writing = new Writing(output, ports.clock, phase, (records) => this.#written(records));
   }
 

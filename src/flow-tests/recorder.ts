@@ -44,7 +44,7 @@ export class Recorder {
     })();
     const output = new TestOutput();
     const parts = { input, output, ports: this.recording(ports), gates };
-    const { phase, ended } = startRun(plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
+    const { phase, ended } = startRun(plan, parts, { keepGoing: true });
     const ending = await ended;
     this.credits = ports.credits();
     this.failure = output.failures[0]?.failure;

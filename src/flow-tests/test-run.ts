@@ -55,7 +55,7 @@ export async function runTest({ plan, records, set, allowHttp, answers }: TestRu
     const run = startRun(
       withSetFields(plan, set),
       { input: allAtOnce(items), output, ports, gates: new Gates(clock) },
-      { unordered: false, maxErrors: undefined, keepsGoing: true },
+      { keepGoing: true },
     );
     await run.ended;
   } finally {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Item } from '../core/item.ts';
 import { otherDelimiter, type Plan } from '../core/plan.ts';
-import type { RunOptions } from '../core/run-options.ts';
+import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { listedNames } from '../core/text/suggest.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { envOf } from '../files/home.ts';
@@ -114,8 +114,7 @@ function checkColumns(errors: string, columns: readonly string[], expected: read
     );
 }
 
-/** Stored with a run's failed records, because a retry uses these options, too. */
-const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'files', 'concurrency', 'rate'] as const;
+const lastingOptions = optionsWith('lasts', true);
 
 /** The options of a run that are stored in its list of failed records, for later retries. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
@@ -172,10 +171,9 @@ export function givenUpOf({ counts: { failed, givenUp = 0 } }: FailedList, retri
 }
 
 function lasting(options: RunOptions): LastingOptions {
-  const given = Object.fromEntries(lastingOptions.map((name) => [name, options[name]])) as unknown as LastingOptions;
   const files = filesFolder(options);
   return {
-    ...given,
+    ...valuesOf(options, lastingOptions),
     env: envOf(options.env),
     ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }),
     // The path is absolute, because a retry would look for the folder next to its input, and its input is the errors file.

@@ -9,14 +9,14 @@ import { namingErrors, refuseUnwritable } from '../files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../files/stat.ts';
 import { refuseMissing } from '../records/input.ts';
 import { inputPaths } from '../records/inputs.ts';
-import { type CompleteRun, errorsFileKey, type Identity } from './journal/complete-run.ts';
+import type { CompleteRun } from './journal/complete-run.ts';
 import { type FailedList, failedListPath, type ListOfRun } from './journal/failed-list.ts';
 import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from './journal/journal.ts';
 import { type EndedOutput, untouched } from './output.ts';
 import { outputNames, ownerOfErrors, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
 import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
-import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
+import { type FlowInFile, type Identity, identityOf, refuseOtherRun } from './run-identity.ts';
 import { refuseChanged } from './sink.ts';
 import { completeRunOf, findCompleteRun, findJournal, type RetryClaim } from './unfinished-run.ts';
 import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
@@ -92,8 +92,8 @@ function refuseNoInput(options: RunOptions): void {
 
 /** `-` for stdin, and for an errors file that an earlier retry read. */
 function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
-  const [input = 'stdin', ...moreIn] = inputsIn(identity);
-  return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
+  const [input = 'stdin', ...moreIn] = identity.inputs.map(({ path }) => path);
+  return { in: input === 'stdin' || input === identity.errorsFile ? '-' : input, moreIn };
 }
 
 /** Throws if two paths lead to the same file, or if two outputs go to stdout. */
@@ -155,9 +155,9 @@ async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<C
     work: replace ? parts : { ...plan, out: parts.out },
     async settle(isComplete, saved) {
       const { failed } = saved;
-      if (!replace) return finishRun(plan.out, { identity: {}, list: undefined, failed });
+      if (!replace) return finishRun(plan.out, { identity: { errorsFile: 'none' }, list: undefined, failed });
       const errors = errorsFileOf(plan);
-      const identity: Identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
+      const identity = { errorsFile: errors === undefined ? 'none' : fullPath(errors) };
       if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
       if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
       return removeParts(plan);
@@ -182,7 +182,7 @@ async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<
 
 async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
   const path = journalPath(realFile(plan.out));
-  const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
+  const identity = { ...(await identityOf(flow, options, plan)), retryOf: retry?.list.run };
   const found = await findJournal(path, options, plan, retry);
   const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
   const replaces = (options.replace ?? false) && !found?.isComplete;

@@ -6,7 +6,6 @@ import type { RunOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
 import { inputPaths } from '../records/inputs.ts';
-import { errorsFileKey } from './journal/complete-run.ts';
 import { failedListPath } from './journal/failed-list.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
@@ -116,7 +115,7 @@ async function ownerIn(folder: string, errors: string, out: string | undefined):
     const name = entry.isFile() ? outputOf(folder, entry.name) : undefined;
     if (name === undefined || join(folder, name) === out) continue;
     const identity = await readIdentity(join(folder, entry.name));
-    if (identity?.[errorsFileKey] === errors) return join(folder, name);
+    if (identity?.errorsFile === errors) return join(folder, name);
   }
   return undefined;
 }

@@ -4,10 +4,11 @@ import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { savedNamesPath } from '../files/saved-names.ts';
 import { realFile, statOf } from '../files/stat.ts';
-import { completeRunPath, errorsFileKey, type Identity, writeCompleteRun } from './journal/complete-run.ts';
+import { completeRunPath, writeCompleteRun } from './journal/complete-run.ts';
 import { failedListPath, writeFailedList } from './journal/failed-list.ts';
 import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+import type { Identity } from './run-identity.ts';
 import { isRegularFile } from './sink.ts';
 import { memoryPath } from './update/memory-file.ts';
 
@@ -44,7 +45,7 @@ export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'err
 
 /** A complete run whose files still have to be moved into place. */
 interface RunToMove extends JournalEnd {
-  readonly identity: Identity;
+  readonly identity: Pick<Identity, 'errorsFile'>;
   readonly failed: number;
 }
 
@@ -55,7 +56,7 @@ interface RunToMove extends JournalEnd {
  */
 export async function finishRun(out: string, { identity, list, note, remembers, failed }: RunToMove): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
-  const errors = identity[errorsFileKey] ?? '';
+  const { errorsFile: errors } = identity;
   const draft = `${listPath}.new`;
   if (list) await writeFailedList(draft, list, marksOf(journal));
   await namingErrors(out, 'written', async () => {
@@ -75,9 +76,9 @@ export async function finishRun(out: string, { identity, list, note, remembers, 
 }
 
 /** Deletes the errors file that the output's list of failed records names, unless the run with this identity writes to the same file. */
-export async function removeOldErrors(out: string, identity: Identity): Promise<void> {
-  const old = (await readIdentity(failedListPath(realFile(out))))?.[errorsFileKey] ?? '';
-  if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
+export async function removeOldErrors(out: string, { errorsFile }: Pick<Identity, 'errorsFile'>): Promise<void> {
+  const old = (await readIdentity(failedListPath(realFile(out))))?.errorsFile ?? 'none';
+  if (isAbsolute(old) && old !== errorsFile) await removeFile(old);
 }
 
 export async function removeNote(out: string): Promise<void> {

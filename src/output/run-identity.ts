@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { open, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
-import type { RunOptions } from '../core/run-options.ts';
+import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
 import { fullPath, statOf } from '../files/stat.ts';
+import type { Format } from '../records/format.ts';
 import { readError } from '../records/input.ts';
 import { filesFolder, inputPaths } from '../records/inputs.ts';
-import { errorsFileKey, type Identity } from './journal/complete-run.ts';
-import type { FailedList } from './journal/failed-list.ts';
 import type { OutputPlan } from './output-plan.ts';
 
 export interface FlowInFile {
@@ -18,42 +18,58 @@ export interface FlowInFile {
   readonly plan: Plan;
 }
 
-const writingKey = 'the way the output is written';
+/** Everything that determines the content of a run's output. To resume the run, all of it must be the same. Hashes are those of contents. */
+export interface Identity {
+  readonly version: string;
+  /** A hash. */
+  readonly flow: string;
+  /** A hash for each variable of the flow. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** A hash; undefined if the flow uses none. */
+  readonly savedConnections?: string;
+  readonly env: string;
+  readonly inputs: readonly InputIdentity[];
+  /** Size and modification time of each data file, by path. */
+  readonly dataFiles: Readonly<Record<string, string>>;
+  readonly filesFolder?: string;
+  readonly reading: Partial<RunOptions>;
+  /** A hash; undefined if no fields are set. */
+  readonly setFields?: string;
+  readonly writing: Partial<RunOptions> & { readonly format: Format; readonly errorsFormat: Format };
+  /** An absolute path, `-`, or `none`. */
+  readonly errorsFile: string;
+  /** The run whose failed records are retried. */
+  readonly retryOf?: string;
+}
+
+/** stdin and pipes cannot be read twice, and have only a path. */
+interface InputIdentity {
+  /** Absolute, or `stdin`. */
+  readonly path: string;
+  readonly bytes?: number;
+  readonly modified?: string;
+  /** A hash of the first and last 64 kB, which reveal a change. */
+  readonly content?: string;
+}
 
 /** A run with `replace`, whose rows are in part files until it is complete. */
-export function isReplacing(identity: Identity): boolean {
-  return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+export function isReplacing({ writing }: Identity): boolean {
+  return writing.replace === true;
 }
 
-const versionKey = 'the version of automate';
-
-export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
-  return identity;
+/** False for stdin and pipes. */
+export function knowsInput({ inputs }: Identity): boolean {
+  return inputs.every(({ content }) => content !== undefined);
 }
-
-/** False for stdin and pipes, which cannot be read twice and have no fingerprint. */
-export function knowsInput(identity: Identity, options: RunOptions): boolean {
-  const paths = inputPaths(options);
-  return paths.every((path) => Object.hasOwn(identity, keyFor(contentKey, path, paths)));
-}
-
-/** With several inputs, the key contains the input's path. */
-function keyFor(property: string, path: string, { length }: readonly string[]): string {
-  return length === 1 ? property : property.replace('the input', () => path);
-}
-
-const flowKey = 'the flow';
-
-const variableKey = (name: string) => `the variable ${name}`;
 
 export function changedVariables({ variables }: Plan, before: Identity): string[] {
-  const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before[variableKey(name)]);
+  const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before.variables[name]);
   return [...variables.values].filter(isChanged).map(([name]) => name);
 }
 
 /** Ignores the values of variables. */
-export async function hasChanged(flow: FlowInFile, { [flowKey]: before }: Identity): Promise<boolean> {
-  return (await flowHash(flow)) !== before;
+export async function hasChanged(flow: FlowInFile, before: Identity): Promise<boolean> {
+  return (await flowHash(flow)) !== before.flow;
 }
 
 /** Leaves out variables' values, which are compared one by one, and `max_cost` amounts, which the user raises to resume a run. */
@@ -64,61 +80,33 @@ async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
 }
 
-const retryKey = 'the run whose failed records are retried';
-
-/** Added to the identity of the run that is retried. */
-export function identityOfRetry({ run }: FailedList): Identity {
-  return { [retryKey]: run };
-}
-
 /** The run was started by `automate retry`. */
-export function isRetry(identity: Identity): boolean {
-  return Object.hasOwn(identity, retryKey);
+export function isRetry({ retryOf }: Identity): boolean {
+  return retryOf !== undefined;
 }
 
-/** Everything that determines the content of the output. Messages show its keys. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const {
-    skip,
-    limit,
-    set = [],
-    noInput,
-    unordered,
-    replace,
-    update,
-    runsAll,
-    maxAge,
-    inFormat,
-    delimiter,
-    encoding,
-    records,
-    sheet,
-    csvSafe,
-  } = options;
-  const { savedConnections } = flow.plan;
+  const { noInput, runsAll, set = [] } = options;
+  const { savedConnections, variables } = flow.plan;
   const folder = usesFiles(flow.plan) ? filesFolder(options) : undefined;
   return {
-    [versionKey]: version,
-    [flowKey]: await flowHash(flow),
-    ...Object.fromEntries([...flow.plan.variables.values].map(([name, value]) => [variableKey(name), contentHash(value)])),
-    ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
-    'the environment of its credentials': envOf(options.env),
-    ...(await fingerprintsOf(inputPaths(options))),
-    ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
-    ...(folder !== undefined && { 'the folder for files': fullPath(folder) }),
-    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
-    ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
-    [writingKey]: JSON.stringify({
-      unordered,
-      replace,
-      update,
+    version,
+    flow: await flowHash(flow),
+    variables: Object.fromEntries([...variables.values].map(([name, value]) => [name, contentHash(value)])),
+    savedConnections: savedConnections.size > 0 ? contentHash(JSON.stringify([...savedConnections])) : undefined,
+    env: envOf(options.env),
+    inputs: await Promise.all(inputPaths(options).map(inputIdentity)),
+    dataFiles: Object.fromEntries(dataFilesOf(flow.plan).map((file) => [file, stateOf(file)])),
+    filesFolder: folder === undefined ? undefined : fullPath(folder),
+    reading: { ...valuesOf(options, optionsWith('identity', 'reading')), noInput },
+    setFields: set.length > 0 ? contentHash(JSON.stringify(set)) : undefined,
+    writing: {
+      ...valuesOf(options, optionsWith('identity', 'writing')),
       runsAll,
-      maxAge,
-      csvSafe,
       format: output.format,
       errorsFormat: output.errorsFormat,
-    }),
-    [errorsFileKey]: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
+    },
+    errorsFile: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
   };
 }
 
@@ -132,81 +120,18 @@ function stateOf(file: string): string {
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
-async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
-  const [first = '', ...more] = paths;
-  if (more.length === 0) return fingerprintOf(first);
-  const all = await Promise.all(paths.map(fingerprintOf));
-  const named = all.flatMap((identity, index) =>
-    Object.entries(identity).map(([name, value]) => [
-      name === inputKey ? keyOfInput(index) : keyFor(name, paths[index] ?? '', paths),
-      value,
-    ]),
-  );
-  return Object.fromEntries(named);
-}
+const blockBytes = 64 * 1024;
 
-const inputKey = 'input';
-
-const keyOfInput = (index: number) => (index === 0 ? inputKey : `${inputKey} ${index + 1}`);
-
-/** Full paths, or `stdin`. */
-export function inputsIn(identity: Identity): string[] {
-  const inputs: string[] = [];
-  for (let path = identity[inputKey]; path !== undefined; path = identity[keyOfInput(inputs.length)]) inputs.push(path);
-  return inputs;
-}
-
-async function fingerprintOf(input: string): Promise<Identity> {
-  return inputFingerprint(input).catch((error: unknown) => {
-    throw readError(input, error);
+/** A pipe is left for the run to read. Throws an AutomateError (`input`) for a file that cannot be read. */
+async function inputIdentity(path: string): Promise<InputIdentity> {
+  if (path === '-') return { path: 'stdin' };
+  return fileIdentity(path).catch((error: unknown) => {
+    throw readError(path, error);
   });
 }
 
-/** Throws an AutomateError (`output-exists`) that lists the differences. `isComplete`: the earlier run is complete. */
-export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
-  const changed = changedNames(before, now);
-  if (changed.length === 0) return;
-  const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
-  const what = isComplete ? 'was completed by a different run' : 'cannot be resumed, because this is not the run that began it';
-  const details = { isReplacing: isReplacing(before), isComplete };
-  throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
-}
-
-/** For a hash, only says "has changed". For options, lists those that differ. */
-function describeChange(what: string, before: string, now: string): string[] {
-  if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
-  if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
-  const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
-  return changedNames(old, present).map(
-    (name) => `${what}: ${optionName(name)} was ${showOption(old[name])}, is ${showOption(present[name])}`,
-  );
-}
-
-/** As on the command line: `csv-safe` for `csvSafe`. */
-function optionName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
-
-function showOption(value: unknown): string {
-  return value === undefined ? 'not set' : JSON.stringify(value);
-}
-
-function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
-}
-
-/** Contains a hash of the content. stdin and pipes have no such property. */
-const contentKey = 'the content of the input';
-
-const blockBytes = 64 * 1024;
-
-/**
- * Path, size, modification time, and a hash of the first and last 64 kB, which reveal a change. stdin and pipes only have a name or path.
- */
-async function inputFingerprint(path: string): Promise<Record<string, string>> {
-  if (path === '-') return { input: 'stdin' };
-  // A pipe can be read only once, so it is left for the run to read.
-  if (!(await stat(path)).isFile()) return { input: resolve(path) };
+async function fileIdentity(path: string): Promise<InputIdentity> {
+  if (!(await stat(path)).isFile()) return { path: resolve(path) };
   const handle = await open(path, 'r');
   try {
     const { size, mtimeMs } = await handle.stat();
@@ -214,12 +139,84 @@ async function inputFingerprint(path: string): Promise<Record<string, string>> {
     const last = await handle.read(Buffer.alloc(blockBytes), 0, blockBytes, Math.max(0, size - blockBytes));
     const hash = createHash('sha256').update(first.buffer.subarray(0, first.bytesRead)).update(last.buffer.subarray(0, last.bytesRead));
     return {
-      input: resolve(path),
-      'the size of the input': `${size} bytes`,
-      'the modification time of the input': new Date(mtimeMs).toISOString(),
-      [contentKey]: hash.digest('hex').slice(0, 16),
+      path: resolve(path),
+      bytes: size,
+      modified: new Date(mtimeMs).toISOString(),
+      content: hash.digest('hex').slice(0, 16),
     };
   } finally {
     await handle.close();
   }
+}
+
+/** Throws an AutomateError (`output-exists`) that lists the differences. `isComplete`: the earlier run is complete. */
+export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
+  const [old, present] = [factsOf(before), factsOf(now)];
+  // The versions of automate may differ: nothing is left to write, so the output cannot mix rows of different versions.
+  if (isComplete) for (const facts of [old, present]) facts.delete(versionName);
+  const lines = [...new Set([...old.keys(), ...present.keys()])].flatMap((what) => changeLines(what, old.get(what), present.get(what)));
+  if (lines.length === 0) return;
+  const what = isComplete ? 'was completed by a different run' : 'cannot be resumed, because this is not the run that began it';
+  const details = { isReplacing: isReplacing(before), isComplete };
+  throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
+}
+
+/** A text to show, a hash that only shows that something has changed, or options, of which those that differ are shown. */
+type Fact = string | { readonly hash: string } | { readonly options: Readonly<Record<string, unknown>> };
+
+const versionName = 'the version of automate';
+
+/** The parts of an identity, by their names in messages. */
+function factsOf(identity: Identity): Map<string, Fact> {
+  const { version, flow, variables, savedConnections, env, inputs, dataFiles, filesFolder, reading, setFields, writing } = identity;
+  const facts: [string, Fact | undefined][] = [
+    [versionName, version],
+    ['the flow', { hash: flow }],
+    ...Object.entries(variables).map(([name, hash]): [string, Fact] => [`the variable ${name}`, { hash }]),
+    ['the saved connection', hashed(savedConnections)],
+    ['the environment of its credentials', env],
+    ...inputs.flatMap((input, index) => inputFacts(input, index, inputs.length)),
+    ...Object.entries(dataFiles).map(([file, state]): [string, Fact] => [`the data file ${file}`, state]),
+    ['the folder for files', filesFolder],
+    ['the way the input is read', { options: reading }],
+    ['the list of set fields', hashed(setFields)],
+    ['the way the output is written', { options: writing }],
+    ['the errors file', identity.errorsFile],
+    ['the run whose failed records are retried', identity.retryOf],
+  ];
+  return new Map(facts.filter((fact): fact is [string, Fact] => fact[1] !== undefined));
+}
+
+function hashed(hash: string | undefined): Fact | undefined {
+  return hash === undefined ? undefined : { hash };
+}
+
+/** With several inputs, they are named by their paths. */
+function inputFacts({ path, bytes, modified, content }: InputIdentity, index: number, count: number): [string, Fact | undefined][] {
+  const name = count === 1 ? 'the input' : path;
+  return [
+    [index === 0 ? 'input' : `input ${index + 1}`, path],
+    [`the size of ${name}`, bytes === undefined ? undefined : `${bytes} bytes`],
+    [`the modification time of ${name}`, modified],
+    [`the content of ${name}`, hashed(content)],
+  ];
+}
+
+function changeLines(what: string, before: Fact = 'nothing', now: Fact = 'nothing'): string[] {
+  if (isDeepStrictEqual(before, now)) return [];
+  if (typeof before === 'object' && 'options' in before && typeof now === 'object' && 'options' in now)
+    return optionLines(what, before.options, now.options);
+  return [typeof now === 'string' ? `${what} was ${typeof before === 'string' ? before : 'other'}, is ${now}` : `${what} has changed`];
+}
+
+function optionLines(what: string, before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys({ ...before, ...now }).flatMap((name) => {
+    const [old, present] = [before[name], now[name]].map((value) => (value === undefined ? 'not set' : JSON.stringify(value)));
+    return old === present ? [] : [`${what}: ${optionName(name)} was ${old}, is ${present}`];
+  });
+}
+
+/** As on the command line: `csv-safe` for `csvSafe`. */
+function optionName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

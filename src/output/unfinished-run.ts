@@ -2,13 +2,13 @@ import { AutomateError } from '../core/failure.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { counted, formatCount } from '../core/text/number.ts';
 import { fullPath, realFile, shownPath } from '../files/stat.ts';
-import { type CompleteRun, completeRunPath, type Identity, readCompleteRun } from './journal/complete-run.ts';
+import { type CompleteRun, completeRunPath, readCompleteRun } from './journal/complete-run.ts';
 import type { FailedList } from './journal/failed-list.ts';
 import { type FoundJournal, readJournal } from './journal/journal.ts';
 import type { EndedOutput } from './output.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingFiles } from './output-plan.ts';
 import { finishRun } from './replace.ts';
-import { isReplacing, isRetry, knowsInput, refuseOtherRun, withoutVersion } from './run-identity.ts';
+import { type Identity, isReplacing, isRetry, knowsInput, refuseOtherRun } from './run-identity.ts';
 import { isRegularFile, refuseChangedWhole } from './sink.ts';
 
 export interface RetryClaim {
@@ -85,10 +85,8 @@ export async function findCompleteRun({ identity, plan, options, retry }: Omit<W
     const message = `${out} exists, but has no journal of an unfinished run, so there is nothing to resume`;
     throw new AutomateError('output-exists', message, { code: 'nothing-to-resume', details: { out } });
   }
-  // The versions of automate may differ: nothing is left to write, so the output cannot mix rows of different versions.
-  const [before, now] = [withoutVersion(complete.identity), withoutVersion(identity)];
   try {
-    refuseOtherRun(before, now, out, true);
+    refuseOtherRun(complete.identity, identity, out, true);
   } catch (error) {
     // The input or the flow has changed. A run with `replace` may overwrite the complete output.
     if (options.replace) return undefined;
@@ -112,7 +110,7 @@ export async function completeRunOf(
   const errorsPath = plan.errors !== undefined && isFileOrFree(plan.errors) ? fullPath(plan.errors) : undefined;
   const files = { out, ...(saved.failed > 0 && errors && errorsPath !== undefined && { errors: { path: errorsPath, ...errors } }) };
   if (!retry) {
-    if (!options.resume || plan.isOwn || !(options.noInput || knowsInput(identity, options))) return undefined;
+    if (!options.resume || plan.isOwn || !(options.noInput || knowsInput(identity))) return undefined;
     const { written, failed, filtered } = saved;
     return { run, identity, counts: { written, failed, filtered }, files };
   }

@@ -6,6 +6,7 @@ import type { Item } from '../core/item.ts';
 import { type Action, type Node, type Step, Unasked } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
+import type { SetFields } from '../core/run-options.ts';
 import type { Value } from '../core/value/value.ts';
 import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
@@ -23,7 +24,7 @@ interface PreviewParts {
 export interface RequestTestOptions {
   readonly in?: string;
   readonly moreIn?: readonly string[];
-  readonly set: readonly [string, string][];
+  readonly set: SetFields;
   readonly send: boolean;
 }
 

@@ -2,15 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AutomateError, invalidOption } from '../core/failure.ts';
+import type { NetworkAddress } from '../core/run-options.ts';
 import { isLoopback } from '../core/template/url.ts';
 import { systemReason } from '../files/naming-errors.ts';
-
-/** The network address at which metrics are served. */
-export interface MetricsAddress {
-  readonly host: string;
-  /** The port to listen on; 0 for any free port. */
-  readonly port: number;
-}
 
 interface FiguresPage {
   readonly type: string;
@@ -27,7 +21,7 @@ export interface MetricsServer {
  * The server does not keep the process alive. At a loopback address, it accepts only names of this machine in the Host header. Throws an
  * AutomateError: `output-exists` if the port is taken, `usage` if the server cannot listen on the address.
  */
-export async function serveMetrics({ host, port }: MetricsAddress, pages: ReadonlyMap<string, FiguresPage>): Promise<MetricsServer> {
+export async function serveMetrics({ host, port }: NetworkAddress, pages: ReadonlyMap<string, FiguresPage>): Promise<MetricsServer> {
   const isLocal = isLoopback(host.includes(':') ? `[${host}]` : host);
   const server = createServer((request, response) => {
     const [path = ''] = (request.url ?? '').split('?');
@@ -67,14 +61,14 @@ function answerError(response: ServerResponse, status: number, text: string): vo
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
-async function bound(server: Server, address: MetricsAddress): Promise<void> {
+async function bound(server: Server, address: NetworkAddress): Promise<void> {
   server.listen({ ...address });
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     throw addressError(error, address);
   });
 }
 
-function addressError(error: NodeJS.ErrnoException, { host, port }: MetricsAddress): AutomateError {
+function addressError(error: NodeJS.ErrnoException, { host, port }: NetworkAddress): AutomateError {
   if (error.code === 'EADDRINUSE')
     return new AutomateError('output-exists', `port ${port} of ${host} is in use by another process`, { code: 'port-taken', details: {} });
   return invalidOption('metrics', `the server cannot listen on ${host}:${port}: ${systemReason(error)}`);

@@ -120,7 +120,7 @@ export class FlowRuntime {
     const ports = { ...this.#session.ports.forRun(randomUUID(), event), ledger: paid };
     const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
     const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates, serialKeys: this.#serialKeys };
-    const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
+    const run = startRun(this.#plan, parts, { keepGoing: true });
     if (followed) this.#countUntil(run.ended);
     return { run, output, credits: () => paid.spent };
   }

@@ -1,9 +1,10 @@
 import { hostname } from 'node:os';
 import type { Event } from '../core/event.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
+import type { NetworkAddress } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
 import { type FlowMetrics, MetricsRegistry } from '../report/metrics-registry.ts';
-import { type MetricsAddress, type MetricsServer, serveMetrics } from '../report/metrics-server.ts';
+import { type MetricsServer, serveMetrics } from '../report/metrics-server.ts';
 import { Pauses } from '../report/pauses.ts';
 import type { QueuedRun, QueuedWorker, QueueStatus } from '../report/queued-run.ts';
 import type { ReportedRun } from '../report/reported-run.ts';
@@ -31,7 +32,7 @@ export class Metrics {
   #hasQueue = false;
 
   /** Throws an AutomateError: `output-exists` if the port is taken, `usage` if the server cannot listen at the address. */
-  static async open(address: MetricsAddress): Promise<Metrics> {
+  static async open(address: NetworkAddress): Promise<Metrics> {
     const metrics = new Metrics();
     const status = async () => `${JSON.stringify(await metrics.#status())}\n`;
     metrics.#server = await serveMetrics(

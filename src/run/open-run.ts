@@ -12,7 +12,6 @@ import { failedListOf, oldOutput } from '../output/failed-records.ts';
 import type { Checkpoint, Journal } from '../output/journal/journal.ts';
 import { openOutput } from '../output/open-output.ts';
 import type { EndedOutput, FileOutput } from '../output/output.ts';
-import { inputsIn } from '../output/run-identity.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
 import { filesFolder, inputLabel, inputPaths, isTable } from '../records/inputs.ts';
@@ -71,7 +70,7 @@ export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesO
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
   const { events, summary, report, cacert } = options;
-  const inputs = [...inputPaths(options), ...(retried ? inputsIn(retried.identity) : [])];
+  const inputs = [...inputPaths(options), ...(retried?.identity.inputs.map(({ path }) => path) ?? [])];
   const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
     path === undefined || path === '-' ? [] : fullPath(path),
   );

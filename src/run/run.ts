@@ -123,7 +123,6 @@ class FlowRun implements RunHandle {
 
   async #runRecords(run: OpenRun): Promise<RunResult> {
     const { plan, options } = this.#request;
-    const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = options;
     const { session, source, events, input, output } = run;
     const { gates = new Gates(this.#clock) } = this.#surroundings;
     limitYoungGeneration();
@@ -133,7 +132,7 @@ class FlowRun implements RunHandle {
       const trace = this.#traceOf(run);
       workers = await this.#openWorkers(run, trace);
       const parts = { input, output, ports: session.ports, gates, trace, passage: workers?.passage };
-      const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
+      const started = startRun(plan, parts, options);
       this.#started = started;
       started.phase.onPhase(() => void source.close());
       if (this.#stop) started.phase.advance(this.#isAborted ? 'stopped' : 'finishing', this.#stop);

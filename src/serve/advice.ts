@@ -30,7 +30,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'object-over-lines': () => '\nif all of the body is one object, send it as application/json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,
-  'max-errors': ({ limit }) => ` (max_errors=${limit})`,
+  'option-reached': ({ option, value }) => ` (${fieldName(option)}=${value})`,
   'max-credits': ({ credits }) => ` (max_credits=${credits})`,
   tls: ({ isUnknownAuthority }) =>
     isUnknownAuthority ? '\nif that server is yours, start this one with its certificate authority: --cacert FILE' : '',
@@ -73,6 +73,6 @@ function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable 
 /** Options that clients set under a different name. Every other field has the name of the option, in snake case. */
 const fields: Readonly<Record<string, string>> = { var: 'var.NAME', encoding: 'charset in Content-Type', inFormat: 'Content-Type' };
 
-function fieldName(option: string): string {
+export function fieldName(option: string): string {
   return fields[option] ?? option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

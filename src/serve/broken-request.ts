@@ -95,17 +95,17 @@ function byFastifyCode(code: string, takes: readonly string[]): ProblemResponse 
 }
 
 /** Maximum number of errors that a response lists. An invalid body can contain more. */
-const maxErrors = 20;
+const mostListed = 20;
 
 /** `place` names the part of the request that is not valid. */
 function invalid(place: string, validation: readonly FastifySchemaValidationError[]): ProblemResponse {
   const all = validation.flatMap(({ keyword, instancePath, message = '', params }) => {
     const path = instancePath === '/' ? '' : shortName(instancePath);
     if (keyword !== 'unrecognized_keys') return [{ pointer: path, detail: inPlainWords(message) }];
-    const keys = (params.keys as readonly string[]).slice(0, maxErrors);
+    const keys = (params.keys as readonly string[]).slice(0, mostListed);
     return keys.map((key) => ({ pointer: `${path}/${shortName(key)}`, detail: 'this name is not expected here' }));
   });
-  const errors = all.slice(0, maxErrors);
+  const errors = all.slice(0, mostListed);
   const details = errors.map(({ pointer, detail }) => (pointer === '' ? detail : `"${pointer.slice(1)}": ${detail}`));
   return new ProblemResponse('bad-request', `${place}: ${details.join('; ')}`, { errors });
 }

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
+import type { NetworkAddress } from '../core/run-options.ts';
 import { makeFolder } from '../files/folder.ts';
 import { takeLock } from '../files/lock.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { refuseLink } from '../files/state-file.ts';
-import type { MetricsAddress } from '../report/metrics-server.ts';
 import type { RunWorkersOptions } from '../workers/workers-of-run.ts';
 import type { ListeningOptions } from './listening.ts';
 import { type RunningServer, runningServer, serverLockPath } from './store/links.ts';
@@ -59,7 +59,7 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly mcp: boolean;
   readonly log: 'text' | 'json';
   /** Undefined if no metrics are served. */
-  readonly metrics?: MetricsAddress;
+  readonly metrics?: NetworkAddress;
   readonly env?: string;
   readonly allowHttp?: boolean;
   /** The folder of the files that flows send and save; undefined if there is none. */

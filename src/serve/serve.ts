@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { AutomateError } from '../core/failure.ts';
+import type { NetworkAddress } from '../core/run-options.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import type { Messages } from '../credentials/messages.ts';
@@ -10,7 +11,6 @@ import { systemReason } from '../files/naming-errors.ts';
 import { shownPath, statOf } from '../files/stat.ts';
 import { startBrowser } from '../http/auth/browser.ts';
 import { refuseNoFolder } from '../records/inputs.ts';
-import type { MetricsAddress } from '../report/metrics-server.ts';
 import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
 import { limitServerHeap } from '../run/heap-limit.ts';
 import type { Metrics } from '../run/metrics.ts';
@@ -54,7 +54,7 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
   }
 }
 
-async function openMetrics(address: MetricsAddress): Promise<Metrics> {
+async function openMetrics(address: NetworkAddress): Promise<Metrics> {
   const { Metrics } = await import('../run/metrics.ts');
   return Metrics.open(address);
 }

@@ -142,7 +142,7 @@ export class WorkerRun {
       trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
     };
     const worker = { giveUp: manifest.keepsGoing ? undefined : unanswered, mayBegin };
-    const started = startRun(plan, parts, { unordered: true, maxErrors: undefined, keepsGoing: true, worker });
+    const started = startRun(plan, parts, { unordered: true, keepGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {
       const { reason } = started.phase;

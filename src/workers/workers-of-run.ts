@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+import type { WorkerCount } from '../core/run-options.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { Gates } from '../engine/gates.ts';
 import { createClock } from '../files/clock.ts';
@@ -31,12 +33,13 @@ export class WorkersOfRun implements WorkerOpener {
   }
 
   async open(run: OpenRun, { attempt, warn, waiting }: WorkerFollower): Promise<Workers | undefined> {
-    const { workers } = run.request.options;
+    const { workers: count } = run.request.options;
     if (this.#queue) {
       const { openQueueWorkers } = await import('./queue-workers.ts');
       return openQueueWorkers(run, this.#queue, { attempt, warn, waiting });
     }
-    if (workers === undefined) return undefined;
+    if (count === undefined) return undefined;
+    const workers = processesOf(count);
     const { openWorkers } = await import('./open-workers.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
@@ -48,9 +51,13 @@ export class WorkersOfRun implements WorkerOpener {
   }
 }
 
+function processesOf(count: WorkerCount): number {
+  return count === 'auto' ? Math.max(1, availableParallelism() - 1) : count;
+}
+
 export interface RunWorkersOptions extends Partial<QueueOptions> {
-  /** Number of child processes; undefined if there are none. */
-  readonly workers?: number;
+  /** Undefined if there are no child processes. */
+  readonly workers?: WorkerCount;
 }
 
 export interface RunWorkers extends SharedRunWorkers {
@@ -67,7 +74,7 @@ export interface RunWorkers extends SharedRunWorkers {
  */
 export async function openRunWorkers({ workers, queue, ...named }: RunWorkersOptions, messages: Messages): Promise<RunWorkers | undefined> {
   if (queue !== undefined) return queueWorkers(await openQueue({ ...named, queue }, messages));
-  return workers === undefined ? undefined : childWorkers(workers);
+  return workers === undefined ? undefined : childWorkers(processesOf(workers));
 }
 
 async function openQueue(options: QueueOptions, messages: Messages): Promise<OpenQueue> {

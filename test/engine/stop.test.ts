@@ -141,7 +141,7 @@ describe('a run whose server cannot be reached', () => {
     };
     expect(await runFlow(flow(), numberedRecords(9), { http })).toMatchObject({ ending: 'complete' });
     expect(await runFlow(flow(), numberedRecords(10), { http })).toMatchObject({ ending: 'unreachable' });
-    expect(await runFlow(flow(), numberedRecords(10), { http, keepsGoing: true })).toMatchObject({ ending: 'complete' });
+    expect(await runFlow(flow(), numberedRecords(10), { http, keepGoing: true })).toMatchObject({ ending: 'complete' });
   });
 
   test.each([
@@ -173,7 +173,7 @@ describe('records that all fail in the same way', () => {
   });
 
   test('do not end the run with --keep-going', async () => {
-    const { ending, failures } = await runFlow(flow(), numberedRecords(100), { http: refused, keepsGoing: true });
+    const { ending, failures } = await runFlow(flow(), numberedRecords(100), { http: refused, keepGoing: true });
     expect([ending, failures.length]).toEqual(['complete', 100]);
   });
 

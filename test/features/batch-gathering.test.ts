@@ -273,7 +273,7 @@ describe('a batch that collects records', () => {
       random: () => 0,
     };
     const parts = { input: pausing(), output: output as never, ports: ports as never, gates: new Gates(clock) };
-    const run = startRun(plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: false });
+    const run = startRun(plan, parts, {});
     expect(await run.ended).toBe('complete');
     expect(sent.map((request) => [request.atMs, listIn(request).length])).toEqual([
       [10_000, 4],

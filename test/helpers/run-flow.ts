@@ -115,7 +115,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     uuidOf: (name: string) => `uuid of ${name}`,
     random: () => options.random ?? 0,
   };
-  const settings = { unordered: false, maxErrors: undefined, keepsGoing: false, ...options };
+  const settings = { ...options };
   const run = startRun(
     plan,
     {

@@ -232,8 +232,14 @@ test('the server responds with 431 to headers that are too large, and with 400 t
 
 describe('an error message that the server sends to a client', () => {
   test.each<[string, CodedMessage]>([
-    ['more than 1 record failed (max_errors=1)', { message: 'more than 1 record failed', code: 'max-errors', details: { limit: '1' } }],
-    ['more than 5 % failed (max_errors=5%)', { message: 'more than 5 % failed', code: 'max-errors', details: { limit: '5%' } }],
+    [
+      'more than 1 record failed (max_errors=1)',
+      { message: 'more than 1 record failed', code: 'option-reached', details: { option: 'maxErrors', value: '1' } },
+    ],
+    [
+      'more than 5 % failed (max_errors=5%)',
+      { message: 'more than 5 % failed', code: 'option-reached', details: { option: 'maxErrors', value: '5%' } },
+    ],
     ['the 3 credits are used up (max_credits=3)', { message: 'the 3 credits are used up', code: 'max-credits', details: { credits: 3 } }],
     ['delimiter: expected CSV', invalidOption('delimiter', 'expected CSV')],
     ['charset in Content-Type: expected utf-8', invalidOption('encoding', 'expected utf-8')],

@@ -12,10 +12,10 @@ import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
 import { connectionExists } from '../../run/flow-folder.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
-import { concurrencyArgument, headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
+import { headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
 import { setCommand } from '../credentials-set.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { cacertOption } from '../shared-options.ts';
+import { cacertOption, runOption } from '../shared-options.ts';
 import type { Terminal } from '../terminal.ts';
 
 const authChoices = async () => (await import('../../core/auth/auth.ts')).allAuthNames;
@@ -96,14 +96,7 @@ export const addOptions = {
       'none',
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
-    concurrency: parsedOption(
-      '--concurrency <n>',
-      concurrencyArgument,
-      'send at most N requests at once; auto adapts the number to the server',
-      {
-        choices: async () => ['auto'],
-      },
-    ),
+    concurrency: runOption('concurrency', 'send at most N requests at once; auto adapts the number to the server'),
     allowHttp: flag('--allow-http', 'allow an http:// URL, which is not encrypted, to another machine'),
   }),
   ...grouped('Test', {

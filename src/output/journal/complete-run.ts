@@ -1,5 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { namingErrors } from '../../files/naming-errors.ts';
+import type { Identity } from '../run-identity.ts';
 import type { Written } from '../sink.ts';
 import { lineOf, parseLine, refuseNoFile } from './lines.ts';
 
@@ -51,9 +52,3 @@ export async function readCompleteRun(path: string): Promise<CompleteRun | undef
   );
   return parseLine(text.trimEnd()) as CompleteRun | undefined;
 }
-
-/** Everything that a run's output depends on, by description, such as `the errors file`. To resume a run, all must be the same. */
-export type Identity = Readonly<Record<string, string>>;
-
-/** The key for the absolute path of the errors file. */
-export const errorsFileKey = 'the errors file';

@@ -2,8 +2,8 @@ import { open, rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
 import type { Format } from '../../records/format.ts';
+import type { Identity } from '../run-identity.ts';
 import type { Written } from '../sink.ts';
-import type { Identity } from './complete-run.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 
 /** Consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { maxErrorsOf } from '../../engine/failure-limits.ts';
+import { type OptionType, optionsWith, runOptions } from '../../core/run-options.ts';
+import { fieldName } from '../advice.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flow-variables.ts';
@@ -8,34 +9,26 @@ import type { NamedRequest } from '../idempotency.ts';
 import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import type { ServedRun } from '../runs/served-run.ts';
-import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
+import { errorsFormatOf, type StoredOptions, type StoredRun } from '../runs/stored-run.ts';
 import { type BodyFormat, bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
-import { type Audience, preferredWait, type SeenFlow, seenFlow, wholeNumber } from './key-door.ts';
+import { type Audience, preferredWait, type SeenFlow, seenFlow } from './key-door.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
-const maxErrors = z.string().transform((text, context) => {
-  const limit = maxErrorsOf(text);
-  if (!limit) context.addIssue(`expected a number or a percentage such as 5%, found "${text}"`);
-  return limit ?? z.NEVER;
-});
+const askable = optionsWith('http', true);
 
-/** The option's name without a value means on. */
-const onOrOff = z.enum(['true', 'false', '']);
+const shapeOf = ({ expected, choices, parse }: OptionType<unknown>) =>
+  (choices ? z.enum(choices) : z.string()).transform((text, context) => {
+    const value = parse(text);
+    if (value === undefined) context.addIssue(`expected ${expected}, found "${text}"`);
+    return value;
+  });
 
 /** Schema of the query of a request for a new run or a plan. */
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
-  delimiter: z.string().optional(),
-  records: z.string().optional(),
-  sheet: z.string().optional(),
-  limit: wholeNumber.optional(),
-  skip: wholeNumber.optional(),
-  max_errors: maxErrors.optional(),
-  max_credits: wholeNumber.optional(),
-  unordered: onOrOff.optional(),
-  csv_safe: onOrOff.optional(),
+  ...Object.fromEntries(askable.map((name) => [fieldName(name), shapeOf(runOptions[name].type).optional()])),
 });
 
 /** Makes the server leave bodies unparsed, whatever their content type, so that handlers can read them as streams. */
@@ -89,8 +82,8 @@ interface RunRequestBody {
 
 async function newRun(server: Server, { request, flow, caller }: AskedRun): Promise<RunRequestBody> {
   const body = bodyFormat(request.headers);
-  const options = storedOptions(request, body);
-  const { out } = request.query as z.output<typeof newRunQuery>;
+  const options = givenOptions(request, body);
+  const { out } = request.query as { readonly out?: StoredRun['format'] };
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
   const { maxUpload: maxBytes } = server.limits;
   const { id, folder, space } = await server.runs.newFolder(caller.key, Math.min(declaredBytes(request), maxBytes));
@@ -121,22 +114,12 @@ async function newRun(server: Server, { request, flow, caller }: AskedRun): Prom
   }
 }
 
-function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
-  const { delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered, csv_safe } = query as z.output<typeof newRunQuery>;
+/** The options that the caller of a new run or a plan gave. */
+export function givenOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
   const given = variablesIn(query);
-  return {
-    var: given.length > 0 ? given : undefined,
-    delimiter,
-    records,
-    sheet,
-    encoding: charset,
-    limit,
-    skip,
-    maxErrors: max_errors,
-    maxCredits: max_credits,
-    ...(unordered !== undefined && { unordered: unordered !== 'false' }),
-    ...(csv_safe !== undefined && { csvSafe: csv_safe !== 'false' }),
-  };
+  const values = query as Readonly<Record<string, unknown>>;
+  const options = Object.fromEntries(askable.map((name) => [name, values[fieldName(name)]]));
+  return { var: given.length > 0 ? given : undefined, encoding: charset, ...options };
 }
 
 /** Creates a run, but only one for each Idempotency-Key. `id` is the id of the new run. */

@@ -1,7 +1,6 @@
 import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type * as z from 'zod';
 import { createMessages } from '../../credentials/messages.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
@@ -14,13 +13,13 @@ import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 
 import { problemJson } from '../flow-json.ts';
-import { planWithVariables, variablesIn } from '../flow-variables.ts';
+import { planWithVariables } from '../flow-variables.ts';
 import { ProblemResponse } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, type SeenFlow, seenFlow } from './key-door.ts';
-import { acceptBodies, newRunQuery } from './new-run.ts';
+import { acceptBodies, givenOptions, newRunQuery } from './new-run.ts';
 
 /** Plans forecast a run. Bodies can be larger than memory, because they are read as they arrive and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
@@ -50,18 +49,16 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 
 /** `gone` is aborted when the client disconnects, which ends the work. */
 async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
-  const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
+  const { var: given = [], ...options } = givenOptions(request, body);
   const format = { kind: body.kind, gzip: false };
   const { allowHttp, env } = shared;
-  const given = variablesIn(request.query);
   const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
   const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
   gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
-    const { charset: encoding } = body;
-    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, sheet, encoding, records, maxRecordBytes });
+    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
@@ -74,7 +71,6 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
         },
       );
     }
-    const options = { limit, skip };
     for await (const items of selectRecords(source, { options, plan, format })) {
       for (const item of items) await forecaster.add(item);
       // Lets the event loop process other requests, and notice that the client has disconnected.

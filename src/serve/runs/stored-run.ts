@@ -1,19 +1,8 @@
-import type { GivenVariables } from '../../core/run-options.ts';
+import type { NamesWith, RunOptions } from '../../core/run-options.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 
-export interface StoredOptions {
-  readonly var?: GivenVariables;
-  readonly delimiter?: string;
-  readonly sheet?: string;
-  readonly encoding?: string;
-  readonly records?: string;
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly maxErrors?: { readonly count: number } | { readonly share: number };
-  readonly maxCredits?: number;
-  readonly unordered?: boolean;
-  readonly csvSafe?: boolean;
-}
+/** The options that the caller gave. */
+export type StoredOptions = Pick<RunOptions, NamesWith<'http', true> | 'var' | 'encoding'>;
 
 /** From an input format such as `csv.gz`. CSV for an Excel workbook. */
 export function errorsFormatOf(inputFormat: string): RunShape['format'] {

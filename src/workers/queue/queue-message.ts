@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Ending } from '../../core/event.ts';
+import { endings } from '../../core/event.ts';
 import { failureClasses } from '../../core/failure.ts';
 import type { ToWorker, WorkerQuestion } from '../processes/wire-form.ts';
 import type { HeldMoney, PaidCalls, Results } from '../run-link.ts';
@@ -53,26 +53,12 @@ const whole = z.int().nonnegative();
 
 const coded = { message: z.string(), code: z.string().exactOptional(), details: z.looseObject({}).exactOptional() };
 
-const endings: Readonly<Record<Ending, true>> = {
-  complete: true,
-  interrupted: true,
-  'max-errors': true,
-  'max-credits': true,
-  'on-error-stop': true,
-  unreachable: true,
-  'same-failure': true,
-  'workers-lost': true,
-  'no-workers': true,
-  'disk-full': true,
-  'refused-credential': true,
-};
-
 export const closingShape = {
   phase: z.enum(['open', 'finishing', 'unpaid', 'stopped']),
   reason: z
     .object({
       ...coded,
-      ending: z.enum(Object.keys(endings) as Ending[]),
+      ending: z.enum(endings),
       patienceMs: z.number().exactOptional(),
       before: z.number().exactOptional(),
     })

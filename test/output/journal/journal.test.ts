@@ -5,8 +5,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { continueJournal, createJournal, type FoundJournal, type Journal, readJournal } from '../../../src/output/journal/journal.ts';
 import type { ParkedRows } from '../../../src/output/journal/parked-records.ts';
 import { untouched } from '../../../src/output/output.ts';
+import type { Identity } from '../../../src/output/run-identity.ts';
 
-const identity = { 'the flow': 'abc' };
+const identity = { flow: 'abc' } as Identity;
 
 /** Creates and closes a journal with these checkpoints. Returns its path. */
 async function journalWith(...records: readonly number[]): Promise<string> {
