@@ -3,6 +3,7 @@ import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { createMessages } from '../../credentials/messages.ts';
+import { createClock } from '../../files/clock.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import { Forecaster } from '../../preview/forecast/forecast.ts';
@@ -58,7 +59,7 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
   const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
   const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
   gone.addEventListener('abort', breakOff, { once: true });
-  const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
+  const forecaster = new Forecaster(plan, { clock: createClock(), maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
     const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, sheet, encoding, records, maxRecordBytes });

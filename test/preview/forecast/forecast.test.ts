@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { compile } from '../../../src/flow/compile.ts';
 import { type Forecast, Forecaster, type ForecastSettings } from '../../../src/preview/forecast/forecast.ts';
 import { nodeTypes } from '../../../src/run/node-types.ts';
+import { createFakeClock } from '../../helpers/fake-clock.ts';
 import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../../helpers/run-flow.ts';
 
 const planOf = (yaml: string) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: false });
 
 async function forecast(yaml: string, records: readonly GivenRecord[], settings: Partial<ForecastSettings> = {}): Promise<Forecast> {
-  const forecaster = new Forecaster(planOf(yaml), { maxRequests: 3, ...settings });
+  const forecaster = new Forecaster(planOf(yaml), { clock: createFakeClock(), maxRequests: 3, ...settings });
   for (const [index, record] of records.entries()) {
     await forecaster.add({ number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } });
   }
