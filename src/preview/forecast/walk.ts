@@ -116,7 +116,7 @@ function addRows(to: Fields[], rows: readonly Fields[]): void {
 
 /** For nodes that contain no other nodes and make no call. */
 function contextWith(clock: EvaluationClock): NodeContext {
-  return { clock } as NodeContext;
+  return { clock, report: () => undefined } as object as NodeContext;
 }
 
 /** Thrown to end a node that contains other nodes, because a record has reached its first call inside that node. */

@@ -137,6 +137,12 @@ test('the forecast gives a failed record the same _error as the run', async () =
   }
 });
 
+test('the forecast runs a set node that renames a field which a record lacks, before and after the first call', async () => {
+  const rename = (from: string, to: string) => `{ type: set, rename: { ${from}: ${to} } }`;
+  const flow = `nodes: [${rename('a', 'b')}, { type: http, url: "${api}/{{n}}" }, ${rename('d', 'e')}]`;
+  expect(await forecast(flow, [{ n: 1, a: 1, d: 1 }, { n: 2 }])).toMatchObject({ records: 2, failing: 0, actions: { expected: 2 } });
+});
+
 test('the forecast counts the rows that a loop emits before it fails, and the record that on_error passes through', async () => {
   const set = '{ type: set, fields: { n: 1 } }';
   const flow = `nodes: [{ type: loop, max: 3, while: "true", on_error: keep, nodes: [${set}] }, { type: http, url: "${api}/" }]`;
