@@ -1,5 +1,6 @@
 import type { Documents } from './answer/document.ts';
 import type { Answer } from './answer/mapping.ts';
+import type { EvaluationClock } from './condition/evaluation.ts';
 import type { NodeEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
@@ -24,6 +25,7 @@ export interface AttemptContext {
   readonly lookups: Lookups;
   readonly documents: Documents;
   readonly spending: Spending;
+  readonly clock: EvaluationClock;
   report(event: NodeEvent): void;
   /** Returns a UUID that is the same every time this record reaches this node in this run. `part` distinguishes a record's calls. */
   idempotencyKey(part?: string): string;

@@ -7,11 +7,13 @@ import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
 import type { BatchEntry, Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
+import type { EvaluationClock } from './condition/evaluation.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { MorePages, NodeEvent } from './event.ts';
 import type { Lookups } from './lookup.ts';
 import type { Concurrency } from './options/amounts.ts';
+import type { Clock } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools.ts';
 
@@ -184,8 +186,8 @@ export interface NodeContext {
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
-  /** Returns the monotonic time in ms. */
-  now(): number;
+  /** The clock of the run. Expressions are evaluated with it. */
+  readonly clock: EvaluationClock & Pick<Clock, 'now'>;
   /** Waits until `untilMs` without occupying a slot (the right to have one call in flight). Throws Unfinished if the run ends first. */
   waitUntil(untilMs: number): Promise<void>;
 }
@@ -193,7 +195,7 @@ export interface NodeContext {
 /** The call that a node makes for a record. Runs, test-request and the dry run all use this description. */
 export interface Action extends CallPolicy {
   /** Returns the request for a record, or Unasked if the record needs none. Throws a Failure if the request cannot be prepared. */
-  prepare(fields: Fields): ActionRequest | Unasked;
+  prepare(fields: Fields, clock: EvaluationClock): ActionRequest | Unasked;
   /** Reads the accepted response. Throws a Failure if it does not fit. */
   read(fields: Fields, answer: Answer): RowsRead;
   /** Looks for a sign that an answer is only the first page of a list. Undefined if all pages are read, or only the first one is meant. */
@@ -211,7 +213,7 @@ export interface Action extends CallPolicy {
   /** Undefined if each record has a separate call. */
   readonly batchSize?: number;
   /** The entry says with which records this one can share a call. Undefined if any records can share a call. */
-  readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
+  readonly entryOf?: (fields: Fields, clock: EvaluationClock) => BatchEntry<unknown> | Unasked;
   readonly usesFiles?: boolean;
   /** True if `map` does not read the response itself, but a document that is derived from it. */
   readonly makesDocument?: boolean;
@@ -225,7 +227,7 @@ export interface Action extends CallPolicy {
 
 export interface CallPolicy {
   /** `record` is undefined in a batch. Throws a Failure if the response is not successful. */
-  accept(response: ActionResponse, request?: ActionRequest, record?: Fields): Answer;
+  accept(response: ActionResponse, request: ActionRequest, record: Fields | undefined, clock: EvaluationClock): Answer;
   readonly limit: CallLimit;
   /** Minimum time in ms between two calls. */
   readonly intervalMs: number | undefined;

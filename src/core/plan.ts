@@ -1,5 +1,6 @@
 import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
+import type { EvaluationClock } from './condition/evaluation.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
@@ -64,7 +65,7 @@ export interface SerialOrder {
   readonly needed: readonly string[];
   readonly optional: readonly string[];
   /** Records with the same key go one after another; a record without a key waits for no other. Throws a Failure if evaluation fails. */
-  keyOf(fields: Fields): string | undefined;
+  keyOf(fields: Fields, clock: EvaluationClock): string | undefined;
 }
 
 export interface Plan {

@@ -23,6 +23,8 @@ export interface Clock {
   nextTurn(): Promise<void>;
   /** Resolves in the next turn, after pending signals and responses. Undefined if the current turn has been short so far. */
   yieldIfLong(): Promise<void> | undefined;
+  /** Runs an evaluation, and aborts it with an Error if it takes too long. A long one would block even signal handlers, as for Ctrl+C. */
+  abortIfLong<Result>(evaluate: () => Result): Result;
 }
 
 /** A body that contains secrets. They are sent only to the request's origin, which is written literally in the flow. */

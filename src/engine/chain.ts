@@ -129,7 +129,7 @@ export class Chain implements PassingChain {
   #passNow(step: Step, fields: Fields, row: number, position: ChainPosition): Promise<readonly Fields[]> {
     const failed = (error: unknown) => this.#afterFailure(step, fields, position, error);
     try {
-      if (step.when && !step.when.evaluate(fields)) return Promise.resolve([fields]);
+      if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return Promise.resolve([fields]);
       const context = new RecordContext(step, position, row, this);
       const ended = step.node.run(fields, context);
       return (step.node.inner ? ended.then((rows) => this.#reportPassed(context, rows)) : ended).then(undefined, failed);

@@ -181,8 +181,8 @@ export class RecordContext implements NodeContext, CallOwner {
     return isAbandoned(this.position.group);
   }
 
-  now(): number {
-    return this.chain.tools.ports.clock.now();
+  get clock(): Clock {
+    return this.chain.tools.ports.clock;
   }
 
   async waitUntil(untilMs: number): Promise<void> {

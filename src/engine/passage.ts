@@ -66,7 +66,7 @@ export class LocalPassage implements Passage {
     const keys = serialKeys ?? new SerialKeys();
     const maxWaiting = Math.max(1, Math.floor(this.size / 2));
     const order = plan.serialOrder;
-    this.#serial = order && new SerialRecords({ order, keys, phase, maxWaiting, room: () => this.#budget.room() });
+    this.#serial = order && new SerialRecords({ order, keys, clock: ports.clock, phase, maxWaiting, room: () => this.#budget.room() });
     phase.onPhase((now) => {
       if (now !== 'stopped') return;
       ports.http.abort();

@@ -1,3 +1,4 @@
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { SerialOrder } from '../core/plan.ts';
@@ -43,6 +44,7 @@ export class SerialKeys {
 interface SerialParts {
   readonly order: SerialOrder;
   readonly keys: SerialKeys;
+  readonly clock: EvaluationClock;
   readonly phase: RunPhase;
   /** Maximum number of records that wait for an earlier record. */
   readonly maxWaiting: number;
@@ -78,8 +80,8 @@ export class SerialRecords {
 
   /** Runs a record once all earlier records with the same key have ended. Rejects with Unfinished if the run ends first. */
   async pass<Result>(item: Item, begin: () => Promise<Result>): Promise<Result> {
-    const { order, keys } = this.#parts;
-    const key = order.keyOf(item.fields);
+    const { order, keys, clock } = this.#parts;
+    const key = order.keyOf(item.fields, clock);
     if (key === undefined) return begin();
     if (keys.take(key)) return begin().finally(() => keys.free(key));
     this.#waiting++;

@@ -1,5 +1,6 @@
 import { longestTimerMs } from '../core/duration.ts';
 import type { Clock } from '../core/ports.ts';
+import { abortIfLong } from './time-limit.ts';
 
 /** Number of callers that may continue in each turn of the event loop. */
 const perTurn = 8;
@@ -48,7 +49,8 @@ export function createYieldIfLong(): Clock['yieldIfLong'] {
 }
 
 export function createClock(): Clock {
-  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldIfLong: createYieldIfLong() };
+  const yieldIfLong = createYieldIfLong();
+  return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldIfLong, abortIfLong };
 }
 
 /** A few at a time, because thousands of sleeps may end at the same time. */

@@ -63,7 +63,7 @@ export class Recorder {
 
   /** Returns ports that answer every request with the recorded result. They send nothing, spend no credits, and skip all waits. */
   replaying<Given extends Ports>(ports: Given): Given {
-    return { ...answering(ports, this.replay()), clock: createTestClock(), cache: noCache, ledger: freeLedger };
+    return { ...answering(ports, this.replay()), clock: createTestClock(ports.clock.wallNow()), cache: noCache, ledger: freeLedger };
   }
 
   /** The ports answer with a request's last result, as if all retries were over. Their clock advances only by the recorded durations. */

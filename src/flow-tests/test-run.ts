@@ -1,4 +1,3 @@
-import { setEvaluationWorld } from '../core/condition/evaluation.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
@@ -10,6 +9,7 @@ import { membersOf, type Value } from '../core/value/value.ts';
 import { Gates } from '../engine/gates.ts';
 import { startRun } from '../engine/run.ts';
 import { sleepersOf } from '../files/clock.ts';
+import { abortIfLong } from '../files/time-limit.ts';
 import { withSetFields } from '../flow/set-fields.ts';
 import type { AnswerSource } from './given-answers.ts';
 import { createTestPorts } from './test-ports.ts';
@@ -50,17 +50,8 @@ export async function runTest({ plan, records, set, allowHttp, answers }: TestRu
   const ports = createTestPorts({ answers, clock, credentials, allowHttp }, report);
   const output = new TestOutput();
   const items: Item[] = records.map((fields, index) => ({ number: index + 1, fields, end: { offset: 0, line: 0 } }));
-  const former = setEvaluationWorld({ wallNow: clock.wallNow });
-  try {
-    const run = startRun(
-      withSetFields(plan, set),
-      { input: allAtOnce(items), output, ports, gates: new Gates(clock) },
-      { keepGoing: true },
-    );
-    await run.ended;
-  } finally {
-    setEvaluationWorld(former);
-  }
+  const run = startRun(withSetFields(plan, set), { input: allAtOnce(items), output, ports, gates: new Gates(clock) }, { keepGoing: true });
+  await run.ended;
   return { rows: output.rows, failures: output.failures, waits, stopped };
 }
 
@@ -125,6 +116,7 @@ export function createTestClock(wallStartMs = Date.UTC(2026, 0, 1)): Clock {
     sleepUntil: (untilMs, signal) => (signal?.aborted ? Promise.resolve() : sleep.until(untilMs, signal)),
     nextTurn: manyMicrotasks,
     yieldIfLong: () => undefined,
+    abortIfLong,
   };
 }
 

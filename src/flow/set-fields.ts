@@ -20,6 +20,6 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
     replacedColumns: (input) => plan.replacedColumns(columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),
-    serialOrder: serialOrder && { ...serialOrder, keyOf: (fields) => serialOrder.keyOf(withFields(fields, set)) },
+    serialOrder: serialOrder && { ...serialOrder, keyOf: (fields, clock) => serialOrder.keyOf(withFields(fields, set), clock) },
   };
 }

@@ -1,4 +1,5 @@
 import type { Expression } from '../core/condition/condition.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure, type Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { fieldUses } from '../core/options/expressions.ts';
@@ -170,7 +171,7 @@ export function serialOrderOf(serialBy: SerialBy, written: unknown): SerialOrder
       label: String((written as { cel: unknown }).cel),
       needed: cel.fields,
       optional,
-      keyOf: (fields) => keyOf(evaluated(cel, fields)),
+      keyOf: (fields, clock) => keyOf(evaluated(cel, fields, clock)),
     };
   }
   return { label: serialBy.join(' and '), needed: [], optional: serialBy, keyOf: (fields) => keyOfAll(serialBy, fields) };
@@ -193,9 +194,9 @@ function keyOfAll(names: readonly string[], fields: Fields): string | undefined 
   return texts.every((text) => text === '') ? undefined : JSON.stringify(texts);
 }
 
-function evaluated(cel: Expression<Value>, fields: Fields): Value {
+function evaluated(cel: Expression<Value>, fields: Fields, clock: EvaluationClock): Value {
   try {
-    return cel.evaluate(fields);
+    return cel.evaluate(fields, clock);
   } catch (error) {
     // A record without the value has nothing to be compared, as if the option named the field.
     if (error instanceof Failure && cel.named.some((name) => (fields.get(name) ?? null) === null)) return null;

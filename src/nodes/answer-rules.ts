@@ -2,6 +2,7 @@ import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import type { AnswerCondition, AnswerVariable } from '../core/condition/condition.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse } from '../core/node.ts';
 import { answerCondition, path, recordUses } from '../core/options/expressions.ts';
@@ -68,12 +69,18 @@ export class AnswerRules {
     return this.#message?.root === 'body';
   }
 
+  /** Throws a Failure if the response meets one of the conditions. */
+  check(answer: Accepted, record: Fields | undefined, clock: EvaluationClock): void {
+    this.checkRetry(answer, record, clock);
+    this.#checkFailure(answer, record, clock);
+  }
+
   /** Throws a retryable Failure if the response meets the condition `retry_when`. */
-  checkRetry(answer: Accepted, record: Fields | undefined): void {
+  checkRetry(answer: Accepted, record: Fields | undefined, clock: EvaluationClock): void {
     const rule = this.#retryWhen;
     if (!rule) return;
     try {
-      if (!rule.evaluate(variablesOf(rule, answer, record))) return;
+      if (!rule.evaluate(variablesOf(rule, answer, record), clock)) return;
     } catch (error) {
       if (error instanceof Failure) return;
       throw error;
@@ -82,12 +89,12 @@ export class AnswerRules {
   }
 
   /** Throws a Failure if the response meets the condition `fail_when`. */
-  checkFailure(answer: Accepted, record: Fields | undefined): void {
+  #checkFailure(answer: Accepted, record: Fields | undefined, clock: EvaluationClock): void {
     const rule = this.#failWhen;
     if (!rule) return;
     let isError: boolean;
     try {
-      isError = rule.evaluate(variablesOf(rule, answer, record));
+      isError = rule.evaluate(variablesOf(rule, answer, record), clock);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure('answer', `fail_when: ${error.message}`, { status: answer.status });

@@ -3,6 +3,7 @@ import type { Documents } from '../core/answer/document.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
 import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure } from '../core/failure.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
@@ -17,12 +18,12 @@ export interface Accepted extends Answer {
 }
 
 interface BatchRule {
-  entryOf(fields: Fields): BatchEntry<RowsRead> | Unasked;
+  entryOf(fields: Fields, clock: EvaluationClock): BatchEntry<RowsRead> | Unasked;
 }
 
 export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
-    const request = action.prepare(fields);
+    const request = action.prepare(fields, context.clock);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
     return context.call(new RequestCall(action, request as SentRequest, fields)).then((answer) => {
       if (action.morePages) reportMorePages(action.morePages, answer, request, context);
@@ -40,7 +41,7 @@ function reportMorePages(find: NonNullable<Action['morePages']>, answer: Answer,
 
 export function callBatches(action: Action, batching: BatchRule): Node['run'] {
   return (fields, context) => {
-    const entry = batching.entryOf(fields);
+    const entry = batching.entryOf(fields, context.clock);
     if (entry instanceof Unasked) return Promise.resolve([entry.row]);
     return context.call(entry).then((reading) => reported(action, reading, context));
   };
@@ -92,7 +93,7 @@ export class RequestCall implements Call<Accepted> {
     const { cache, accept } = this.#policy;
     if (!cache) return undefined;
     const restore = async (response: HttpResponse, context: AttemptContext) =>
-      accept(await readable(response, this.#policy, context.documents), this.request, this.#record);
+      accept(await readable(response, this.#policy, context.documents), this.request, this.#record, context.clock);
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
@@ -101,7 +102,7 @@ export class RequestCall implements Call<Accepted> {
     try {
       const request = this.#identified(context);
       const response = await sendRequest(request, context);
-      const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record);
+      const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record, context.clock);
       if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
       return answer;
     } catch (error) {

@@ -17,7 +17,7 @@ export const filter = defineNode({
       reads: conditionReads(context, { where }),
       columns: (before) => [...before],
       filters: true,
-      run: async (fields) => (isMet('where', where, fields) ? [fields] : []),
+      run: async (fields, { clock }) => (isMet('where', where, fields, clock) ? [fields] : []),
     };
   },
 });

@@ -1,4 +1,5 @@
 import type { Expression } from '../core/condition/condition.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 import { fieldUses } from '../core/options/expressions.ts';
@@ -24,9 +25,9 @@ export function conditionReads(context: BuildContext, conditions: Readonly<Recor
 }
 
 /** True if a condition is true for the last record of a pass. If its evaluation fails, the Failure contains the name of the option. */
-export function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
+export function isMet(name: string, condition: Expression<boolean>, record: Fields, clock: EvaluationClock): boolean {
   try {
-    return condition.evaluate(record);
+    return condition.evaluate(record, clock);
   } catch (error) {
     throw error instanceof Failure ? error.withMessage(`${name}: ${error.message}`) : error;
   }

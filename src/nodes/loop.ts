@@ -65,7 +65,7 @@ async function runLoop(options: LoopOptions, fields: Fields, context: NodeContex
       if (options.emit === 'each') await context.emit(passed);
       else for (const row of passed) rows.push(row);
     });
-    if (!last || !isMet('while', options.while, last)) return rows;
+    if (!last || !isMet('while', options.while, last, context.clock)) return rows;
     if (pass === options.max) throw new Failure('mapping', `the loop is not finished after ${passes(pass)} (max)${startsAlike(options)}`);
     refuseRepeat(options, last, pass, seen);
     current = withFields(fields, carried(options, last));

@@ -105,11 +105,11 @@ async function runPoll(options: PollOptions, fields: Fields, context: NodeContex
     });
     const last = rows.at(-1);
     if (!last) return rows;
-    if (failWhen && isMet('fail_when', failWhen, last))
+    if (failWhen && isMet('fail_when', failWhen, last, context.clock))
       throw new Failure('http', `it failed${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
-    if (isMet('until', until, last)) return rows;
+    if (isMet('until', until, last, context.clock)) return rows;
     // The wait begins when the response arrives. The time that its processing has taken counts as part of the wait.
-    const answeredMs = lastAnswer?.atMs ?? context.now();
+    const answeredMs = lastAnswer?.atMs ?? context.clock.now();
     // The timeout begins with the first response rather than at the start. At a low rate, most of the time could otherwise pass before the
     // first request.
     endMs ??= answeredMs + options.timeout;

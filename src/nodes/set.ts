@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Expression } from '../core/condition/condition.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber } from '../core/options/amounts.ts';
@@ -94,16 +95,16 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
     run: async (fields, context) => {
       const missing = [...renames.keys()].filter((field) => !fields.has(field));
       if (missing.length > 0) context.report({ type: 'not-renamed', fields: missing });
-      return [apply(fields)];
+      return [apply(fields, context.clock)];
     },
   };
 
-  function apply(fields: Fields): Fields {
+  function apply(fields: Fields, clock: EvaluationClock): Fields {
     const renamed = renameAll(fields, renames);
     // Templates can refer to a renamed field by its old name and by its new one.
     const known = renames.size === 0 ? fields : new Map([...fields, ...renamed]);
     const result = copyOf(renamed);
-    for (const { name, compute } of computed) result.set(name, compute(known));
+    for (const { name, compute } of computed) result.set(name, compute(known, clock));
     for (const name of options.remove) result.delete(name);
     return kept ? pickedFields(result, kept) : result;
   }
@@ -121,7 +122,7 @@ interface Computed {
   readonly reads: readonly FieldUse[];
   /** True if the value has a type, such as a number. Text made from the cells of a table has none. */
   readonly isTyped: boolean;
-  compute(fields: Fields): Value;
+  compute(fields: Fields, clock: EvaluationClock): Value;
 }
 
 function compiledField(name: string, written: SetOptions['fields'][string], isCell: (field: string) => boolean): Computed {
@@ -138,7 +139,7 @@ function compiledField(name: string, written: SetOptions['fields'][string], isCe
   return {
     isTyped: cel.copied === undefined || !isCell(cel.copied),
     reads: fieldUses(cel, ['fields', name, 'cel']),
-    compute: (fields) => namingField(name, () => cel.evaluate(fields)),
+    compute: (fields, clock) => namingField(name, () => cel.evaluate(fields, clock)),
   };
 }
 

@@ -5,6 +5,7 @@ import { AutomateError, errorOf, Failure, LimitReached } from '../core/failure.t
 import type { Item } from '../core/item.ts';
 import { type Action, type Node, type Step, Unasked } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
+import type { Clock } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { SetFields } from '../core/run-options.ts';
 import type { Value } from '../core/value/value.ts';
@@ -42,12 +43,13 @@ export class RequestTest {
     if (unordered) return { failure: unordered };
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
-    if (skips(step, fields)) {
+    const { clock } = this.ports;
+    if (skips(step, fields, clock)) {
       this.messages.say(`a run skips ${step.id} for this record, because its \`when\` is false`);
       if (this.options.repeated) return {};
     }
     const action = step.node.action as Action;
-    const named = prepareFor(action, fields, this.#unsentBefore(step));
+    const named = prepareFor(action, fields, clock, this.#unsentBefore(step));
     if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
     const request = await completed(named, this.ports.lookups);
     if (!request) return this.#unasked(`no chain is called ${inQuotes(soughtIn(named))}`);
@@ -59,7 +61,7 @@ export class RequestTest {
   /** Returns the failure of a record for which `serial_by` cannot be evaluated. */
   #serialFailure({ fields }: Item): Failure | undefined {
     try {
-      this.plan.serialOrder?.keyOf(fields);
+      this.plan.serialOrder?.keyOf(fields, this.ports.clock);
       return undefined;
     } catch (error) {
       return asFailure(error);
@@ -103,7 +105,7 @@ export class RequestTest {
     // Parsing a long answer takes long, and so does writing it: others continue in between.
     await clock.yieldIfLong();
     try {
-      const answer = action.accept(response, request, fields);
+      const answer = action.accept(response, request, fields, clock);
       cost = costOf(action, answer);
       await clock.yieldIfLong();
       const morePages = action.morePages?.(answer, request);
@@ -149,9 +151,9 @@ function soughtIn(request: ActionRequest): string {
   return ('completion' in request && request.completion?.sought) || '';
 }
 
-function skips({ when }: Step, fields: Fields): boolean {
+function skips({ when }: Step, fields: Fields, clock: Clock): boolean {
   try {
-    return when !== undefined && !when.evaluate(fields);
+    return when !== undefined && !when.evaluate(fields, clock);
   } catch (error) {
     if (error instanceof Failure) return false;
     throw error;
@@ -163,9 +165,9 @@ function callingIds(steps: readonly Step[]): string[] {
   return steps.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
 }
 
-function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): ActionRequest | Unasked {
+function prepareFor(action: Action, fields: Fields, clock: Clock, unsent: readonly string[]): ActionRequest | Unasked {
   try {
-    return action.prepare(fields);
+    return action.prepare(fields, clock);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.kind === 'template' && unsent.length > 0) {

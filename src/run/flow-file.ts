@@ -1,17 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import vm from 'node:vm';
-import { type EvaluationWorld, setEvaluationWorld } from '../core/condition/evaluation.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
-import { durationText } from '../core/duration.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { LimitOverrides } from '../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../core/plan.ts';
 import type { GivenVariables, InputOptions } from '../core/run-options.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { readConnections, type SavedConnections } from '../credentials/connections-file.ts';
-import { createClock } from '../files/clock.ts';
 import { similarFile } from '../files/folder.ts';
 import { envOf } from '../files/home.ts';
 import { systemReason } from '../files/naming-errors.ts';
@@ -22,11 +18,6 @@ import { dataFolder } from '../places/late-lookups.ts';
 import { columnsOf } from '../records/inputs.ts';
 import { utf8Length } from '../records/utf8.ts';
 import { nodeTypes } from './node-types.ts';
-
-/**
- * The limit in ms for one expression and one record. Without it, a long evaluation would block even signal handlers, such as for Ctrl+C.
- */
-const maxEvaluationMs = 1000;
 
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
@@ -60,7 +51,6 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 
 /** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
-  setEvaluationWorld(evaluationWorld);
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
@@ -144,25 +134,3 @@ export async function readDataFiles(plan: Plan): Promise<void> {
   const { pointsOfFile } = await import('../places/data/points-data.ts');
   for (const file of files) await pointsOfFile(file);
 }
-
-/** Calls the limited function. Node can limit the duration of a script, but not of a function call. */
-const script = new vm.Script('work()');
-
-/** Aborts longer work with an Error that has this `message`. Each use costs 0.1 ms, because a separate thread watches the time. @internal */
-export function createTimeLimit(maxMs: number, message: string): <Result>(limited: () => Result) => Result {
-  let context: { work?: () => unknown } | undefined;
-  return <Result>(limited: () => Result) => {
-    context ??= vm.createContext({});
-    context.work = limited;
-    try {
-      return script.runInContext(context, { timeout: maxMs }) as Result;
-    } catch (error) {
-      throw (error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? new Error(message) : error;
-    }
-  };
-}
-
-const evaluationWorld: EvaluationWorld = {
-  wallNow: createClock().wallNow,
-  limited: createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`),
-};

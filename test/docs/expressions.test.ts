@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/core/condition/condition.ts';
-import { setEvaluationWorld } from '../../src/core/condition/evaluation.ts';
 import { knownFunctions } from '../../src/core/condition/expression-error.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import { jsonOf, type Value } from '../../src/core/value/value.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
 import { toFields } from '../helpers/run-flow.ts';
 
 const page = readFileSync(new URL('../../docs/expressions.md', import.meta.url), 'utf8');
@@ -25,8 +25,8 @@ beforeAll(async () => {
 
 describe('the documentation of expressions', () => {
   test.each(examples)('gives the correct value for $source: $gives', ({ source, gives }) => {
-    setEvaluationWorld({ wallNow: () => Date.UTC(2026, 10, 25, 10, 30) });
-    expect(jsonOf(compileExpression(source).evaluate(toFields(record ?? {})))).toBe(gives);
+    const clock = createFakeClock(Date.UTC(2026, 10, 25, 10, 30));
+    expect(jsonOf(compileExpression(source).evaluate(toFields(record ?? {}), clock))).toBe(gives);
   });
 
   test('contains an example of every function', () => {

@@ -11,6 +11,7 @@ function portsOf(statuses: readonly number[]): Ports {
   let nowMs = 0;
   const clock = {
     now: () => nowMs,
+    wallNow: () => 1_000_000 + nowMs,
     sleepUntil: () => {
       throw new Error('a replay waits');
     },
@@ -27,6 +28,7 @@ test('a replay returns the recorded responses to each request in order, and wait
   const ports = portsOf([503, 200]);
   for (const _ of [1, 2]) await recorder.recording(ports).http.send(request);
   const { http, clock } = recorder.replaying(ports);
+  expect(clock.wallNow()).toBe(1_000_140);
   expect([(await http.send(request)).status, (await http.send(request)).status]).toEqual([503, 200]);
   await expect(http.send(request)).rejects.toThrow('the run did not send this request');
   await clock.sleepUntil(clock.now() + 86_400_000);

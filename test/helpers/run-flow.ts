@@ -1,5 +1,4 @@
 import type { Trace } from '../../src/core/action.ts';
-import { setEvaluationWorld } from '../../src/core/condition/evaluation.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
@@ -97,7 +96,6 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
   };
   const plan = await withData(dataFolder, () => compile(yaml, compiling));
   const clock = options.clock ?? createFakeClock();
-  setEvaluationWorld({ wallNow: clock.wallNow });
   const output = createOutput();
   const requests: SentRequest[] = [];
   const events: Event[] = [];

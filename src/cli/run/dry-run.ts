@@ -6,6 +6,7 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';
 import { bookPath } from '../../credits/prices.ts';
+import { createClock } from '../../files/clock.ts';
 import { statOf } from '../../files/stat.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import type { Range } from '../../preview/forecast/actions.ts';
@@ -31,7 +32,12 @@ const maxRequests = 3;
 
 /** Sends and spends nothing. Returns the exit code. */
 export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
-  const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLateLookups() });
+  const forecaster = new Forecaster(plan, {
+    clock: createClock(),
+    maxRequests,
+    maxErrors: options.maxErrors,
+    lookups: createLateLookups(),
+  });
   let unchanged = 0;
   for await (const items of records) {
     for (const item of items) {

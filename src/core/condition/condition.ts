@@ -5,7 +5,7 @@ import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
-import { beginEvaluation, evaluateWithin } from './evaluation.ts';
+import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
   ExpressionError,
@@ -42,7 +42,7 @@ export interface Expression<Result> {
   readonly mismatches: readonly Mismatch[];
   /** The field whose value the expression gives unchanged. */
   readonly copied?: string;
-  evaluate(fields: Fields): Result;
+  evaluate(fields: Fields, clock: EvaluationClock): Result;
 }
 
 interface ExpressionScope {
@@ -60,6 +60,7 @@ export type AnswerVariable = keyof typeof answerTypes;
 
 const answerScope: ExpressionScope = { types: answerTypes };
 
+/** All flows share the environments, because an environment only parses and checks, and keeps nothing of an expression. */
 const environments = new Map<ExpressionScope, Environment>();
 
 /** The environment is created only for the first expression, because most flows contain no expressions. */
@@ -131,8 +132,8 @@ function conditionOf(source: string, { expression, type }: TypedExpression): Exp
   }
   return {
     ...expression,
-    evaluate(fields) {
-      const result = expression.evaluate(fields);
+    evaluate(fields, clock) {
+      const result = expression.evaluate(fields, clock);
       if (typeof result === 'boolean') return result;
       throw evaluationFailure(`"${source}" gave neither true nor false`);
     },
@@ -174,14 +175,16 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
       named,
       mismatches,
       copied: ast.op === 'id' ? (ast.args as string) : undefined,
-      evaluate(fields) {
+      evaluate(fields, clock) {
+        beginEvaluation(clock);
         try {
-          beginEvaluation();
           const variables = variablesFor(named, fields, scope);
           const run = () => evaluate(variables);
-          return fromCel(loops === 0 ? run() : evaluateWithin(run, { loops, length: source.length }, valuesOf(named, fields)));
+          return fromCel(loops === 0 ? run() : evaluateWithin(clock, run, { loops, length: source.length }, valuesOf(named, fields)));
         } catch (error) {
           throw conditionFailure(error as CelError, text, fields);
+        } finally {
+          endEvaluation();
         }
       },
     },

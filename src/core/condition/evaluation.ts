@@ -1,41 +1,40 @@
+import type { Clock } from '../ports.ts';
 import { isObject, type Value } from '../value/value.ts';
 import { forgetPatterns } from './pattern.ts';
 
-/**
- * The clock and the time limit of evaluations. A process has one object with both, because options are compiled by schemas, and conditions on answers are evaluated
- * in functions that get only records and answers.
- */
-export interface EvaluationWorld {
-  /** The clock of the CEL function `now()`, in ms since 1970. */
-  wallNow(): number;
-  /** Runs work, and aborts it with an Error if it takes too long. Short evaluations run without it, because its setup takes longer. */
-  limited<Result>(work: () => Result): Result;
-}
+/** The time for the CEL function `now()`, and the limit for evaluations that might take long. */
+export type EvaluationClock = Pick<Clock, 'wallNow' | 'abortIfLong'>;
 
-let world: EvaluationWorld = {
+/**
+ * For checks while a flow is compiled, and for templates without expressions. With it, an evaluation fails if it needs the time or might
+ * take long.
+ */
+export const noClock: EvaluationClock = {
   wallNow() {
-    throw new Error('the clock of now() is not set');
+    throw new Error('there is no clock for now()');
   },
-  limited: (work) => work(),
+  abortIfLong() {
+    throw new Error('there is no time limit');
+  },
 };
 
-/** Replaces members of the world. Returns the former world, so that the caller can put it back. */
-export function setEvaluationWorld(members: Partial<EvaluationWorld>): EvaluationWorld {
-  const former = world;
-  world = { ...world, ...members };
-  return former;
-}
+/** The clock of the evaluation that is going on, because CEL passes no context to its functions. No evaluation contains another. */
+let current: EvaluationClock | undefined;
 
 let startedMs: number | undefined;
 
-/** The CEL function `now()` returns the same time until the next evaluation begins. */
-export function beginEvaluation(): void {
+export function beginEvaluation(clock: EvaluationClock): void {
+  current = clock;
   startedMs = undefined;
 }
 
-/** In ms since 1970. */
+export function endEvaluation(): void {
+  current = undefined;
+}
+
+/** Returns the time for the CEL function `now()`, which stays the same throughout the evaluation. In ms since 1970. */
 export function evaluationTime(): number {
-  startedMs ??= world.wallNow();
+  startedMs ??= (current ?? noClock).wallNow();
   return startedMs;
 }
 
@@ -47,14 +46,21 @@ interface Loops {
 /** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/** The time limit applies if the evaluation might take long. `loops` counts the expression's loops, `length` its characters. */
-export function evaluateWithin<Result>(evaluate: () => Result, { loops, length }: Loops, values: Iterable<Value>): Result {
+/**
+ * Short evaluations run without the limit, because its setup takes longer. `loops` counts the expression's loops, `length` its characters.
+ */
+export function evaluateWithin<Result>(
+  { abortIfLong }: EvaluationClock,
+  evaluate: () => Result,
+  { loops, length }: Loops,
+  values: Iterable<Value>,
+): Result {
   const maxSize = shortSteps ** (1 / loops);
   let size = length;
   for (const value of values) size += sizeOf(value);
   if (size <= maxSize) return evaluate();
   try {
-    return world.limited(evaluate);
+    return abortIfLong(evaluate);
   } catch (error) {
     forgetPatterns();
     throw error;

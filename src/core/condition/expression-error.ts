@@ -107,6 +107,7 @@ const otherNames: Readonly<Record<string, string>> = {
 
 const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
 
+/** Computed once per process, because every expression can call the same functions. */
 let known: readonly FunctionSignature[] | undefined;
 
 /** @internal */

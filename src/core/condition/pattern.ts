@@ -1,9 +1,10 @@
 import type { RE2JS } from 're2js';
 import { inQuotes } from '../answer/response.ts';
 
-/** RE2 is the linear-time syntax that CEL requires. The library is loaded only for flows that contain a pattern. */
+/** RE2 is the linear-time syntax that CEL requires. The library is loaded once per process, and only for flows that contain a pattern. */
 let engine: typeof RE2JS | undefined;
 
+/** All flows share the cache, because a pattern has the same meaning in every flow. */
 const compiled = new Map<string, RE2JS>();
 
 /** If patterns come from fields, every record can have a different one. */

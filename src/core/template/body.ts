@@ -1,18 +1,19 @@
 import { inQuotes } from '../answer/response.ts';
+import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
-import { fieldOf, type TemplatePart, type TextTemplate, templateParts } from './template.ts';
+import { fieldOf, type TemplatePart, templateParts } from './template.ts';
 import { credentialIn, type SecretOf } from './token-text.ts';
 
 /** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
 type BodyPiece = string | BodyTemplate;
 
 /** Renders a record into a body. Without `secretOf`, each secret is rendered as `***`. */
-export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
+export type BodyTemplate = (fields: Fields, clock: EvaluationClock, secretOf?: SecretOf) => string;
 
 /** Renders a value that is not plain data: the secret of a credential, or the result of an expression. */
-export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
+export type SpecialValue = (fields: Fields, clock: EvaluationClock, secretOf?: SecretOf) => Value;
 
 /**
  * A mapping or list always becomes valid JSON; a string is JSON text with references such as `{{field}}`. `isCell` is true for a field from
@@ -41,7 +42,7 @@ type Special = (value: Value) => SpecialValue | undefined;
 /** Returns a function that renders the secret if the value is `{ credential: NAME }`; undefined for any other value. */
 export function secretValue(value: Value): SpecialValue | undefined {
   const name = credentialIn(value);
-  return name === undefined ? undefined : (_fields, secretOf = masked) => secretOf(name);
+  return name === undefined ? undefined : (_fields, _clock, secretOf = masked) => secretOf(name);
 }
 
 function masked(): string {
@@ -51,7 +52,7 @@ function masked(): string {
 function piecesOf(value: Value, special: Special): BodyPiece[] {
   const inside = (member: Value): BodyPiece[] => {
     const render = special(member);
-    return render ? [(fields, secretOf) => jsonOf(render(fields, secretOf))] : piecesOf(member, special);
+    return render ? [(fields, clock, secretOf) => jsonOf(render(fields, clock, secretOf))] : piecesOf(member, special);
   };
   if (typeof value === 'string') return stringPieces(value);
   if (Array.isArray(value)) return ['[', ...separated(value.map(inside)), ']'];
@@ -85,7 +86,7 @@ function jsonEscaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name: BodyName): TextTemplate {
+function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name: BodyName): BodyTemplate {
   const pieces: BodyPiece[] = [];
   let quoted = false;
   for (const part of templateParts(text)) {
@@ -100,8 +101,8 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name
     return render;
   }
   refuseHopeless(text, name);
-  return (fields) => {
-    const rendered = render(fields);
+  return (fields, clock) => {
+    const rendered = render(fields, clock);
     checkJson(rendered, (reason) => new Failure('request', `${bodyIs(name)} not JSON after rendering: ${reason}`, { sent: false }));
     return rendered;
   };
@@ -189,9 +190,9 @@ function templateOf(pieces: BodyPiece[]): BodyTemplate {
     if (typeof piece === 'string' && typeof last === 'string') merged[merged.length - 1] = last + piece;
     else merged.push(piece);
   }
-  return (fields, secretOf) => {
+  return (fields, clock, secretOf) => {
     let text = '';
-    for (const piece of merged) text += typeof piece === 'string' ? piece : piece(fields, secretOf);
+    for (const piece of merged) text += typeof piece === 'string' ? piece : piece(fields, clock, secretOf);
     return text;
   };
 }

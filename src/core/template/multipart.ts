@@ -1,3 +1,4 @@
+import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import type { FormPart } from '../transfer.ts';
@@ -7,7 +8,7 @@ import { type TextTemplate, textTemplate, valueTemplate } from './template.ts';
 import type { SecretOf } from './token-text.ts';
 
 /** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
-export type PartsTemplate = (fields: Fields, secretOf?: SecretOf) => FormPart[];
+export type PartsTemplate = (fields: Fields, clock: EvaluationClock, secretOf?: SecretOf) => FormPart[];
 
 interface WrittenFile {
   readonly file: string;
@@ -29,14 +30,14 @@ export function partsTemplate(form: Readonly<Record<string, Value>>, special: (v
   const members = Object.entries(form).flatMap(([name, written]) =>
     (Array.isArray(written) ? written : [written]).map((value) => partTemplate(textTemplate(name), value, special(value))),
   );
-  return (fields, secretOf) => members.flatMap((render) => render(fields, secretOf));
+  return (fields, clock, secretOf) => members.flatMap((render) => render(fields, clock, secretOf));
 }
 
 function partTemplate(name: TextTemplate, value: Value, special: SpecialValue | undefined): PartsTemplate {
   if (isFile(value)) return fileTemplate(name, value);
   const contentOf: SpecialValue = special ?? (typeof value === 'string' ? valueTemplate(value) : () => value);
-  return (fields, secretOf) => {
-    const found = contentOf(fields, secretOf);
+  return (fields, clock, secretOf) => {
+    const found = contentOf(fields, clock, secretOf);
     return (Array.isArray(found) ? found : [found]).map((one) => ({ name: name(fields), value: wellFormed(textOf(one), name(fields)) }));
   };
 }

@@ -2,6 +2,7 @@ import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -27,10 +28,10 @@ interface ReadParts {
 
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
-  return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
+  return (response: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
     const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
-    return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
+    return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record, clock }) : read();
   };
 }
 
@@ -39,13 +40,13 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
 }
 
 /** Reads a body. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
-function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest | undefined): Value | undefined {
+function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest): Value | undefined {
   try {
     return neededBody(options, parts, response);
   } catch (error) {
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
     if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, write: answer: xml`);
-    if (!isOther || !request || asksForJson(request)) throw error;
+    if (!isOther || asksForJson(request)) throw error;
     throw error.withMessage(`${error.message}
 ask for JSON: headers: { Accept: application/json }`);
   }
@@ -71,30 +72,25 @@ interface RuledReading {
   read(): HttpAnswer;
   readPartly(): HttpAnswer;
   readonly record: Fields | undefined;
+  readonly clock: EvaluationClock;
 }
 
 /** Even an unreadable response, such as "pending" instead of JSON, can be a reason to retry. Otherwise, it causes a Failure. */
-function ruledAnswer(rules: AnswerRules, { read, readPartly, record }: RuledReading): HttpAnswer {
+function ruledAnswer(rules: AnswerRules, { read, readPartly, record, clock }: RuledReading): HttpAnswer {
   let answer: HttpAnswer;
   try {
     answer = read();
   } catch (error) {
-    rules.checkRetry(readPartly(), record);
+    rules.checkRetry(readPartly(), record, clock);
     throw error;
   }
-  rules.checkRetry(answer, record);
-  rules.checkFailure(answer, record);
+  rules.check(answer, record, clock);
   return answer;
 }
 
-function notSuccess(
-  options: HttpOptions,
-  response: HttpResponse,
-  request: HttpRequest | undefined,
-  rules: AnswerRules | undefined,
-): Failure {
+function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpRequest, rules: AnswerRules | undefined): Failure {
   const { status, retryAfterMs } = response;
-  const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
+  const isUnsigned = (status === 401 || status === 403) && request.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent, because this origin is not written literally in the flow)' : '';
   const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });

@@ -1,5 +1,6 @@
 import type { MappedPart, Mapping } from '../../core/answer/mapping.ts';
 import type { Batch, BatchEntry, BatchQuestion } from '../../core/call.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import { type CallPolicy, type FieldUse, type RowsRead, Unasked } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -28,7 +29,7 @@ export interface BatchParts {
   readonly policy: CallPolicy;
   readonly mapping: Mapping | undefined;
   /** Renders a request. `inBody` are the fields for the body, if they differ from those for the rest of the request. */
-  render(fields: Fields, inBody?: Fields): HttpRequest;
+  render(fields: Fields, clock: EvaluationClock, inBody?: Fields): HttpRequest;
   /** True if all requests are the same except for the list of records. */
   readonly isConstant: boolean;
 }
@@ -61,13 +62,13 @@ export class Batching {
   }
 
   /** Returns the request for a batch that contains only this record. Throws a Failure if the request cannot be rendered. */
-  prepare(fields: Fields): HttpRequest | Unasked {
-    const entry = this.entryOf(fields);
-    return entry instanceof Unasked ? entry : entry.batch.request([entry.item]);
+  prepare(fields: Fields, clock: EvaluationClock): HttpRequest | Unasked {
+    const entry = this.entryOf(fields, clock);
+    return entry instanceof Unasked ? entry : entry.batch.request([entry.item], clock);
   }
 
   /** Throws a Failure if no element of a response could match the record, or if the record is too large. */
-  entryOf(fields: Fields): HttpEntry | Unasked {
+  entryOf(fields: Fields, clock: EvaluationClock): HttpEntry | Unasked {
     const { match, missing } = this.#options;
     const value = match && fieldOf(fields, match.field);
     if (match && value === null) {
@@ -76,11 +77,11 @@ export class Batching {
     }
     const key = value === undefined ? undefined : textOf(value);
     const item = this.#renderItem(fields);
-    const batch = this.#batchFor(fields);
-    const bytes = batch.bytesOf(item);
+    const batch = this.#batchFor(fields, clock);
+    const bytes = batch.bytesOf(item, clock);
     if (bytes > batch.maxBytes) throw batchTooLarge(bytes - batch.maxBytes);
     const question = this.#hasOwnList || key === undefined ? undefined : { key, text: comparedText(item) };
-    return { batch, fields, item, key, bytes, question };
+    return { batch, fields, clock, item, key, bytes, question };
   }
 
   /** Reads the response to a request for this record only. Throws a Failure if it has nothing for the record. */
@@ -92,9 +93,9 @@ export class Batching {
     return readMapped(this.#parts.mapping, fields, answer, mappedPart(elements));
   }
 
-  #batchFor(fields: Fields): HttpBatch {
+  #batchFor(fields: Fields, clock: EvaluationClock): HttpBatch {
     if (this.#constant) return this.#constant;
-    const batch = new HttpBatch(this.#options, this.#parts, this.#join, fields);
+    const batch = new HttpBatch(this.#options, this.#parts, this.#join, fields, clock);
     if (this.#parts.isConstant) this.#constant = batch;
     return batch;
   }
@@ -104,6 +105,7 @@ export class Batching {
 interface HttpEntry extends BatchEntry<RowsRead> {
   readonly batch: HttpBatch;
   readonly fields: Fields;
+  readonly clock: EvaluationClock;
   /** The value that the record adds to the list in the request. */
   readonly item: Value;
   /** The value by which the record is found in the response; undefined if it is found by its position. */
@@ -124,31 +126,32 @@ class HttpBatch implements Batch<RowsRead> {
   readonly #emptyBytes: number = 0;
   readonly #commaBytes: number = 0;
 
-  constructor({ size, max_bytes: maxBytes }: BatchOptions, parts: BatchParts, join: Join, fields: Fields) {
+  constructor({ size, max_bytes: maxBytes }: BatchOptions, parts: BatchParts, join: Join, fields: Fields, clock: EvaluationClock) {
     this.#parts = parts;
     this.#join = join;
     this.#fields = fields;
     this.size = size;
-    this.key = parts.isConstant ? '' : sharedKey(this.request([]));
+    this.key = parts.isConstant ? '' : sharedKey(this.request([], clock));
     this.maxBytes = Number.POSITIVE_INFINITY;
     if (maxBytes === undefined) return;
-    this.#emptyBytes = this.#bodyBytes([]);
-    this.#commaBytes = this.#bodyBytes([0, 0]) - this.#emptyBytes - 2 * (this.#bodyBytes([0]) - this.#emptyBytes);
+    this.#emptyBytes = this.#bodyBytes([], clock);
+    this.#commaBytes = this.#bodyBytes([0, 0], clock) - this.#emptyBytes - 2 * (this.#bodyBytes([0], clock) - this.#emptyBytes);
     // Each item is counted with a comma. The last item of a list has none, so the limit is raised by one comma.
     this.maxBytes = maxBytes - this.#emptyBytes + this.#commaBytes;
   }
 
-  request(items: readonly Value[]): HttpRequest {
-    return this.#parts.render(this.#fields, withFields(this.#fields, [[listField, items as Value[]]]));
+  request(items: readonly Value[], clock: EvaluationClock): HttpRequest {
+    return this.#parts.render(this.#fields, clock, withFields(this.#fields, [[listField, items as Value[]]]));
   }
 
   /** Returns the number of bytes that an item and its comma add to the body, which can contain the list several times. */
-  bytesOf(item: Value): number {
-    return this.maxBytes === Number.POSITIVE_INFINITY ? 0 : this.#bodyBytes([item]) - this.#emptyBytes + this.#commaBytes;
+  bytesOf(item: Value, clock: EvaluationClock): number {
+    return this.maxBytes === Number.POSITIVE_INFINITY ? 0 : this.#bodyBytes([item], clock) - this.#emptyBytes + this.#commaBytes;
   }
 
   callFor(entries: readonly HttpEntry[]): RequestCall {
-    return new RequestCall(this.#parts.policy, this.request(itemsOf(entries)));
+    const { clock } = entries[0] as HttpEntry;
+    return new RequestCall(this.#parts.policy, this.request(itemsOf(entries), clock));
   }
 
   resultsOf(entries: readonly HttpEntry[], answer: HttpAnswer): (RowsRead | Failure)[] {
@@ -164,8 +167,8 @@ class HttpBatch implements Batch<RowsRead> {
     });
   }
 
-  #bodyBytes(items: Value[]): number {
-    return utf8.encode(this.request(items).body ?? '').length;
+  #bodyBytes(items: Value[], clock: EvaluationClock): number {
+    return utf8.encode(this.request(items, clock).body ?? '').length;
   }
 }
 

@@ -16,7 +16,8 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
       context.call(pageCall(action, request, fields, number)) as Promise<HttpAnswer>;
     let withoutRows: HttpAnswer | undefined;
     let hasRows = false;
-    const pages = paging.pages(action.prepare(fields) as HttpRequest, fields, ask);
+    const { clock } = context;
+    const pages = paging.pages(action.prepare(fields, clock) as HttpRequest, fields, clock, ask);
     for await (const page of pages) {
       if (page.short) context.report({ type: 'page-short', ...page.short });
       if (!mapping) continue;

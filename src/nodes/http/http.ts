@@ -107,7 +107,7 @@ function morePagesOf(options: HttpOptions, mapping: Mapping | undefined): Action
 function alone(base: BaseAction, { mapping, render }: BatchParts, saving: Saving | undefined): Calling {
   const action: Action = {
     ...base,
-    prepare: saving ? (fields) => saving.prepare(fields, render(fields)) : render,
+    prepare: saving ? (fields, clock) => saving.prepare(fields, render(fields, clock), clock) : render,
     read: (fields, answer) => readMapped(mapping, saving ? saving.fieldsWith(fields, answer as HttpAnswer) : fields, answer),
     maxCalls: 1,
   };
@@ -117,7 +117,7 @@ function alone(base: BaseAction, { mapping, render }: BatchParts, saving: Saving
 function inPages(base: BaseAction, { mapping, render }: BatchParts, paging: Paging): Calling {
   const action: Action = {
     ...base,
-    prepare: (fields) => paging.first(render(fields)),
+    prepare: (fields, clock) => paging.first(render(fields, clock)),
     read: (fields, answer) => readMapped(mapping, fields, answer),
     maxCalls: paging.max,
   };
@@ -127,10 +127,10 @@ function inPages(base: BaseAction, { mapping, render }: BatchParts, paging: Pagi
 function inBatches(base: BaseAction, batching: Batching): Calling {
   const action: Action = {
     ...base,
-    prepare: (fields) => batching.prepare(fields),
+    prepare: (fields, clock) => batching.prepare(fields, clock),
     read: (fields, answer) => batching.read(fields, answer as HttpAnswer),
     batchSize: batching.size,
-    ...(batching.isOpenToAll ? {} : { entryOf: (fields) => batching.entryOf(fields) }),
+    ...(batching.isOpenToAll ? {} : { entryOf: (fields, clock) => batching.entryOf(fields, clock) }),
     // A refused batch of n records is halved down to single records. This takes at most 2n - 1 requests, so at most 2 for each record.
     maxCalls: batching.size > 1 ? 2 : 1,
   };

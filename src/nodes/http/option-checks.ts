@@ -1,4 +1,5 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
+import { noClock } from '../../core/condition/evaluation.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
@@ -32,7 +33,7 @@ function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: Htt
   const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => matches(success, status));
   for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
     if (!rule || rule.named.some((variable) => variable !== 'status')) continue;
-    if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]))) ?? true)) continue;
+    if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]), noClock)) ?? true)) continue;
     if (rule.named.length === 0) problem([name], 'this condition is never true; expected a condition on status, headers or body');
     else
       warn(

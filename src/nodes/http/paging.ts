@@ -1,6 +1,7 @@
 import { kindOf } from '../../core/answer/mapping.ts';
 import { compilePath, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { FieldUse } from '../../core/node.ts';
@@ -20,7 +21,7 @@ export interface Paging {
   readonly sought: SoughtPath | undefined;
   first(request: HttpRequest): HttpRequest;
   /** Requests one page after another. Throws a Failure if a page repeats an earlier page, or if there are more pages than the maximum. */
-  pages(first: HttpRequest, record: Fields, ask: AskPage): AsyncGenerator<Page>;
+  pages(first: HttpRequest, record: Fields, clock: EvaluationClock, ask: AskPage): AsyncGenerator<Page>;
 }
 
 /** Requests one page. `number` is the 1-based number of the page. */
@@ -52,7 +53,7 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
     max: options.max,
     sought: soughtOf(options, items),
     first,
-    async *pages(start, record, ask) {
+    async *pages(start, record, clock, ask) {
       const repeats = new RepeatCheck(options, items, mapped);
       const lengths = new LengthCheck(options, items);
       let next: HttpRequest | undefined = start;
@@ -60,7 +61,7 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
         if (number > options.max) throw tooMany(options);
         const request: HttpRequest = next;
         const answer = await onPage(number, () => ask(request, number));
-        const isLast = await onPage(number, () => isEnd(answer, record));
+        const isLast = await onPage(number, () => isEnd(answer, record, clock));
         const isEmpty = await onPage(number, () => hasNoItems(answer, items));
         if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && hasList(answer, items));
         const short = isEmpty ? undefined : await checkedPage(lengths, repeats, answer, number);
@@ -82,11 +83,11 @@ async function checkedPage(lengths: LengthCheck, repeats: RepeatCheck, answer: H
   return short;
 }
 
-function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record: Fields) => boolean {
+function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record: Fields, clock: EvaluationClock) => boolean {
   if (!until) return () => false;
-  return (answer, record) => {
+  return (answer, record, clock) => {
     try {
-      return until.evaluate(variablesOf(until, answer, record));
+      return until.evaluate(variablesOf(until, answer, record), clock);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure('mapping', `paginate.until: ${error.message}`, { status: answer.status });

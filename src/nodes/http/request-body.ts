@@ -1,6 +1,7 @@
 import { declaredCharset, labelledCharset, oneByteEncoding, type TextEncoding } from '../../core/answer/charset.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
@@ -11,7 +12,7 @@ import type { Fields } from '../../core/record.ts';
 import { type BodyTemplate, bodyTemplate, type SpecialValue, secretValue } from '../../core/template/body.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from '../../core/template/template.ts';
-import { type BodyCredential, credentialsWithin, type SecretOf } from '../../core/template/token-text.ts';
+import { type BodyCredential, credentialsWithin } from '../../core/template/token-text.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
 import { isObject, orUndefined, textOf, type Value } from '../../core/value/value.ts';
@@ -52,7 +53,7 @@ interface RequestBody {
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
   /** Throws a Failure unless the origin is written literally in the flow (`isNamed`). Undefined if the body has no secrets. */
-  readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
+  readonly secrets?: (fields: Fields, clock: EvaluationClock, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
 /** Reports problems. `contentType` is undefined if it depends on the record. */
@@ -71,7 +72,7 @@ export function compileBody(options: HttpOptions, contentType: Header | undefine
     : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
   const encode = isText ? encodingFor(options.text as string, contentType, isXml, context) : undefined;
   // No secret is inserted into a text, so the body is complete. A record that cannot be encoded fails before it waits for its turn.
-  if (render && encode) return { render: (fields) => encodable(render(fields), encode), encode, ...uses };
+  if (render && encode) return { render: (fields, clock) => encodable(render(fields, clock), encode), encode, ...uses };
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
   if (credentials.length === 0) return { render, parts, ...uses };
@@ -79,9 +80,9 @@ export function compileBody(options: HttpOptions, contentType: Header | undefine
     render,
     parts,
     ...uses,
-    secrets(fields, { origin, isNamed }) {
+    secrets(fields, clock, { origin, isNamed }) {
       if (!isNamed) throw notNamed(credentials, origin);
-      return { credentials, render: (secretOf) => (parts ?? (render as BodyTemplate))(fields, secretOf) };
+      return { credentials, render: (secretOf) => (parts ?? (render as BodyTemplate))(fields, clock, secretOf) };
     },
   };
 }
@@ -134,7 +135,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
     try {
       const expression = compileExpression(source);
       context.warnOfCells(at, expression);
-      expressions.set(holder, (fields) => naming(at, () => expression.evaluate(fields)));
+      expressions.set(holder, (fields, clock) => naming(at, () => expression.evaluate(fields, clock)));
       reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
     } catch (error) {
@@ -197,16 +198,16 @@ function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Va
     name: textTemplate(name),
     values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? formValue(value)),
   }));
-  return (fields, secretOf) => {
+  return (fields, clock, secretOf) => {
     const pairs: string[] = [];
     for (const { name, values } of members) {
-      for (const value of values) pairs.push(...pairsOf(name(fields), value(fields, secretOf)));
+      for (const value of values) pairs.push(...pairsOf(name(fields), value(fields, clock, secretOf)));
     }
     return pairs.join('&');
   };
 }
 
-function formValue(value: Value): (fields: Fields, secretOf?: SecretOf) => Value {
+function formValue(value: Value): SpecialValue {
   return typeof value === 'string' ? valueTemplate(value) : () => value;
 }
 

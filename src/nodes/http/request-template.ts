@@ -1,6 +1,7 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -21,7 +22,7 @@ export interface RequestTemplate {
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
   /** `inBody` are the fields for the body, if they differ. Throws a Failure if the request cannot be rendered. */
-  render(fields: Fields, inBody?: Fields): HttpRequest;
+  render(fields: Fields, clock: EvaluationClock, inBody?: Fields): HttpRequest;
 }
 
 /** A template with a reported problem must not be rendered. If the flow lacks the connection (null), relative URLs cannot be checked. */
@@ -52,7 +53,7 @@ export function compileRequest(
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
   /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
-  function render(fields: Fields, inBody = fields): HttpRequest {
+  function render(fields: Fields, clock: EvaluationClock, inBody = fields): HttpRequest {
     const { origin, path, fromData } = (url as UrlTemplate).render(fields);
     const isNamed = literalOrigins.has(origin);
     return {
@@ -60,10 +61,10 @@ export function compileRequest(
       origin,
       path,
       headers: renderHeaders(fields),
-      body: body.render?.(inBody),
+      body: body.render?.(inBody, clock),
       encode: body.encode,
-      form: body.parts?.(inBody),
-      secretBody: body.secrets?.(inBody, { origin, isNamed }),
+      form: body.parts?.(inBody, clock),
+      secretBody: body.secrets?.(inBody, clock, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       clientCert: origin === connection?.origin ? connection.clientCert : undefined,
       timeoutMs,

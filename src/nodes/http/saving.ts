@@ -1,5 +1,6 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -33,8 +34,8 @@ export class Saving {
   }
 
   /** Adds the file in which the response is saved to a record's request. Throws a Failure if the path of the file cannot be rendered. */
-  prepare(fields: Fields, request: HttpRequest): HttpRequest {
-    const takes = (head: AnswerHead) => matches(this.#success, head.status) && this.#accepts(head, fields);
+  prepare(fields: Fields, request: HttpRequest, clock: EvaluationClock): HttpRequest {
+    const takes = (head: AnswerHead) => matches(this.#success, head.status) && this.#accepts(head, fields, clock);
     return { ...request, save: { to: this.#to(fields), replace: this.#replace, takes } };
   }
 
@@ -47,7 +48,7 @@ export class Saving {
   }
 
   /** False if the rules of the node treat the response as an error. Such a response is read into memory, and no file is saved. */
-  #accepts(head: AnswerHead, fields: Fields): boolean {
+  #accepts(head: AnswerHead, fields: Fields, clock: EvaluationClock): boolean {
     if (!this.#rules) return true;
     const answer = {
       ...head,
@@ -55,8 +56,7 @@ export class Saving {
       response: { ...head, body: new Uint8Array(), endedByClose: false, retryAfterMs: undefined },
     };
     try {
-      this.#rules.checkRetry(answer, fields);
-      this.#rules.checkFailure(answer, fields);
+      this.#rules.check(answer, fields, clock);
       return true;
     } catch (error) {
       if (error instanceof Failure) return false;

@@ -3,6 +3,7 @@ import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
+import { noClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { type Action, type BuildContext, type CredentialNeed, defineNode, type FieldUse, type Node, Unasked } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -55,7 +56,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const extra = (options.extra ?? {}) as JsonObject;
   checkExtra(provider.body(fullestQuestion(options, schema)), extra, context);
   const ask = (asked: ModelQuestion, fields: Fields): HttpRequest => ({
-    ...request.render(fields),
+    ...request.render(fields, noClock),
     body: jsonOf(withExtra(provider.body(asked), extra)),
     testName: `llm ${context.id}`,
   });

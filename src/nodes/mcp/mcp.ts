@@ -8,7 +8,6 @@ import { type Action, type BuildContext, type CredentialNeed, defineNode, type N
 import { defaultRetry, defaultRetryOn, retry, retryOn } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
 import { name } from '../../core/options/names.ts';
-import type { Fields } from '../../core/record.ts';
 import { isRemote, type McpConnection, serverCredentials, type ToolAnswer, type ToolCall } from '../../core/tools.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import type { Value } from '../../core/value/value.ts';
@@ -73,7 +72,7 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
   const action: Action = {
     ...policy,
     prepare: callTemplate(options, connection, template),
-    accept: (answer: ToolAnswer, _request, record) => acceptToolAnswer(options, answer, rules, record),
+    accept: toolAnswerReader(options, rules),
     read: (fields, answer) => readMapped(mapping, fields, answer),
     judgesAnswers: options.fail_when !== undefined,
     credentials: loginsOf(connection),
@@ -97,21 +96,17 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
 }
 
 /** Such a response has no status and no headers. */
-function acceptToolAnswer(
-  { tool, retry }: McpOptions,
-  { isError, text, body }: ToolAnswer,
-  rules: AnswerRules | undefined,
-  record: Fields | undefined,
-): Answer {
-  const answer = { status: undefined, header: noHeader, body };
-  if (!isError) {
-    rules?.checkRetry(answer, record);
-    rules?.checkFailure(answer, record);
-    return answer;
-  }
-  const reason = text === '' ? '' : `: ${excerpt(text)}`;
-  const message = rules?.messageIn(answer) ?? `the tool "${tool}" failed${reason}`;
-  throw new Failure('tool', message, { retryable: retry.on.some((wanted) => wanted === 'tool') });
+function toolAnswerReader({ tool, retry }: McpOptions, rules: AnswerRules | undefined): Action['accept'] {
+  return ({ isError, text, body }: ToolAnswer, _request, record, clock): Answer => {
+    const answer = { status: undefined, header: noHeader, body };
+    if (!isError) {
+      rules?.check(answer, record, clock);
+      return answer;
+    }
+    const reason = text === '' ? '' : `: ${excerpt(text)}`;
+    const message = rules?.messageIn(answer) ?? `the tool "${tool}" failed${reason}`;
+    throw new Failure('tool', message, { retryable: retry.on.some((wanted) => wanted === 'tool') });
+  };
 }
 
 const noHeader = () => undefined;

@@ -1,5 +1,6 @@
 import type { ToolProblem } from '../../core/action.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import { noClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { bodyTemplate } from '../../core/template/body.ts';
@@ -142,7 +143,7 @@ export function argumentsTemplate(written: Value, isCell: (field: string) => boo
     literals: new Map(members.filter(([, value]) => !hasReference(jsonOf(value)))),
     texts: members.filter(([, value]) => isMixedText(value)).map(([name]) => name),
     cells: members.filter(([, value]) => isCellAlone(value, isCell)).map(([name]) => name),
-    render: (fields) => asObject(render(fields)),
+    render: (fields) => asObject(render(fields, noClock)),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ActionRequest } from '../../core/action.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
 import type { AttemptContext, Batch, BatchEntry } from '../../core/call.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type CallPolicy, Unasked } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -89,8 +90,8 @@ function askInBatches(way: LookupBatch, action: Action, checked: CallPolicy, res
       context.call(entryOf(asked.fields)).then(({ document, response }) => results.rows(document, asked, context, response)),
   };
 
-  function preparedEntry(fields: Fields): SharingRecord | Unasked {
-    const prepared = action.prepare(fields);
+  function preparedEntry(fields: Fields, clock: EvaluationClock): SharingRecord | Unasked {
+    const prepared = action.prepare(fields, clock);
     return prepared instanceof Unasked ? prepared : entryOf(fields);
   }
 

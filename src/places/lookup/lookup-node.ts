@@ -23,7 +23,7 @@ export function lookupNode(options: LookupOptions, lookup: Lookup, context: Buil
 
 function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, results: LookupResults): Node['run'] {
   return (fields, context) => {
-    const request = action.prepare(fields);
+    const request = action.prepare(fields, context.clock);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
     const asked = { request, fields, sources };
     return isIncomplete(request) ? askWithChain(asked, context) : ask(asked, context);

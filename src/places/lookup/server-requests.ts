@@ -3,6 +3,7 @@ import { redirectStatuses } from '../../core/answer/link.ts';
 import { answerMessage, cleaned, excerpt } from '../../core/answer/response.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
+import { noClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, CredentialNeed } from '../../core/node.ts';
@@ -64,7 +65,7 @@ export function serverRequests({ server, auth, hint, options, headers, perDay }:
   });
   const none = new Map();
   const get = (path: string): HttpRequest => {
-    const base = request.render(none);
+    const base = request.render(none, noClock);
     return { ...base, path: base.path.slice(0, -1) + path, perDay: limit };
   };
   return {

@@ -1,4 +1,5 @@
 import type { ActionRequest } from '../../core/action.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -40,6 +41,7 @@ export interface Forecast {
 }
 
 export interface ForecastSettings {
+  readonly clock: EvaluationClock;
   readonly maxRequests: number;
   /** Undefined if any number of records may fail. */
   readonly maxErrors?: MaxErrors;
@@ -74,7 +76,7 @@ export class Forecaster implements WalkListener {
     this.#settings = settings;
     this.#steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
     this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
-    this.#probes = new Probes(this.#steps);
+    this.#probes = new Probes(this.#steps, settings.clock);
     this.#demand = new Demand(this.#steps);
     this.#tokens = new TokenForecast(this.#steps);
     this.#groups = this.#steps.map(Groups.of);
@@ -83,11 +85,11 @@ export class Forecaster implements WalkListener {
   }
 
   async add(item: Item): Promise<void> {
-    const walk = new Walk(item, this, this.#settings.lookups);
+    const walk = new Walk(item, this, this.#settings);
     this.#records++;
     try {
       if (item.failure) throw item.failure;
-      this.#plan.serialOrder?.keyOf(item.fields);
+      this.#plan.serialOrder?.keyOf(item.fields, this.#settings.clock);
       await walk.through(this.#plan.steps, item.fields);
       if (walk.calls === 0) this.#uncalled++;
       if (walk.hasPassedThrough) this.#passedThrough++;
@@ -132,7 +134,7 @@ export class Forecaster implements WalkListener {
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
     const index = this.#indexes.get(step) as number;
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
-    this.#groups[index]?.add(fields);
+    this.#groups[index]?.add(fields, this.#settings.clock);
     const isNew = this.#questions[index]?.add(request, fields) ?? true;
     this.#demand.add(request);
     this.#tokens.add(index, fields);

@@ -1,4 +1,5 @@
 import type { ActionRequest } from '../../core/action.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { type Action, type Step, Unasked } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/value/json.ts';
@@ -30,8 +31,8 @@ export class Groups {
     return action?.entryOf && new Groups(action.entryOf);
   }
 
-  add(fields: Fields): void {
-    const entry = this.#entryOf(fields);
+  add(fields: Fields, clock: EvaluationClock): void {
+    const entry = this.#entryOf(fields, clock);
     if (entry instanceof Unasked) return;
     const { batch, bytes, question } = entry;
     const group = this.#groupOf(batch.key);

@@ -1,5 +1,6 @@
 import { type ActionRequest, completed, gateOf, isLocal } from '../../core/action.ts';
 import type { Call } from '../../core/call.ts';
+import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Lookups } from '../../core/lookup.ts';
@@ -14,6 +15,12 @@ export interface WalkListener {
   stop(record: number): void;
 }
 
+interface Surroundings {
+  readonly clock: EvaluationClock;
+  /** Completes requests that need a lookup first. If undefined, such requests count as they are. */
+  readonly lookups?: Lookups;
+}
+
 /** Stops each row at its first call, without sending anything. Steps that make no call really run. */
 export class Walk {
   /** Number of first calls so far. If the record has become several rows, each can make one. */
@@ -22,13 +29,12 @@ export class Walk {
   hasPassedThrough = false;
   readonly #item: Item;
   readonly #listener: WalkListener;
-  readonly #lookups: Lookups | undefined;
+  readonly #surroundings: Surroundings;
 
-  /** `lookups` completes requests that need a lookup first. If undefined, such requests count as they are. */
-  constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
+  constructor(item: Item, listener: WalkListener, surroundings: Surroundings) {
     this.#item = item;
     this.#listener = listener;
-    this.#lookups = lookups;
+    this.#surroundings = surroundings;
   }
 
   /** Runs a row through the steps. Returns the rows that reached the end without a call. Throws a Failure if the row fails. */
@@ -47,14 +53,15 @@ export class Walk {
   }
 
   async #atStep(step: Step, fields: Fields): Promise<readonly Fields[]> {
+    const { clock, lookups } = this.#surroundings;
     const emitted: Fields[] = [];
     try {
-      if (step.when && !step.when.evaluate(fields)) return [fields];
+      if (step.when && !step.when.evaluate(fields, clock)) return [fields];
       if (step.node.action) {
         const { action } = step.node;
-        const named = action.prepare(fields);
+        const named = action.prepare(fields, clock);
         if (named instanceof Unasked) return [named.row];
-        const request = this.#lookups ? await completed(named, this.#lookups) : named;
+        const request = lookups ? await completed(named, lookups) : named;
         if (!request) return [withNulls(fields, action.fields)];
         await this.#firstCall(step, request, fields);
         return [];
@@ -79,9 +86,10 @@ export class Walk {
 
   /** The clock jumps to the end of each wait, so that the walk never really waits. */
   #contextOf({ node: { inner } }: Step, emitted: Fields[]): NodeContext {
-    if (!inner) return noContext;
+    const { clock } = this.#surroundings;
+    if (!inner) return contextWith(clock);
     let nowMs = 0;
-    const context: Pick<NodeContext, 'inner' | 'emit' | 'now' | 'waitUntil'> = {
+    const context: Pick<NodeContext, 'inner' | 'emit' | 'clock' | 'waitUntil'> = {
       inner: async (fields, _pass, take) => {
         const callsBefore = this.calls;
         const rows = await this.through(inner.steps, fields);
@@ -92,7 +100,7 @@ export class Walk {
       async emit(rows) {
         addRows(emitted, rows);
       },
-      now: () => nowMs,
+      clock: { ...clock, now: () => nowMs },
       async waitUntil(untilMs) {
         nowMs = Math.max(nowMs + 1, untilMs);
       },
@@ -106,7 +114,10 @@ function addRows(to: Fields[], rows: readonly Fields[]): void {
   for (const row of rows) to.push(row);
 }
 
-const noContext = {} as NodeContext;
+/** For nodes that contain no other nodes and make no call. */
+function contextWith(clock: EvaluationClock): NodeContext {
+  return { clock, report: () => undefined } as object as NodeContext;
+}
 
 /** Thrown to end a node that contains other nodes, because a record has reached its first call inside that node. */
 const calledInside = new Unfinished();
@@ -125,9 +136,11 @@ interface Probe {
 export class Probes {
   readonly #steps: readonly Step[];
   readonly #probes: (Probe | undefined)[];
+  readonly #clock: EvaluationClock;
 
-  constructor(steps: readonly Step[]) {
+  constructor(steps: readonly Step[], clock: EvaluationClock) {
     this.#steps = steps;
+    this.#clock = clock;
     this.#probes = steps.map(() => undefined);
   }
 
@@ -141,17 +154,15 @@ export class Probes {
     let guessed = fields;
     for (let at = index; at < this.#steps.length; at++) {
       const { node } = this.#steps[at] as Step;
-      if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, probeContext));
+      if (!node.action) guessed = await firstRowOr(guessed, (fields) => node.run(fields, contextWith(this.#clock)));
       else {
-        if (at === index || !this.#probes[at]) this.#probes[at] = { ...probed(node.action, guessed), isExact: at === index };
+        if (at === index || !this.#probes[at]) this.#probes[at] = { ...probed(node.action, guessed, this.#clock), isExact: at === index };
         const added = node.action.fields.map((field) => [field, '1'] as const);
         guessed = withFields(guessed, added);
       }
     }
   }
 }
-
-const probeContext = {} as NodeContext;
 
 async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<readonly Fields[]>): Promise<Fields> {
   try {
@@ -162,9 +173,9 @@ async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<reado
   }
 }
 
-function probed(action: Action, fields: Fields): Pick<Probe, 'gate' | 'inputTokens'> {
+function probed(action: Action, fields: Fields, clock: EvaluationClock): Pick<Probe, 'gate' | 'inputTokens'> {
   try {
-    const request = action.prepare(fields);
+    const request = action.prepare(fields, clock);
     if (request instanceof Unasked) return nothing;
     return { gate: isLocal(request) ? undefined : gateOf(request), inputTokens: action.tokens?.inputOf(fields) };
   } catch (error) {

@@ -2,6 +2,7 @@ import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createMessages } from '../../credentials/messages.ts';
+import { createClock } from '../../files/clock.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import { Forecaster } from '../../preview/forecast/forecast.ts';
@@ -56,7 +57,7 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
   const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
   const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
   gone.addEventListener('abort', breakOff, { once: true });
-  const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
+  const forecaster = new Forecaster(plan, { clock: createClock(), maxRequests: 1, lookups: createLateLookups() });
   try {
     const source = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];

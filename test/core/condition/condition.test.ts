@@ -3,10 +3,13 @@ import { compileCondition, compileExpression } from '../../../src/core/condition
 import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
 import { parseJson } from '../../../src/core/value/json.ts';
 import { jsonOf, type Value } from '../../../src/core/value/value.ts';
+import { createFakeClock } from '../../helpers/fake-clock.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
+const clock = createFakeClock();
+
 const result = (source: string, record = '{}') =>
-  jsonOf(compileExpression(source).evaluate(toFields(parseJson(record) as Record<string, Value>)));
+  jsonOf(compileExpression(source).evaluate(toFields(parseJson(record) as Record<string, Value>), clock));
 
 const problem = (compile: () => unknown): unknown => {
   try {
@@ -38,7 +41,7 @@ describe('a condition on the fields of a record', () => {
     ['big > 1', '{"big":12345678901234567890}', true],
     ['done', '{"done":true}', true],
   ])('is evaluated correctly: %s for the record %s', (source, record, expected) => {
-    const evaluate = () => compileCondition(source).evaluate(toFields(parseJson(record) as Record<string, Value>));
+    const evaluate = () => compileCondition(source).evaluate(toFields(parseJson(record) as Record<string, Value>), clock);
     if (typeof expected === 'string') expect(evaluate).toThrow(expected);
     else expect(evaluate()).toBe(expected);
   });
@@ -53,7 +56,7 @@ describe('a condition on the fields of a record', () => {
     ['has(data.user)', '{"data":{}}', false],
     ['has(data.user)', '{"data":{"user":null}}', true],
   ])('treats a null field as missing in has(): %s for the record %s', (source, record, expected) => {
-    expect(compileCondition(source).evaluate(toFields(JSON.parse(record)))).toBe(expected);
+    expect(compileCondition(source).evaluate(toFields(JSON.parse(record)), clock)).toBe(expected);
   });
 
   test.each([
@@ -148,7 +151,7 @@ describe('the value of an expression', () => {
   });
 
   test('fails the record if it is used as a condition and is neither true nor false', () => {
-    expect(() => compileCondition('a').evaluate(toFields({ a: 'yes' }))).toThrow('"a" gave neither true nor false');
+    expect(() => compileCondition('a').evaluate(toFields({ a: 'yes' }), clock)).toThrow('"a" gave neither true nor false');
   });
 });
 

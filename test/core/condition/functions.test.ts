@@ -1,13 +1,15 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../../src/core/condition/condition.ts';
-import { setEvaluationWorld } from '../../../src/core/condition/evaluation.ts';
+import type { EvaluationClock } from '../../../src/core/condition/evaluation.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
+import { createFakeClock } from '../../helpers/fake-clock.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
 beforeAll(loadPatternEngine);
 
-const evaluate = (source: string, record: Record<string, Value> = {}) => compileExpression(source).evaluate(toFields(record));
+const evaluate = (source: string, record: Record<string, Value> = {}, clock: EvaluationClock = createFakeClock()) =>
+  compileExpression(source).evaluate(toFields(record), clock);
 
 describe('the round function in an expression', () => {
   test.each([
@@ -95,12 +97,12 @@ describe('the regex.extract function in an expression', () => {
 describe('the now function in an expression', () => {
   test('returns the same time throughout one evaluation, and a later time in the next evaluation', () => {
     let ms = Date.UTC(2026, 10, 25);
-    setEvaluationWorld({ wallNow: () => ms++ });
-    expect(evaluate('now() == now() && [1, 2].all(x, now() == now())')).toBe(true);
-    expect(evaluate('now()')).toBe('2026-11-25T00:00:00.001Z');
-    expect(evaluate('string(now())')).toBe('2026-11-25T00:00:00.002Z');
+    const clock = { ...createFakeClock(), wallNow: () => ms++ };
+    expect(evaluate('now() == now() && [1, 2].all(x, now() == now())', {}, clock)).toBe(true);
+    expect(evaluate('now()', {}, clock)).toBe('2026-11-25T00:00:00.001Z');
+    expect(evaluate('string(now())', {}, clock)).toBe('2026-11-25T00:00:00.002Z');
     ms = Date.UTC(2026, 10, 25);
-    expect(evaluate('string(now())')).toBe('2026-11-25T00:00:00Z');
+    expect(evaluate('string(now())', {}, clock)).toBe('2026-11-25T00:00:00Z');
   });
 });
 

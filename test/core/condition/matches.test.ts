@@ -1,15 +1,16 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileCondition } from '../../../src/core/condition/condition.ts';
-import { type EvaluationWorld, setEvaluationWorld } from '../../../src/core/condition/evaluation.ts';
 import { ExpressionError } from '../../../src/core/condition/expression-error.ts';
 import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
 import type { Value } from '../../../src/core/value/value.ts';
-import { createTimeLimit } from '../../../src/run/flow-file.ts';
+import { abortIfLong, createTimeLimit } from '../../../src/files/time-limit.ts';
+import { createFakeClock } from '../../helpers/fake-clock.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
 beforeAll(loadPatternEngine);
 
-const evaluate = (source: string, record: Record<string, Value>) => compileCondition(source).evaluate(toFields(record));
+const evaluate = (source: string, record: Record<string, Value>, limit = abortIfLong) =>
+  compileCondition(source).evaluate(toFields(record), { ...createFakeClock(), abortIfLong: limit });
 
 describe('the matches() function in an expression', () => {
   test.each([
@@ -71,8 +72,9 @@ describe('the matches() function in an expression', () => {
 
   test('works with thousands of different patterns from fields', () => {
     const condition = compileCondition('text.matches(pattern)');
+    const clock = createFakeClock();
     const ids = Array.from({ length: 2500 }, (_, id) => id);
-    expect(ids.every((id) => condition.evaluate(toFields({ text: `<${id}>`, pattern: `^<${id}>$` })))).toBe(true);
+    expect(ids.every((id) => condition.evaluate(toFields({ text: `<${id}>`, pattern: `^<${id}>$` }), clock))).toBe(true);
   });
 });
 
@@ -81,34 +83,34 @@ describe('an expression that takes too long to evaluate', () => {
   const nested = 'items.all(a, items.all(b, items.all(c, items.all(d, a + b + c + d >= 0))))';
 
   test('fails its record after the maximum time, and works normally for the next record', () => {
-    setEvaluationWorld({ limited: createTimeLimit(50, 'the expression takes more than 50 ms for this record') });
+    const limit = createTimeLimit(50, 'the expression takes more than 50 ms for this record');
+    const clock = { ...createFakeClock(), abortIfLong: limit };
     const condition = compileCondition(nested);
-    const takeLong = () => condition.evaluate(toFields({ items }));
+    const takeLong = () => condition.evaluate(toFields({ items }), clock);
     expect(takeLong).toThrow(
       expect.objectContaining({ kind: 'template', message: 'the expression takes more than 50 ms for this record' }),
     );
-    expect(condition.evaluate(toFields({ items: [0, 1] }))).toBe(true);
-    expect(condition.evaluate(toFields({ items: [...items.slice(0, 6), -100] }))).toBe(false);
+    expect(condition.evaluate(toFields({ items: [0, 1] }), clock)).toBe(true);
+    expect(condition.evaluate(toFields({ items: [...items.slice(0, 6), -100] }), clock)).toBe(false);
     expect(takeLong).toThrow('50 ms');
   });
 
   test('can be interrupted inside matches(), and matches() still works afterwards', () => {
-    setEvaluationWorld({ limited: createTimeLimit(20, 'too long') });
+    const clock = { ...createFakeClock(), abortIfLong: createTimeLimit(20, 'too long') };
     const condition = compileCondition(`text.matches(r"(x?){1000}\\bx{1000}")`);
     const text = 'x'.repeat(1_000_000);
-    expect(() => condition.evaluate(toFields({ text }))).toThrow('too long');
-    expect(condition.evaluate(toFields({ text: 'x' }))).toBe(false);
+    expect(() => condition.evaluate(toFields({ text }), clock)).toThrow('too long');
+    expect(condition.evaluate(toFields({ text: 'x' }), clock)).toBe(false);
   });
 
   test('is timed only if it has nested loops over many values or matches a long string', () => {
     const limited: unknown[] = [];
-    const limit: EvaluationWorld['limited'] = (work) => {
+    const limit: typeof abortIfLong = (work) => {
       limited.push(true);
       return work();
     };
-    setEvaluationWorld({ limited: limit });
     const timesLimited = (source: string, record: Record<string, Value>) => {
-      evaluate(source, record);
+      evaluate(source, record, limit);
       return limited.splice(0).length;
     };
     expect(timesLimited('text == "a"', { text: 'x'.repeat(2_000_000) })).toBe(0);

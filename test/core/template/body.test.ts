@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { noClock } from '../../../src/core/condition/evaluation.ts';
 import { bodyTemplate } from '../../../src/core/template/body.ts';
 import { parseJson } from '../../../src/core/value/json.ts';
 import { ExactNumber, type Value } from '../../../src/core/value/value.ts';
 import { naughtyTexts } from '../../helpers/naughty-texts.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
-const json = (body: Value, fields: Record<string, unknown>) => bodyTemplate(body, () => false)(toFields(fields));
-const fromCsv = (body: Value, fields: Record<string, string>) => bodyTemplate(body, () => true)(toFields(fields));
+const json = (body: Value, fields: Record<string, unknown>) => bodyTemplate(body, () => false)(toFields(fields), noClock);
+const fromCsv = (body: Value, fields: Record<string, string>) => bodyTemplate(body, () => true)(toFields(fields), noClock);
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.constantFrom(...naughtyTexts));
 const anyValue = fc.oneof(fc.jsonValue({ stringUnit: 'binary' }), anyText) as fc.Arbitrary<Value>;

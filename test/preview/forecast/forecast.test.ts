@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { compile } from '../../../src/flow/compile.ts';
 import { type Forecast, Forecaster, type ForecastSettings } from '../../../src/preview/forecast/forecast.ts';
 import { nodeTypes } from '../../../src/run/node-types.ts';
+import { createFakeClock } from '../../helpers/fake-clock.ts';
 import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../../helpers/run-flow.ts';
 
 const planOf = (yaml: string) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: false });
 
 async function forecast(yaml: string, records: readonly GivenRecord[], settings: Partial<ForecastSettings> = {}): Promise<Forecast> {
-  const forecaster = new Forecaster(planOf(yaml), { maxRequests: 3, ...settings });
+  const forecaster = new Forecaster(planOf(yaml), { clock: createFakeClock(), maxRequests: 3, ...settings });
   for (const [index, record] of records.entries()) {
     await forecaster.add({ number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } });
   }
@@ -134,6 +135,12 @@ test('the forecast gives a failed record the same _error as the run', async () =
     const { actions, passedThrough } = await forecast(flow, given);
     expect([requests.length, actions.expected, passedThrough], flow).toEqual([2, 2, 2]);
   }
+});
+
+test('the forecast runs a set node that renames a field which a record lacks, before and after the first call', async () => {
+  const rename = (from: string, to: string) => `{ type: set, rename: { ${from}: ${to} } }`;
+  const flow = `nodes: [${rename('a', 'b')}, { type: http, url: "${api}/{{n}}" }, ${rename('d', 'e')}]`;
+  expect(await forecast(flow, [{ n: 1, a: 1, d: 1 }, { n: 2 }])).toMatchObject({ records: 2, failing: 0, actions: { expected: 2 } });
 });
 
 test('the forecast counts the rows that a loop emits before it fails, and the record that on_error passes through', async () => {
