@@ -1,6 +1,6 @@
 import type { InputOptions } from '../core/run-options.ts';
 import { addressArgument, fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
-import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
+import { argument, type Declared, defaultsTo, flag, parsedOption, textOption, type ValuesOf } from './options.ts';
 
 const formatNames = async () => (await import('../records/format.ts')).formatNames;
 
@@ -53,6 +53,8 @@ export const inputOptions = {
   ),
 };
 
+export type ReadingOptions = ValuesOf<typeof inputOptions>;
+
 const cacertHelp = 'file with more certificate authorities to trust (PEM)';
 
 /** `when` is put before the help text if the option applies to only part of the command. */
@@ -88,6 +90,8 @@ export const httpOptions = {
   allowHttp: flag('--allow-http', 'allow http:// URLs, which are not encrypted, to other machines'),
   cacert: cacertOption(),
 };
+
+export type HttpOptions = ValuesOf<typeof httpOptions>;
 
 export const filesOption = (defaultFolder: string) =>
   file('--files <dir>', `folder below which flows can send and save files, such as documents (default: ${defaultFolder})`);
