@@ -1,17 +1,7 @@
-import { excerpt } from '../core/answer/response.ts';
-import { AutomateError } from '../core/failure.ts';
-import { countryNamed, noCountry } from '../places/country-names.ts';
-import { loadCategoryList } from '../places/data/categories/categories.ts';
-import { type ChainCandidate, loadChainSearch } from '../places/data/chains/chains.ts';
-import { dataFolder } from '../places/late-lookups.ts';
-import { noLanguage } from '../places/lookup.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { wholeNumber } from './arguments.ts';
 import { argument, type CommandCode, defaultsTo, parsedOption, subcommand, textOption } from './options.ts';
-import { pointsCommand, pointsOptions } from './points.ts';
+import { pointsOptions } from './points-options.ts';
 import { json } from './shared-options.ts';
-import { tableText } from './show/table.ts';
-import { printJson, type Terminal } from './terminal.ts';
 
 const chains = subcommand({
   name: 'chains',
@@ -24,7 +14,7 @@ const chains = subcommand({
     limit: defaultsTo(5, parsedOption('--limit <n>', wholeNumber(1), 'show at most N chains')),
     json,
   },
-  run: ({ args, options, terminal }) => chainsCommand(args.words, options, terminal),
+  run: async ({ args, options, terminal }) => (await import('./places-command.ts')).chainsCommand(args.words, options, terminal),
 });
 
 const categories = subcommand({
@@ -36,7 +26,7 @@ const categories = subcommand({
     language: textOption('--language <code>', 'the language to try first, in which the names are printed, such as de (default: en)'),
     json,
   },
-  run: ({ args, options, terminal }) => categoriesCommand(args.words, options, terminal),
+  run: async ({ args, options, terminal }) => (await import('./places-command.ts')).categoriesCommand(args.words, options, terminal),
 });
 
 const points = subcommand({
@@ -47,113 +37,9 @@ const points = subcommand({
     'automate places points --near 41.88,-87.63 --chain starbucks --geojson',
   ],
   options: pointsOptions,
-  run: ({ options, terminal }) => pointsCommand(options, terminal),
+  run: async ({ options, terminal }) => (await import('./points.ts')).pointsCommand(options, terminal),
 });
 
 export const places: CommandCode = {
   commands: [chains, categories, points],
 };
-
-interface ChainsOptions {
-  readonly country?: string;
-  readonly category?: string;
-  readonly limit: number;
-  readonly json?: boolean;
-}
-
-async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
-  refuseBlank('a name', name);
-  const country = options.country === undefined ? undefined : countryOf(options.country);
-  const category = options.category === undefined ? undefined : await categoryOf(options.category);
-  const { chains, doubt } = (await loadChainSearch(dataFolder))({ name, country, category });
-  const found = chains.slice(0, options.limit);
-  if (found.length === 0) return notFound('chain', name, options, terminal);
-  if (options.json)
-    await printJson(
-      found.map((chain) => ({ ...chain, countries: [...chain.countries] })),
-      terminal,
-    );
-  else {
-    const rows = [['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)];
-    await terminal.print(tableText(rows, { width: terminal.width, cut: [0, 3] }).join('\n'));
-    terminal.say(matchText(found[0] as ChainCandidate, doubt));
-  }
-  return exitCodes.success;
-}
-
-/** Says whether a run would accept the best candidate, and why the match is doubtful. */
-function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
-  const found = `${method}, ${score.toFixed(2)}`;
-  if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
-  return `match: ${found} is at least min_score ${minScore}${doubt === null ? '' : `\ndoubt: ${doubt}`}`;
-}
-
-/** The default of the option `min_score` of nodes with `lookup: chain`. */
-const minScore = 0.85;
-
-function chainCells({ name, id, category, countries, score }: ChainCandidate): string[] {
-  return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
-}
-
-const maxCountries = 6;
-
-function countriesText(countries: readonly string[]): string {
-  if (countries[0] === '001') return 'worldwide';
-  const others = countries.length - maxCountries;
-  return `${countries.slice(0, maxCountries).join(' ')}${others > 0 ? ` +${others}` : ''}`;
-}
-
-function countryOf(text: string): string {
-  const code = countryNamed(text);
-  if (code === undefined) throw new AutomateError('usage', `--country: ${noCountry(text)}`);
-  return code;
-}
-
-/** Throws an AutomateError (`usage`) if the words match no category, or more than one. */
-async function categoryOf(words: string): Promise<string> {
-  const { loadCategoryNames } = await import('../places/data/categories/category-names.ts');
-  const named = loadCategoryNames(dataFolder)(words);
-  if ('id' in named) return named.id;
-  const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;
-  const reason = named.reason === 'ambiguous' ? `the category "${words}" is ambiguous` : `no category is called "${words}"`;
-  throw new AutomateError('usage', `--category: ${reason}\n${choices}`);
-}
-
-interface CategoriesOptions {
-  readonly language?: string;
-  readonly json?: boolean;
-}
-
-const maxShown = 10;
-
-/** Maximum length of a category's list of synonyms, in characters. */
-const maxWords = 60;
-
-/** Prints all categories if there are no words. */
-async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
-  const wrong = options.language === undefined ? undefined : noLanguage(options.language);
-  if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
-  if (words !== undefined) refuseBlank('words', words);
-  const all = loadCategoryList(dataFolder)(words, options.language);
-  const found = words === undefined ? all : all.slice(0, maxShown);
-  if (found.length === 0) return notFound('category', words ?? '', options, terminal);
-  const rows = found.map(({ id, name, words: others }) => [id, name, excerpt(others.join(', '), maxWords)]);
-  if (options.json)
-    await printJson(
-      found.map((one) => ({ ...one, tags: { ...one.tags }, words: [...one.words] })),
-      terminal,
-    );
-  else await terminal.print(tableText([['id', 'name', 'other words'], ...rows], { width: terminal.width, cut: [1, 2] }).join('\n'));
-  return exitCodes.success;
-}
-
-async function notFound(what: string, words: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
-  if (json) await printJson([], terminal);
-  terminal.say(`no ${what} fits "${words}"`);
-  return exitCodes.someFailed;
-}
-
-/** Throws an AutomateError (`usage`) if the text has no letter or digit. */
-function refuseBlank(what: string, text: string): void {
-  if (!/[\p{L}\p{N}]/u.test(text)) throw new AutomateError('usage', `expected ${what}, found ${JSON.stringify(text)}`);
-}

@@ -4,27 +4,10 @@ import { isObject, type JsonObject, textOf, type Value } from '../core/value/val
 import type { LookupDocument } from '../places/lookup.ts';
 import { lookUpOne } from '../preview/look-up.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { wholeNumber } from './arguments.ts';
-import { pointFields } from './geocode.ts';
-import { defaultsTo, flag, parsedOption, textOption, type ValuesOf } from './options.ts';
-import { httpOptions, json } from './shared-options.ts';
+import { pointFields } from './geocode-command.ts';
+import type { PointsOptions } from './points-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
-
-export const pointsOptions = {
-  near: textOption('--near <lat,lon>', 'the point to look around, in decimal degrees, such as --near=-33.86,151.21'),
-  radius: defaultsTo('1km', textOption('--radius <distance>', 'how far around the point to look, such as 250m, 5km or 2mi; at most 50km')),
-  category: textOption('--category <words>', 'find points of this category: an id, or words such as coffee shop'),
-  chain: textOption('--chain <name>', 'find branches of this chain: a Wikidata id, or a name'),
-  limit: defaultsTo(20, parsedOption('--limit <n>', wholeNumber(1), 'show at most N points')),
-  connection: textOption('--connection <name>', 'a saved connection to your own Overpass server', { listedBy: 'connections' }),
-  file: textOption('--file <file>', 'search in this file instead: GeoJSON or Overpass JSON, or one of them with .gz'),
-  json,
-  geojson: flag('--geojson', 'print GeoJSON instead of text'),
-  ...httpOptions,
-};
-
-type PointsOptions = ValuesOf<typeof pointsOptions>;
 
 /** The exit code is 4 if there are no points. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {

@@ -1,25 +1,6 @@
-import { detailsOf } from '../core/error-code.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
 import { optionsWith } from '../core/run-options.ts';
-import { shellWord } from '../core/text/quoted-word.ts';
-import { similarFile } from '../files/folder.ts';
-import { takeLock } from '../files/lock.ts';
-import { realFile, shownPath, statOf } from '../files/stat.ts';
-import { type LastingOptions, openFailedRecords } from '../output/failed-records.ts';
-import { type FailedList, failedListPath, readFailedList } from '../output/journal/failed-list.ts';
-import { type Checkpoint, journalPath, readJournal } from '../output/journal/journal.ts';
-import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
-import { changedVariables, hasChanged, isRetry } from '../output/run-identity.ts';
-import { refuseChangedWhole } from '../output/sink.ts';
-import { finishFound, unfinishedRun } from '../output/unfinished-run.ts';
-import { extensionOf, formatOfPath } from '../records/format.ts';
-import { exitCodes } from '../run/exit-codes.ts';
-import { argument, command, type ValuesOf } from './options.ts';
-import { withSignals } from './run/run.ts';
-import { type GivenRunOptions, planRun, type WrittenRun } from './run/run-options.ts';
+import { argument, command } from './options.ts';
 import { runOption, runOptionsNamed, underHeadings } from './shared-options.ts';
-import type { Terminal } from './terminal.ts';
 
 const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
 
@@ -32,8 +13,6 @@ const retryOptions = underHeadings({
   files: runOption('files', 'folder below which flows can send and save files, such as documents (default: the folder of the run)'),
 });
 
-type RetryOptions = ValuesOf<typeof retryOptions>;
-
 export const retry = command({
   examples: [
     'automate retry out.csv',
@@ -43,135 +22,6 @@ export const retry = command({
   ],
   args: { out: retriedOutput },
   options: retryOptions,
-  run: ({ args, options, written, terminal }) => retryCommand({ out: args.out, options, written }, terminal),
+  run: async ({ args, options, written, terminal }) =>
+    (await import('./retry-command.ts')).retryCommand({ out: args.out, options, written }, terminal),
 });
-
-/** Inserts the rows into the output at their original positions. */
-async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
-  const { out, options } = retry;
-  if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
-  if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: use only one of them');
-  }
-  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals(terminal, async (start) => {
-    const wasComplete = await endComplete(out);
-    const list = await readFailedList(failedListPath(realFile(out)));
-    if (wasComplete && (options.resume || !list)) {
-      if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
-      return list ? exitCodes.someFailed : exitCodes.success;
-    }
-    if (!list) throw noFailedList(out);
-    const files = filesOf(retry, list);
-    const { plan, written } = await planRun(retryRun(retry, list, files), terminal);
-    await checkFlow(plan, written, list, terminal);
-    const { flow, options: chosen } = written;
-    const open = async (from: Checkpoint) => {
-      await refuseChangedOutput(out, list, flow, chosen.in);
-      return openFailedRecords(chosen, from, list);
-    };
-    return start({ flow, plan, options: chosen, files, retried: list, startsOver: options.force ?? false, open }, written);
-  });
-}
-
-function noFailedList(out: string): AutomateError {
-  if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
-  const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
-  if (output !== out && statOf(failedListPath(output)))
-    return new AutomateError('usage', `${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
-  return notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
-}
-
-/**
- * Finishes a complete run that was interrupted while its files were being moved into place, and returns true. Returns false if there is no
- * such run. Throws an AutomateError (`output-exists`) if the run is not complete.
- */
-async function endComplete(out: string): Promise<boolean> {
-  const path = journalPath(realFile(out));
-  const lock = takeLock(realFile(out), 'out');
-  try {
-    const found = await readJournal(path);
-    if (found?.isComplete) await finishFound(out, found);
-    else if (found && !isRetry(found.identity)) throw unfinishedRun(found, out, path);
-    return found?.isComplete ?? false;
-  } finally {
-    lock.release();
-  }
-}
-
-/** Throws if the output has changed since the run: the positions at which rows are inserted would be wrong. */
-async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
-  const advice = `restore its content, or ${otherWay(flow, errors)}`;
-  await refuseChangedWhole(out, output).catch((error: Error) => {
-    throw detailsOf(error, 'output-changed') ? new AutomateError('output-exists', `${error.message}\n${advice}`) : error;
-  });
-}
-
-/** Suggests `automate run` instead. */
-function notRetriable(out: string, problem: string): AutomateError {
-  const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
-  const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
-  return new AutomateError('usage', `${problem}\n${way}`);
-}
-
-interface RetryRequest extends Pick<WrittenRun, 'written'> {
-  readonly out: string;
-  readonly options: RetryOptions;
-}
-
-/** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
-function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
-  const errors = options.errors ?? shownPath(identity.errorsFile);
-  if (errors === 'none' || !isFileOrFree(errors))
-    throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
-  return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };
-}
-
-/** It has the options of the failed run, unless the retry overrides them. */
-function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
-  const { out, options, written } = retry;
-  const { force: _, ...given } = options;
-  const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
-  const { errors = '' } = files;
-  const input = { in: [errors], inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
-  return {
-    flow: shownPath(list.flow),
-    options: { ...lasting, ...given, ...input, var: [...(lasting.var ?? []), ...given.var], out, errors, replace: true },
-    written,
-    retryOf: out,
-  };
-}
-
-/**
- * Prints a note if the flow has changed since the failed run. Throws a FlowError if the flow's columns differ from the output's. Throws an
- * AutomateError (`output-exists`) if a variable has changed, because the output would mix rows made with both values.
- */
-async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
-  const [variable] = changedVariables(plan, list.identity);
-  if (variable !== undefined) {
-    const message = `${options.out} cannot be retried with different values: the variable ${variable} has changed`;
-    throw new AutomateError('output-exists', `${message}\n${otherWay(flow, options.in)}`);
-  }
-  if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
-  const { input, output } = list.columns;
-  const columns = plan.columns(input);
-  const others = [...difference('without', output, columns), ...difference('with the new', columns, output)];
-  if (others.length > 0 || columns.join('\0') !== output.join('\0')) throw otherColumns(flow, options, others);
-  if (!options.quiet) terminal.say(`${flow} has changed since ${options.out} was written: the retry uses it as it is now`);
-}
-
-function difference(how: string, some: readonly string[], others: readonly string[]): string[] {
-  const names = some.filter((name) => !others.includes(name)).map((name) => `"${name}"`);
-  return names.length === 0 ? [] : [`${how} ${names.join(', ')}`];
-}
-
-function otherColumns(flow: string, { out, in: errors }: Pick<WrittenRun['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
-  const found = others.length === 0 ? 'found them in a different order' : `found them ${others.join(' and ')}`;
-  const message = `the flow has changed: expected the columns of ${out}, ${found}\n${otherWay(flow, errors)}`;
-  return new FlowError(flow, [{ message }]);
-}
-
-/** A command line that runs the failed records into another file, for an output that `retry` cannot use. */
-function otherWay(flow: string, errors: string): string {
-  return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
-}

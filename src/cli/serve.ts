@@ -1,9 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { AutomateError } from '../core/failure.ts';
 import { byteCount } from '../core/text/number.ts';
-import { homeFolder } from '../files/home.ts';
-import { exitCodes } from '../run/exit-codes.ts';
-import { Links, runningServer } from '../serve/store/links.ts';
 import { duration, listArgument, wholeNumber } from './arguments.ts';
 import {
   argument,
@@ -19,7 +15,6 @@ import {
 } from './options.ts';
 import { refuseWorkerConflicts } from './run/run-options.ts';
 import { cacertOption, envOption, file, runOption } from './shared-options.ts';
-import type { Terminal } from './terminal.ts';
 
 export const servedFolder = argument('[dir]', 'the folder with the flows', { default: '.' });
 
@@ -119,16 +114,7 @@ export const serve: CommandCode = {
       name: 'login',
       help: 'print a new link to log in to the page of your running server',
       examples: ['automate serve login'],
-      run: ({ terminal }) => loginCommand(terminal),
+      run: async ({ terminal }) => (await import('./serve-login.ts')).loginCommand(terminal),
     }),
   ],
 };
-
-/** Prints a login link to the web page of the running server that uses automate's current home folder. */
-async function loginCommand(terminal: Terminal): Promise<number> {
-  const home = homeFolder(process.env);
-  const server = runningServer(home);
-  if (!server?.address) throw new AutomateError('usage', 'no server is running with this home folder\nstart one: automate serve flows');
-  await terminal.print(`${server.address}/login#${new Links(home).create()}`);
-  return exitCodes.success;
-}

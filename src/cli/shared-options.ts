@@ -1,7 +1,7 @@
 import { AutomateError } from '../core/failure.ts';
 import { type InputOptions, type OptionType, type RunOptionName, type RunOptionValue, runOptions } from '../core/run-options.ts';
 import { fileName, inputNames, parser } from './arguments.ts';
-import { argument, type Declared, flag, optionFlag, parsedOption } from './options.ts';
+import { argument, type Declared, flag, optionFlag, parsedOption, type ValuesOf } from './options.ts';
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
@@ -74,6 +74,8 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 /** Every command that reads an input has these options. */
 export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'encoding', 'records']);
 
+export type ReadingOptions = ValuesOf<typeof inputOptions>;
+
 /** `when` is put before the help text if the option applies to only part of the command. */
 export function envOption(when = ''): Declared<string | undefined> {
   return runOption('env', when + runOptions.env.help);
@@ -85,6 +87,8 @@ export function cacertOption(when = ''): Declared<string | undefined> {
 
 /** Options of every command that sends requests. */
 export const httpOptions = runOptionsNamed(['env', 'allowHttp', 'cacert']);
+
+export type HttpOptions = ValuesOf<typeof httpOptions>;
 
 export const varOption = runOption('var');
 

@@ -1,25 +1,12 @@
-import { writeFile } from 'node:fs/promises';
-import { cleaned } from '../core/answer/response.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
-import { counted } from '../core/text/number.ts';
-import { namingErrors } from '../files/naming-errors.ts';
-import { type ChosenTests, type FileResult, findTestFiles, loadTestFile, runTestFile } from '../flow-tests/test-files.ts';
-import type { ReportedFile, ReportedTest } from '../http/documents/junit.ts';
-import { exitCodes } from '../run/exit-codes.ts';
-import { messageWithAdvice } from './advice.ts';
 import { reportName } from './arguments.ts';
-import { argumentList, command, parsedOption, textOption, type ValuesOf } from './options.ts';
+import { argumentList, command, parsedOption, textOption } from './options.ts';
 import { json } from './shared-options.ts';
-import { flowErrorText } from './show/problems.ts';
-import { printJson, type Terminal } from './terminal.ts';
 
 const testOptions = {
   only: textOption('--only <text>', 'run only the tests whose name contains this text'),
   json,
   junit: parsedOption('--junit <file>', reportName, 'write the results as JUnit XML to this file, for CI'),
 };
-
-type TestOptions = ValuesOf<typeof testOptions>;
 
 const testExitCodes = `
 Exit codes: 0 all tests passed, 1 a test failed, 2 wrong usage, or no such
@@ -30,133 +17,5 @@ export const test = command({
   args: { paths: argumentList('[paths...]', 'test files, or folders that contain some (default: the current folder)') },
   options: testOptions,
   footer: testExitCodes,
-  run: ({ args, options, terminal }) => testCommand(args.paths, options, terminal),
+  run: async ({ args, options, terminal }) => (await import('./test-command.ts')).testCommand(args.paths, options, terminal),
 });
-
-async function testCommand(places: readonly string[] = [], options: TestOptions, terminal: Terminal): Promise<number> {
-  const { only, json, junit } = options;
-  const files = await findTestFiles(places.length === 0 ? ['.'] : places);
-  const results: FileResult[] = [];
-  for (const loaded of chosenTests(await loadFiles(files), only)) {
-    const result = 'chosen' in loaded ? await runTestFile(loaded) : loaded;
-    results.push(result);
-    sayErrors(result, terminal);
-    if (!json) await terminal.print(cleaned(fileText(reportedFile(result))));
-  }
-  const reported = results.map(reportedFile);
-  const counts = countTests(reported);
-  if (json) await printJson({ passed: counts.passed, failed: counts.failed, files: reported.map(fileValue) }, terminal);
-  else await terminal.print(countsText(counts));
-  if (junit !== undefined) {
-    const { junitXml } = await import('../http/documents/junit.ts');
-    await namingErrors(junit, 'written', () => writeFile(junit, junitXml(reported)));
-  }
-  if (errorsIn(results).length > 0) return exitCodes.flow;
-  return counts.failed > 0 ? exitCodes.problemsFound : exitCodes.success;
-}
-
-type LoadedTests = ChosenTests | FileResult;
-
-async function loadFiles(paths: readonly string[]): Promise<LoadedTests[]> {
-  const loaded: LoadedTests[] = [];
-  for (const path of paths) {
-    try {
-      const file = await loadTestFile(path);
-      loaded.push({ file, chosen: [...file.tests.keys()] });
-    } catch (error) {
-      if (!(error instanceof FlowError)) throw error;
-      loaded.push({ file: path, tests: [], error });
-    }
-  }
-  return loaded;
-}
-
-/** Keeps tests whose names contain the text, and files that are not valid. Throws an AutomateError (`usage`) if there are neither. */
-function chosenTests(files: readonly LoadedTests[], text: string | undefined): readonly LoadedTests[] {
-  if (text === undefined) return files;
-  const wanted = text.toLowerCase();
-  const chosen = files.flatMap((loaded): LoadedTests[] => {
-    // A file that is not valid might contain a matching test, so it is kept.
-    if (!('chosen' in loaded)) return [loaded];
-    const { file } = loaded;
-    const some = loaded.chosen.filter((index) => file.tests[index]?.name.toLowerCase().includes(wanted));
-    return some.length > 0 ? [{ file, chosen: some }] : [];
-  });
-  if (chosen.length === 0) throw new AutomateError('usage', `no test has "${text}" in its name`);
-  return chosen;
-}
-
-function errorsIn(results: readonly FileResult[]): FlowError[] {
-  return results.flatMap(({ error, tests }) => [...(error ? [error] : []), ...tests.flatMap((test) => test.error ?? [])]);
-}
-
-function sayErrors(result: FileResult, { say, colors }: Terminal): void {
-  for (const error of errorsIn([result])) {
-    const owner = error.file === result.file ? '' : `, the flow of ${result.file}`;
-    say(`${flowErrorText(error, colors)}${owner}`);
-  }
-}
-
-function reportedFile({ file, tests, error }: FileResult): ReportedFile {
-  return {
-    file,
-    tests: tests.map(({ name, problems, error: own }) => ({ name, problems: own ? problemTexts(own) : problems, isValid: !own })),
-    ...(error && { problems: problemTexts(error) }),
-  };
-}
-
-function problemTexts({ file, problems }: FlowError): string[] {
-  return problems.map((problem) => {
-    const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
-    return `${place}: ${messageWithAdvice(problem)}`;
-  });
-}
-
-interface TestCounts {
-  readonly passed: number;
-  readonly failed: number;
-  readonly invalidFiles: number;
-}
-
-/** A test that is not valid has failed. */
-function countTests(files: readonly ReportedFile[]): TestCounts {
-  const tests = files.flatMap((file) => file.tests);
-  const passed = tests.filter(hasPassed).length;
-  return { passed, failed: tests.length - passed, invalidFiles: files.filter(({ problems }) => problems).length };
-}
-
-function hasPassed({ problems }: ReportedTest): boolean {
-  return problems.length === 0;
-}
-
-function countsText({ passed, failed, invalidFiles }: TestCounts): string {
-  const invalid = invalidFiles === 0 ? '' : `, ${counted(invalidFiles, 'file')} not valid`;
-  return `${passed} passed, ${failed} failed${invalid}`;
-}
-
-function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
-  if (ofFile) return `FAIL  ${file}: not valid`;
-  const failed = tests.filter((test) => !hasPassed(test));
-  if (failed.length === 0) return `ok    ${file}: ${counted(tests.length, 'test')}`;
-  return [
-    `FAIL  ${file}: ${failed.length} of ${counted(tests.length, 'test')} failed`,
-    ...failed.flatMap(({ name, problems, isValid }) => [
-      `  ${nameOnOneLine(name)}`,
-      ...problems.map((problem) => listedProblem(problem, isValid)),
-    ]),
-  ].join('\n');
-}
-
-function listedProblem(problem: string, isValid: boolean): string {
-  return `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`;
-}
-
-/** A name in a test file can have several lines. */
-function nameOnOneLine(name: string): string {
-  return name.trim().replace(/\s+/g, ' ');
-}
-
-function fileValue({ file, tests, problems }: ReportedFile) {
-  const values = tests.map((test) => ({ name: test.name, passed: hasPassed(test), problems: [...test.problems] }));
-  return { file, tests: values, ...(problems && { problems: [...problems] }) };
-}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { commands, loadCommand } from '../../src/cli/commands.ts';
-import { addOptions } from '../../src/cli/connections/connections-auth.ts';
+import { addOptions } from '../../src/cli/connections/connections-options.ts';
 import type { CommandSpec } from '../../src/cli/options.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';

@@ -11,7 +11,8 @@ import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AddOptions, authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
+import { authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
+import type { AddOptions } from './connections-options.ts';
 
 /** Saves nothing if the test fails. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {

@@ -10,8 +10,6 @@ import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 import {
-  type AddOptions,
-  addOptions,
   authOf,
   chooseName,
   exampleOf,
@@ -21,6 +19,7 @@ import {
   type WrittenConnection,
   withoutAbsent,
 } from './connections-auth.ts';
+import { type AddOptions, addOptions } from './connections-options.ts';
 
 /** Asks the person at the terminal for settings that the options do not contain. */
 export async function addCommand(

@@ -1,13 +1,6 @@
-import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
-import { connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
-import { findSaved } from '../../run/flow-folder.ts';
-import { noteInAudit } from '../keys/stored-keys.ts';
 import { argument, type CommandCode, negated, subcommand } from '../options.ts';
 import { file, httpOptions, json, varOption } from '../shared-options.ts';
-import { tableText } from '../show/table.ts';
-import type { Terminal } from '../terminal.ts';
-import { addOptions, pathOption } from './connections-auth.ts';
+import { addOptions, pathOption } from './connections-options.ts';
 
 const name = argument('<name>', 'the name of the connection', { listedBy: 'connections' });
 
@@ -34,7 +27,7 @@ export const connections: CommandCode = {
       examples: ['automate connections list', 'automate connections list --json'],
       args: { name: argument('[name]', 'list only this connection', { listedBy: 'connections' }) },
       options: { json },
-      run: ({ args, options, terminal }) => listConnections(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-command.ts')).listConnections(args.name, options, terminal),
     }),
     subcommand({
       name: 'show',
@@ -42,7 +35,7 @@ export const connections: CommandCode = {
       examples: ['automate connections show crm'],
       args: { name },
       options: { json },
-      run: ({ args, options, terminal }) => showConnection(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./connections-command.ts')).showConnection(args.name, options, terminal),
     }),
     subcommand({
       name: 'test',
@@ -79,54 +72,7 @@ export const connections: CommandCode = {
       help: 'remove a saved connection and the tokens of its login',
       examples: ['automate connections remove crm'],
       args: { name },
-      run: ({ args, terminal }) => removeCommand(args.name, terminal),
+      run: async ({ args, terminal }) => (await import('./connections-command.ts')).removeCommand(args.name, terminal),
     }),
   ],
 };
-
-async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
-  const saved = readConnections(process.env);
-  const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
-  if (options.json)
-    await terminal.print(
-      JSON.stringify(
-        names.map((name) => ({ name, ...saved[name] })),
-        null,
-        2,
-      ),
-    );
-  else if (names.length > 0) await terminal.print(tableText(connectionRows(names, saved)).join('\n'));
-  else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
-  return exitCodes.success;
-}
-
-function connectionRows(names: readonly string[], saved: SavedConnections): string[][] {
-  const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
-  const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
-  return [
-    ['name', 'type', where, 'auth', 'credential', 'rate'],
-    ...names.map((name) => {
-      const { type, base_url, url, command, auth, rate } = saved[name] ?? {};
-      const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
-      return [name, text(type), text(base_url ?? url ?? command), text(kind ?? 'none'), text(credential), text(rate)];
-    }),
-  ];
-}
-
-/** Prints YAML that can be pasted into a flow. */
-async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
-  const written = findSaved(name);
-  await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
-  return exitCodes.success;
-}
-
-async function removeCommand(name: string, terminal: Terminal): Promise<number> {
-  findSaved(name);
-  const { removeConnection } = await import('../../connections/connection-test.ts');
-  const kept = await removeConnection(name, terminal);
-  noteInAudit('connection.remove', name, terminal);
-  terminal.say(
-    `"${name}" is removed${kept.map((login) => `; the login "${login}" is kept, because another saved connection uses it`).join('')}`,
-  );
-  return exitCodes.success;
-}

@@ -1,11 +1,13 @@
 import { AutomateError } from '../../core/failure.ts';
+import type { GivenVariables } from '../../core/run-options.ts';
 import { messageWithAdvice } from '../advice.ts';
-import type { ValuesOf } from '../options.ts';
-import { cacertOption, envOption, json, varOption } from '../shared-options.ts';
 
-export const doctorOptions = { json, var: varOption, env: envOption(), cacert: cacertOption() };
-
-export type DoctorOptions = ValuesOf<typeof doctorOptions>;
+export interface DoctorOptions {
+  readonly json?: boolean;
+  readonly var: GivenVariables;
+  readonly env?: string;
+  readonly cacert?: string;
+}
 
 export interface DoctorFinding {
   readonly check: string;

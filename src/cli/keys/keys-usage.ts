@@ -5,7 +5,7 @@ import { monthOf } from '../../credits/book.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import type { ApiKey } from '../../serve/store/api-key.ts';
 import type { KeyUsage } from '../../serve/store/usage.ts';
-import { withBook } from '../credits.ts';
+import { withBook } from '../credits-command.ts';
 import { dayRows, isUnwritten, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

@@ -106,6 +106,6 @@ test('an auth type without all required members does not compile', () => {
 });
 
 test('the help of `connections add` lists every auth type', async () => {
-  const { addOptions } = await import('../../../src/cli/connections/connections-auth.ts');
+  const { addOptions } = await import('../../../src/cli/connections/connections-options.ts');
   for (const name of allAuthNames) expect(addOptions.auth.help).toContain(name);
 });

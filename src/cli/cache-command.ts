@@ -1,0 +1,97 @@
+import { existsSync } from 'node:fs';
+import { AutomateError } from '../core/failure.ts';
+import { counted } from '../core/text/number.ts';
+import { deleteDatabase, isDamaged } from '../files/database.ts';
+import { systemReason } from '../files/naming-errors.ts';
+import { AnswersFile } from '../http/cache/answers-file.ts';
+import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { tableText } from './show/table.ts';
+import type { Terminal } from './terminal.ts';
+
+export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+  const path = cachePath(process.env);
+  const maxBytes = maxCacheBytes(process.env);
+  const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, factsOf) : noFacts;
+  if (options.json) {
+    const facts = { path, entries: answers, bytes, max_bytes: maxBytes, oldest: oldest ?? null, newest: newest ?? null };
+    await terminal.print(JSON.stringify(facts, null, 2));
+  } else {
+    const rows = [
+      ['path', path],
+      ['cached', `${counted(answers, 'answer')}, ${bytesText(bytes)} of at most ${bytesText(maxBytes)}`],
+      ...(oldest === undefined ? [] : [['oldest', oldest]]),
+      ...(newest === undefined ? [] : [['newest', newest]]),
+    ];
+    await terminal.print(tableText(rows).join('\n'));
+  }
+  return exitCodes.success;
+}
+
+interface Facts {
+  readonly answers: number;
+  readonly bytes: number;
+  readonly oldest?: string;
+  readonly newest?: string;
+}
+
+const noFacts: Facts = { answers: 0, bytes: 0 };
+
+function factsOf(file: AnswersFile): Facts {
+  const span = file.span();
+  return { ...file.size(), ...(span && { oldest: cachedTime(span.oldestMs), newest: cachedTime(span.newestMs) }) };
+}
+
+function cachedTime(ms: number): string {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? 'unknown' : time.toISOString();
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB'] as const;
+
+/** Returns text such as `1.2 MB`. */
+function bytesText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
+  return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
+}
+
+/** Active runs continue, and can cache new responses. */
+export async function clearCommand(terminal: Terminal): Promise<number> {
+  const path = cachePath(process.env);
+  if (existsSync(path)) terminal.say(clearCache(path));
+  else terminal.say('no answers are cached');
+  return exitCodes.success;
+}
+
+function clearCache(path: string): string {
+  try {
+    const { answers, bytes } = useCache(path, (file) => file.clear());
+    return `${counted(answers, 'answer')} (${bytesText(bytes)}) ${answers === 1 ? 'is' : 'are'} deleted`;
+  } catch (error) {
+    if (!(error instanceof AutomateError) || !isUnreadable(error.cause)) throw error;
+    deleteDatabase(path);
+    return 'the cache could not be read, so it was deleted';
+  }
+}
+
+/** True if the cache file is damaged or was written by a newer version. */
+function isUnreadable(error: unknown): boolean {
+  return isDamaged(error) || (error instanceof Error && !('code' in error));
+}
+
+/** The maximum wait for another process that uses the cache file. Such uses are short. */
+const timeoutMs = 10_000;
+
+function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {
+  let file: AnswersFile | undefined;
+  try {
+    file = new AnswersFile(path, timeoutMs);
+    return act(file);
+  } catch (error) {
+    if (error instanceof AutomateError) throw error;
+    const advice = isUnreadable(error) ? '\nto start a new one: automate cache clear' : '';
+    throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${advice}`, { cause: error });
+  } finally {
+    file?.close();
+  }
+}

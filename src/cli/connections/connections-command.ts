@@ -1,0 +1,54 @@
+import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
+import { connectionText } from '../../flow/connections.ts';
+import { exitCodes } from '../../run/exit-codes.ts';
+import { findSaved } from '../../run/flow-folder.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
+import { tableText } from '../show/table.ts';
+import type { Terminal } from '../terminal.ts';
+
+export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  const saved = readConnections(process.env);
+  const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
+  if (options.json)
+    await terminal.print(
+      JSON.stringify(
+        names.map((name) => ({ name, ...saved[name] })),
+        null,
+        2,
+      ),
+    );
+  else if (names.length > 0) await terminal.print(tableText(connectionRows(names, saved)).join('\n'));
+  else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
+  return exitCodes.success;
+}
+
+function connectionRows(names: readonly string[], saved: SavedConnections): string[][] {
+  const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
+  const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
+  return [
+    ['name', 'type', where, 'auth', 'credential', 'rate'],
+    ...names.map((name) => {
+      const { type, base_url, url, command, auth, rate } = saved[name] ?? {};
+      const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
+      return [name, text(type), text(base_url ?? url ?? command), text(kind ?? 'none'), text(credential), text(rate)];
+    }),
+  ];
+}
+
+/** Prints YAML that can be pasted into a flow. */
+export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+  const written = findSaved(name);
+  await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
+  return exitCodes.success;
+}
+
+export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
+  findSaved(name);
+  const { removeConnection } = await import('../../connections/connection-test.ts');
+  const kept = await removeConnection(name, terminal);
+  noteInAudit('connection.remove', name, terminal);
+  terminal.say(
+    `"${name}" is removed${kept.map((login) => `; the login "${login}" is kept, because another saved connection uses it`).join('')}`,
+  );
+  return exitCodes.success;
+}

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs';
+import { AutomateError } from '../core/failure.ts';
+import { rounded, sumOfCredits } from '../core/spending.ts';
+import { creditsText } from '../core/text/number.ts';
+import type { Value } from '../core/value/value.ts';
+import { type Book, monthOf, openBook, requireLibrary } from '../credits/book.ts';
+import { heldCredits, settleDead } from '../credits/holds.ts';
+import { bookPath } from '../credits/prices.ts';
+import { keySums, sums } from '../credits/rest.ts';
+import { homeFolder } from '../files/home.ts';
+import { createCsvWriter } from '../records/csv-writer.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { noteInAudit } from './keys/stored-keys.ts';
+import { historyText, usageText } from './show/credits.ts';
+import type { Terminal } from './terminal.ts';
+
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const month = monthOf(Date.now()).name;
+  const { limit, spent, held } = withBook((book) => ({
+    limit: book.limit(),
+    spent: book.spent(month),
+    held: heldCredits(book, month),
+  })) ?? { limit: undefined, spent: [], held: 0 };
+  const used = sumOfCredits(spent);
+  const usage = { month, spent: used, held, limit };
+  const keys = spent.some(({ key }) => key !== '') ? keySums(spent, await keyNames()) : [];
+  if (!json) await terminal.print(usageText(usage, spent, keys));
+  else {
+    const remaining = limit === undefined ? null : Math.max(0, rounded(limit - used - held));
+    const by = {
+      flows: sums(spent, 'flow'),
+      nodes: sums(spent, 'node'),
+      connections: sums(spent, 'connection'),
+      environments: sums(spent, 'env'),
+      ...(keys.length > 0 && { keys }),
+    };
+    await terminal.print(JSON.stringify({ month, spent: used, held, limit: limit ?? null, remaining, ...by }, null, 2));
+  }
+  return exitCodes.success;
+}
+
+export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
+  const limit = limitOf(written);
+  const book = openBook(bookPath(homeFolder(process.env)));
+  try {
+    book.setLimit(limit);
+  } finally {
+    book.close();
+  }
+  noteInAudit('allowance.set', limit === undefined ? 'unlimited' : String(limit), terminal);
+  terminal.say(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
+  return exitCodes.success;
+}
+
+function limitOf(written: string): number | undefined {
+  if (written === 'unlimited') return undefined;
+  const plain = /^\d{1,3}(?:[,_]\d{3})+$/.test(written) ? written.replaceAll(/[,_]/g, '') : written;
+  if (/^\d{1,15}$/.test(plain)) return Number(plain);
+  throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
+}
+
+export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
+  if (json) await terminal.print(JSON.stringify(months, null, 2));
+  else if (months.length > 0) await terminal.print(historyText(months));
+  else terminal.say('no credits were spent yet');
+  return exitCodes.success;
+}
+
+/** Keyed by id. Empty if the names cannot be read; the ids are shown instead. */
+async function keyNames(): Promise<Map<string, string>> {
+  const { readKeyNames } = await import('../serve/store/keys.ts');
+  return readKeyNames(homeFolder(process.env));
+}
+
+const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
+
+/** One row for each month, flow, node, connection and environment. Includes the ids of API keys if any key has spent credits. */
+export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+  const all = withBook((book) => book.spent()) ?? [];
+  const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
+  const rows = all.map((spent) => columns.map((column) => [column, spent[column]] as const));
+  const writer = createCsvWriter(columns, { delimiter: ',', csvSafe: false });
+  const csv = () =>
+    writer.begin() +
+    writer.write(
+      rows.map((row) => new Map<string, Value>(row)),
+      true,
+    );
+  await terminal.print(
+    json
+      ? JSON.stringify(
+          rows.map((row) => Object.fromEntries(row)),
+          null,
+          2,
+        )
+      : csv().trimEnd(),
+  );
+  return exitCodes.success;
+}
+
+/** First counts credits as spent that a run had reserved when it died. Undefined if there is no database. */
+export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
+  const home = homeFolder(process.env);
+  if (!existsSync(bookPath(home))) {
+    // Throws if this machine cannot open databases, because runs might then have spent credits without counting them.
+    requireLibrary(bookPath(home));
+    return undefined;
+  }
+  const book = openBook(bookPath(home));
+  try {
+    settleDead(book, { home, wallNow: Date.now });
+    return read(book);
+  } finally {
+    book.close();
+  }
+}
