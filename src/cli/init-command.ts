@@ -11,7 +11,7 @@ import { shellWord } from '../core/text/quoted-word.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { isRegularFile } from '../output/sink.ts';
-import { hasTextCells, inputFormat, isTable, openInput, withToldFormat } from '../records/inputs.ts';
+import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records/inputs.ts';
 import type { RecordSource } from '../records/source.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { checkFields, loadFlow } from '../run/flow-file.ts';
@@ -111,7 +111,7 @@ async function readExample(source: RecordSource): Promise<Omit<Example, 'name'>>
     return { columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
   } catch (error) {
     // An unreadable record in the input is not reported here, because the run will report it.
-    if (isTable(source.format) && source.columns) return { columns: source.columns };
+    if (source.header) return { columns: source.header };
     throw error;
   }
 }
@@ -119,11 +119,11 @@ async function readExample(source: RecordSource): Promise<Omit<Example, 'name'>>
 /**
  * Throws if one column name contains the names of several columns. The delimiter is then wrong, and the flow would use wrong field names.
  */
-function refuseJoinedNames(name: string, { format, columns = [] }: RecordSource, { delimiter }: InputOptions): void {
-  const other = isTable(format) && delimiter === undefined ? otherDelimiter(columns) : undefined;
+function refuseJoinedNames(name: string, { header: columns }: RecordSource, { delimiter }: InputOptions): void {
+  const other = columns && delimiter === undefined ? otherDelimiter(columns) : undefined;
   if (other === undefined) return;
   const facts = { code: 'other-delimiter', details: { delimiter: other } } as const;
-  throw new AutomateError('usage', `${name} has one column, "${columns[0]}"`, facts);
+  throw new AutomateError('usage', `${name} has one column, "${columns?.[0]}"`, facts);
 }
 
 async function firstRecord(source: RecordSource): Promise<Fields | undefined> {

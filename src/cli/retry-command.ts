@@ -12,7 +12,7 @@ import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan
 import { changedVariables, hasChanged, isRetry } from '../output/run-identity.ts';
 import { refuseChangedWhole } from '../output/sink.ts';
 import { finishFound, unfinishedRun } from '../output/unfinished-run.ts';
-import { extensionOf, formatOfPath } from '../records/format.ts';
+import { appendable, extensionOf, formatOfPath } from '../records/formats.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { planRun } from './run/plan-run.ts';
 import { withSignals } from './run/run-command.ts';
@@ -28,7 +28,8 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (options.resume && options.force) {
     throw new AutomateError('usage', '--resume continues a retry, --force starts it over: use only one of them');
   }
-  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
+  const format = formatOfPath(out);
+  if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(failedListPath(realFile(out)));

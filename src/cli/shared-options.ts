@@ -42,7 +42,7 @@ function secretParser<Value>({ expected, parse }: OptionType<Value>, name: strin
 
 const formats: readonly string[] = ['inFormat', 'outFormat'];
 
-const formatNames = async () => (await import('../records/format.ts')).formatNames;
+const formatNames = async () => (await import('../records/formats.ts')).formatNames;
 
 export type DeclaredOptions<Name extends RunOptionName> = { readonly [One in Name]: Declared<Given<One>> };
 

@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts';
 export async function checkTools(
   plan: Plan,
   flow: string,
-  options: ServerOfConnection & { readonly isTable: boolean },
+  options: ServerOfConnection & { readonly textCells: boolean },
   terminal: Terminal,
 ): Promise<void> {
   const problems: Problem[] = [];
@@ -25,7 +25,7 @@ export async function checkTools(
     }
     try {
       const { tools } = await queryServer(first.connection, options, terminal);
-      for (const { check } of uses) problems.push(...check(tools, options.isTable));
+      for (const { check } of uses) problems.push(...check(tools, options.textCells));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const reason = cleaned(messageWithAdvice(error)).replaceAll('\n', '\n  ');

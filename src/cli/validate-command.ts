@@ -42,7 +42,7 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
     async () => {
       const credentials = await loadSecrets(plan, flow, secretsOptions(flow, options, terminal), terminal);
       if (options.offline || plan.tools.length === 0) return;
-      const asking = { ...options, credentials, isTable: input !== undefined && hasTextCells(options) };
+      const asking = { ...options, credentials, textCells: input !== undefined && hasTextCells(options) };
       await (await import('./tool-checks.ts')).checkTools(plan, flow, asking, terminal);
     },
   ]);

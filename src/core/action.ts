@@ -56,8 +56,8 @@ export interface TokenEstimate {
 
 export interface CalledTool {
   readonly connection: McpConnection;
-  /** `isTable` is true if the records are known to be rows of a table, in which numbers are text. */
-  check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
+  /** `textCells` is true if the records are known to be rows of a table, in which numbers are text. */
+  check(tools: readonly Tool[], textCells: boolean): readonly ToolProblem[];
 }
 
 /** A mistake in the options of a node that calls a tool. */

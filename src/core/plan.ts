@@ -17,8 +17,8 @@ export interface CredentialUse extends SecretUse {
 
 export interface ToolUse {
   readonly connection: McpConnection;
-  /** `isTable` is true if the records are known to be rows of a table, in which numbers are text. */
-  check(tools: readonly Tool[], isTable: boolean): Problem[];
+  /** `textCells` is true if the records are known to be rows of a table, in which numbers are text. */
+  check(tools: readonly Tool[], textCells: boolean): Problem[];
 }
 
 /** A warning about a probable mistake in a flow. */

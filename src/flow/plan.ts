@@ -143,8 +143,8 @@ function toolsOf(steps: readonly PlacedStep[], source: FlowSource): ToolUse[] {
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
     const tool = node.action?.tool;
     if (!tool) continue;
-    const check: ToolUse['check'] = (tools, isTable) =>
-      tool.check(tools, isTable).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
+    const check: ToolUse['check'] = (tools, textCells) =>
+      tool.check(tools, textCells).map((problem) => source[problem.isName ? 'atName' : 'at']([...at, ...problem.at], problem.message));
     uses.push({ connection: tool.connection, check });
   }
   return uses;

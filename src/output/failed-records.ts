@@ -6,7 +6,7 @@ import { listedNames } from '../core/text/suggest.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { envOf } from '../files/home.ts';
 import { fullPath, realFile, statOf } from '../files/stat.ts';
-import { filesFolder, isTable, openInput } from '../records/inputs.ts';
+import { filesFolder, openInput } from '../records/inputs.ts';
 import { inputError } from '../records/record-reader.ts';
 import type { RecordSource } from '../records/source.ts';
 import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from './journal/failed-list.ts';
@@ -33,7 +33,7 @@ async function withDelimiter(options: RunOptions, { columns: { input } }: FoundF
   const source = await openInput(options);
   await source.close();
   const columns = source.columns ?? [];
-  const other = isTable(source.format) && !columns.every((name) => input.includes(name)) ? otherDelimiter(columns) : undefined;
+  const other = source.header && !columns.every((name) => input.includes(name)) ? otherDelimiter(columns) : undefined;
   return other === undefined ? options : { ...options, delimiter: other };
 }
 
@@ -60,7 +60,7 @@ function retriedItem(item: Item, place: number): Item {
 /** Throws if a record cannot be retried. Returns true if the records are in the order of their numbers. */
 async function checkRecords(source: RecordSource, { in: errors, out }: RunOptions, list: FoundFailures): Promise<boolean> {
   try {
-    if (isTable(source.format)) checkColumns(errors, source.columns ?? [], list.columns.input);
+    if (source.header) checkColumns(errors, source.header, list.columns.input);
     const seen = new Set<number>();
     let last = 0;
     let inOrder = true;

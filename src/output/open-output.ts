@@ -5,9 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import type { OutputSpace } from '../files/folder.ts';
 import { isNoFile } from '../files/stat.ts';
 import { errorColumns, otherFields } from '../records/errors.ts';
-import type { Format } from '../records/format.ts';
-import { isTable } from '../records/inputs.ts';
-import { createWriter } from '../records/writer.ts';
+import { createWriter, type Format, traitsOf } from '../records/formats.ts';
 import type { Checkpoint } from './journal/journal.ts';
 import { type OldOutput, OldRows } from './old-rows.ts';
 import { FileOutput, type FileOutputParts } from './output.ts';
@@ -43,7 +41,7 @@ interface OutputRun extends Omit<FileOutputParts, 'records' | 'errors' | 'spillF
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, csvSafe, space } = run;
   const writers = {
-    records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
+    records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: traitsOf(run.inputFormat).hasHeader }),
     // csvSafe is not applied to the errors file, because a retry reads it as input.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
@@ -76,7 +74,7 @@ interface SinkParts {
 async function openSinks(plan: OutputPlan, from: Checkpoint, { space, spillFiles }: SinkParts): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
   const records =
-    plan.format.kind === 'xlsx'
+    traitsOf(plan.format).text === undefined
       ? await openWorkbook(plan, { space, spillFiles })
       : await openRecords(plan, { keep: isBegun ? from.out : undefined, space });
   const { errors = devNull, errorsFormat } = plan;
@@ -101,7 +99,7 @@ async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<Fi
 
 /** Later JSON records can have fields that the first records lack. All such fields share one column. */
 function columnsOfErrors({ inputFormat, columns: { input } }: OutputRun): string[] {
-  if (isTable(inputFormat)) return [...input, ...errorColumns];
+  if (traitsOf(inputFormat).hasHeader) return [...input, ...errorColumns];
   return [...input, ...errorColumns, otherFields];
 }
 

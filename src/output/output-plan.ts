@@ -2,7 +2,7 @@ import { basename, dirname, extname, join } from 'node:path';
 import { invalidOption } from '../core/failure.ts';
 import type { OutputOptions } from '../core/run-options.ts';
 import { isNoFile } from '../files/stat.ts';
-import { extensionOf, type Format, formatOfPath } from '../records/format.ts';
+import { appendable, extensionOf, type Format, formatOfPath, traitsOf } from '../records/formats.ts';
 import { namedFormat } from '../records/inputs.ts';
 import { unknownFormat } from '../records/source.ts';
 import { refuseExisting } from './sink.ts';
@@ -24,7 +24,7 @@ export interface OutputPlan {
 
 /** False for an Excel workbook, too, because the file is readable only if it is complete. */
 export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
-  return !isStreamed && format.kind !== 'xlsx';
+  return !isStreamed && traitsOf(format).text !== undefined;
 }
 
 /**
@@ -32,7 +32,7 @@ export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' 
  * output's format is unknown or an option does not apply to it.
  */
 export function planOutput(flow: string, options: OutputOptions, inputFormat: Format): OutputPlan {
-  const input: Format = inputFormat.kind === 'xlsx' ? { kind: 'csv', gzip: false } : inputFormat;
+  const input = appendable(inputFormat);
   const { out } = options;
   const isStreamed = !isFileOrFree(out);
   const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
@@ -40,9 +40,9 @@ export function planOutput(flow: string, options: OutputOptions, inputFormat: Fo
   const named = options.errors ?? defaultErrors(flow, options, input);
   const errors = named === 'none' ? undefined : named;
   const errorsFormat = errors === undefined ? input : byName(errors);
-  if (errorsFormat.kind === 'xlsx')
+  if (!traitsOf(errorsFormat).text)
     throw invalidOption('errors', `expected a file to which rows can be added, such as .csv, found ${errors}`);
-  if (format.kind !== 'xlsx' && options.outTypes !== undefined)
+  if (traitsOf(format).text && options.outTypes !== undefined)
     throw invalidOption('outTypes', `expected an Excel workbook (.xlsx) as the output, found ${format.kind}`);
   return { out, isStreamed, format, ...(options.outTypes === 'text' && { isText: true }), errors, errorsFormat };
 }

@@ -7,8 +7,8 @@ import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
-import { fullPath, statOf } from '../files/stat.ts';
-import type { Format } from '../records/format.ts';
+import { fullPath, shownPath, statOf } from '../files/stat.ts';
+import type { Format } from '../records/formats.ts';
 import { readError } from '../records/input.ts';
 import { filesFolder, inputPaths } from '../records/inputs.ts';
 import type { OutputPlan } from './output-plan.ts';
@@ -193,7 +193,7 @@ function hashed(hash: string | undefined): Fact | undefined {
 
 /** With several inputs, they are named by their paths. */
 function inputFacts({ path, bytes, modified, content }: InputIdentity, index: number, count: number): [string, Fact | undefined][] {
-  const name = count === 1 ? 'the input' : path;
+  const name = count === 1 ? 'the input' : shownPath(path);
   return [
     [index === 0 ? 'input' : `input ${index + 1}`, path],
     [`the size of ${name}`, bytes === undefined ? undefined : `${bytes} bytes`],

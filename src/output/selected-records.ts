@@ -1,8 +1,7 @@
 import { type Item, placeOf } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { headerNames, noColumn } from '../records/csv-writer.ts';
-import type { Format } from '../records/format.ts';
-import { isTable } from '../records/inputs.ts';
+import { type Format, traitsOf } from '../records/formats.ts';
 import type { RecordSource } from '../records/source.ts';
 import type { Checkpoint } from './journal/journal.ts';
 import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
@@ -30,7 +29,7 @@ export async function* selectRecords(source: RecordSource, selection: Selection)
   const isDone = inRanges(done.beyond);
   if (last <= Math.max(skip, done.records)) return;
   // No check if the input is also a table: all its records have the same fields, which were checked when the flow was compiled.
-  const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
+  const checked = traitsOf(format).hasHeader && !source.header ? columnCheck(plan, source.columns ?? []) : undefined;
   for await (const items of source.read()) {
     let left = items.filter((item) => {
       const place = placeOf(item);

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { Failure } from '../core/failure.ts';
 import { type Fields, filledFields, SparseFields } from '../core/record.ts';
@@ -114,4 +115,18 @@ function csvCell(value: Value | undefined): string {
 /** Puts a `'` before text that a spreadsheet would run (owasp.org/www-community/attacks/CSV_Injection). Numbers are never changed. */
 function safeCell(value: Value | undefined): string {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : csvCell(value);
+}
+
+/** Reads rows that the writer has written, as lists of cells. */
+export function cellsOf(text: string, delimiter: string): string[][] {
+  // Text without quotes can be split at every delimiter, which is faster than parsing it.
+  if (!text.includes('"') && !text.includes('\r')) {
+    const lines = text.endsWith('\n') ? text.slice(0, -1).split('\n') : text.split('\n');
+    return lines.map((line) => line.split(delimiter));
+  }
+  return parse(text, { delimiter }) as unknown as string[][];
+}
+
+export function tableRows(rows: readonly (readonly string[])[], columns: readonly string[]): Fields[] {
+  return rows.map((cells) => new Map(columns.map((name, index) => [name, cells[index] ?? ''])));
 }

@@ -1,46 +1,70 @@
 import type { Failure } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
+import type { Input } from './input.ts';
+import type { Position, RecordReader } from './record-reader.ts';
 
-export interface Format {
-  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson' | 'xlsx';
-  readonly gzip: boolean;
+/** A format of records, and everything that is different about it. `formats.ts` lists all of them. */
+export interface RecordFormat {
+  /** Names in options, and extensions of files. The first one is written. */
+  readonly names: readonly [string, ...string[]];
+  readonly mediaTypes: readonly [string, ...string[]];
+  /** A table: a header with columns, and cells that are text. */
+  readonly hasHeader: boolean;
+  /** Undefined for other formats than tables of text. */
+  readonly delimiter?: string;
+  /** Options of an input that only some formats have. */
+  readonly takes: readonly FormatOption[];
+  /** True if stdin that begins with these characters has the format. The first character is not whitespace. */
+  isBegunBy?(characters: string): boolean;
+  /** How text is read; undefined for a format whose files are archives, which are read whole and cannot be continued. */
+  readonly text?: TextFormat;
+  /** How an archive is read. */
+  openArchive?(input: Input, options: ArchiveOptions): Promise<OpenArchive>;
+  /** `columns` are those of the output, and empty if there are no records. */
+  writer(columns: readonly string[], options: WriterOptions): RecordWriter;
 }
 
-const kinds = new Map<string, Format['kind']>([
-  ['csv', 'csv'],
-  ['tsv', 'tsv'],
-  ['json', 'json'],
-  ['ndjson', 'ndjson'],
-  ['jsonl', 'ndjson'],
-  ['xlsx', 'xlsx'],
-]);
+export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet';
 
-/** Each may be followed by `.gz`, except `xlsx`, because a workbook is already compressed. */
-export const formatNames = [...kinds.keys()];
-
-/** Accepts names such as `csv` or `ndjson.gz`. */
-export function formatOfName(name: string): Format | undefined {
-  const [, base = '', gz] = /^(.*?)(\.gz)?$/is.exec(name) ?? [];
-  const kind = kinds.get(base.toLowerCase());
-  if (kind === 'xlsx' && gz !== undefined) return undefined;
-  return kind && { kind, gzip: gz !== undefined };
+/** A format whose rows are text: it can have any encoding, be compressed with gzip, and be continued after any row. */
+export interface TextFormat {
+  /** The code of the reader is loaded when it is used. */
+  reader(input: TextInput): Promise<(from: Position, header?: readonly string[]) => RecordReader>;
+  /** Reads rows that the writer has written, in which `columns` are those of the header. */
+  rows(text: string, columns: readonly string[]): Fields[];
+  /** The columns in the text before the first row; undefined if there is no header. */
+  columns(header: string): readonly string[] | undefined;
 }
 
-/** Undefined if the extension is unknown. */
-export function formatOfPath(path: string): Format | undefined {
-  const extension = writtenExtension(path);
-  return extension === undefined ? undefined : formatOfName(extension);
+interface TextInput {
+  /** For messages. */
+  readonly name: string;
+  readonly delimiter: string;
+  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  readonly records: readonly string[] | undefined;
 }
 
-/** For example `.ndjson.gz`. Keeps another extension of `path` for the same format, such as `.jsonl` for NDJSON. */
-export function extensionOf({ kind, gzip }: Format, path: string): string {
-  const ofPath = formatOfPath(path);
-  if (ofPath?.kind === kind && ofPath.gzip === gzip) return `.${writtenExtension(path)}`;
-  return `.${kind}${gzip ? '.gz' : ''}`;
+interface ArchiveOptions {
+  /** Undefined for the first visible sheet. */
+  readonly sheet?: string;
+  readonly from?: Position;
 }
 
-function writtenExtension(path: string): string | undefined {
-  return /\.([^./\\]+(?:\.gz)?)$/i.exec(path)?.[1];
+/** Has the same members as a RecordSource. */
+export interface OpenArchive {
+  readonly columns: readonly string[];
+  read(): AsyncGenerator<readonly Item[]>;
+  readonly totalBytes: number | undefined;
+  readBytes(): number;
+  close(): Promise<void>;
+}
+
+export interface WriterOptions {
+  /** True to put a `'` before text that a spreadsheet would run as a formula. */
+  readonly csvSafe?: boolean;
+  /** The input is a table, so its numbers are strings. */
+  readonly hasTextCells?: boolean;
 }
 
 /** A file is `begin`, `write` (any number of times), then `end`. If it ends after a row, `write` and `end` can continue it. */

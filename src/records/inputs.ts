@@ -5,7 +5,7 @@ import { type Plan, usesFiles } from '../core/plan.ts';
 import type { InputOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
-import { type Format, formatNames, formatOfName, formatOfPath } from './format.ts';
+import { type Format, formatNames, formatOfName, formatOfPath, traitsOf } from './formats.ts';
 import { openJoined } from './joined-input.ts';
 import type { Position } from './record-reader.ts';
 import { inputFormatOf, openSource, type RecordSource } from './source.ts';
@@ -67,12 +67,7 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
 /** True if all fields are strings, as in CSV. False for an unknown format, which is reported when the input is opened. */
 export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
   const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
-  return format !== undefined && isTable(format);
-}
-
-/** True for a format with a header row. */
-export function isTable({ kind }: Format): boolean {
-  return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
+  return format !== undefined && traitsOf(format).hasHeader;
 }
 
 export interface InputFields {
@@ -88,7 +83,7 @@ export async function columnsOf(options: InputOptions): Promise<InputFields> {
   try {
     const source = await openInput(options);
     await source.close();
-    return isTable(source.format) ? { columns: source.columns ?? [] } : { firstFields: source.firstFields };
+    return source.header ? { columns: source.header } : { firstFields: source.firstFields };
   } catch (error) {
     return { error };
   }

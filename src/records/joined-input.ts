@@ -19,7 +19,7 @@ export async function openJoined(paths: readonly string[], open: Open, from?: Po
 }
 
 /** A file whose format and columns are known, because its beginning was read. */
-interface Checked extends Pick<RecordSource, 'format' | 'columns' | 'firstFields' | 'totalBytes'> {
+interface Checked extends Pick<RecordSource, 'format' | 'header' | 'columns' | 'firstFields' | 'totalBytes'> {
   readonly path: string;
 }
 
@@ -52,9 +52,10 @@ class JoinedInputs {
       files.push(file);
     }
     this.#files = files;
-    const [{ format }] = files as [Checked];
+    const [{ format, header }] = files as [Checked];
     return {
       format,
+      header,
       columns: files.find(({ columns }) => columns)?.columns,
       firstFields: knownFields(files),
       totalBytes: totalSize(files),
@@ -74,10 +75,10 @@ class JoinedInputs {
   async #check(index: number): Promise<Checked> {
     const path = this.#paths[index] as string;
     const source = await this.#open(path, index === this.#start ? this.#from : undefined);
-    const { format, columns, firstFields, totalBytes } = source;
+    const { format, header, columns, firstFields, totalBytes } = source;
     if (index === this.#start || totalBytes === undefined) this.#sources.set(index, source);
     else await source.close();
-    return { path, format, columns, firstFields, totalBytes };
+    return { path, format, header, columns, firstFields, totalBytes };
   }
 
   async *#read(): AsyncGenerator<readonly Item[]> {
@@ -118,8 +119,8 @@ function refuseMisfit(first: Checked, other: Checked): void {
   const [kind, found] = [first.format.kind, other.format.kind];
   if (found !== kind)
     throw new AutomateError('usage', `expected inputs of one format: ${first.path} is ${kind}, and ${other.path} is ${found}`);
-  // The fields of JSON files are not compared, because each record can have different ones.
-  if (kind === 'json' || kind === 'ndjson') return;
+  // Without a header, each record can have different fields.
+  if (!first.header) return;
   const missing = columnsBeyond(first.columns, other.columns);
   const more = columnsBeyond(other.columns, first.columns);
   if (missing.length + more.length === 0) return;

@@ -3,12 +3,10 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
-import { CsvReader } from './csv-reader.ts';
-import { type Format, formatNames, formatOfPath } from './format.ts';
+import type { FormatOption } from './format.ts';
+import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
-import { JsonReader } from './json/json-reader.ts';
-import { NdjsonReader } from './json/ndjson-reader.ts';
 import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
@@ -37,7 +35,9 @@ export interface SourceOptions {
 
 export interface RecordSource {
   readonly format: Format;
-  /** Without columns, the first record's fields. Undefined if there are no records. */
+  /** The columns of a table; undefined for a format without a header. */
+  readonly header: readonly string[] | undefined;
+  /** Without a header, the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
   /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
   readonly firstFields: readonly string[] | undefined;
@@ -59,9 +59,9 @@ export interface RecordSource {
 /** Reads up to the first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input cannot be read. */
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
-  const records = recordsPath(options, format);
   refuseUseless(options, format);
-  if (format.kind === 'xlsx') return openSheet(options, format);
+  const records = recordsPath(options);
+  if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
@@ -74,20 +74,27 @@ export async function openSource(options: SourceOptions): Promise<RecordSource> 
   }
 }
 
-async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<RecordSource> {
-  const { openXlsx } = await import('./xlsx/xlsx-source.ts');
+async function openArchive({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<RecordSource> {
   const input = await openInput(path, stdin, stdinName);
-  const opened = await openXlsx(input, { sheet, from });
-  return { ...opened, format, firstFields: opened.columns };
+  const opened = await traitsOf(format).openArchive?.(input, { sheet, from });
+  if (!opened) throw new Error(`no archive: ${format.kind}`);
+  return { ...opened, format, header: opened.columns, firstFields: opened.columns };
 }
 
+const expectedFor: Readonly<Record<FormatOption, string>> = {
+  sheet: 'expected an Excel workbook (.xlsx)',
+  delimiter: 'expected CSV or TSV',
+  records: 'expected JSON',
+  encoding: 'expected a text file',
+};
+
 /** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
-function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: Format): void {
-  if (kind !== 'xlsx') {
-    if (sheet !== undefined) throw invalidOption('sheet', `expected an Excel workbook (.xlsx), found ${kind}`);
-  } else if (encoding !== undefined)
-    throw invalidOption('encoding', 'expected a text file, found an Excel workbook, which states its own encoding');
-  if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
+function refuseUseless(options: SourceOptions, format: Format): void {
+  const { takes } = traitsOf(format);
+  for (const [option, expected] of Object.entries(expectedFor) as [FormatOption, string][]) {
+    const found = option === 'encoding' ? 'an Excel workbook, which states its own encoding' : format.kind;
+    if (options[option] !== undefined && !takes.includes(option)) throw invalidOption(option, `${expected}, found ${found}`);
+  }
 }
 
 interface InputText {
@@ -103,9 +110,10 @@ interface InputText {
 async function openText(text: InputText, from: Position | undefined): Promise<RecordSource> {
   const { input, format } = text;
   const isResumed = from !== undefined && from.offset > 0;
-  const head = await readHead(createReader(text), readText(text, 0), isResumed && !canSeek(text));
+  const createReader = await readerOf(text);
+  const head = await readHead(createReader(beginning), readText(text, 0), isResumed && !canSeek(text));
   const header = head.reader.header?.();
-  const rest = isResumed ? await resumeAt(from, text, head) : head;
+  const rest = isResumed ? await resumeAt(text, head, createReader(from, header), from) : head;
   const columns = header?.filter((name) => !isErrorField(name));
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
@@ -113,6 +121,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   let isClosed = false;
   return {
     format,
+    header: traitsOf(format).hasHeader ? (columns ?? []) : undefined,
     columns: columns ?? firstNames(head.items),
     firstFields: columns ?? names,
     read,
@@ -155,11 +164,10 @@ function throwFault(reader: RecordReader): void {
   if (fault) throw fault;
 }
 
-async function resumeAt(from: Position, text: InputText, head: Head): Promise<Head> {
-  const reader = createReader(text, from, head.reader.header?.());
-  if (!canSeek(text)) return { reader, items: [], chunks: textAfter(from.offset, head), isEnded: false };
+async function resumeAt(text: InputText, head: Head, reader: RecordReader, { offset }: Position): Promise<Head> {
+  if (!canSeek(text)) return { reader, items: [], chunks: textAfter(offset, head), isEnded: false };
   await head.chunks.return(undefined);
-  return { reader, items: [], chunks: readText(text, from.offset), isEnded: false };
+  return { reader, items: [], chunks: readText(text, offset), isEnded: false };
 }
 
 /** Requires that offsets in the text are also offsets in the file. */
@@ -173,16 +181,13 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-function createReader(text: InputText, from = beginning, header?: readonly string[]): RecordReader {
-  const { input, maxRecordBytes: max } = text;
-  const reader = createUnbounded(text, from, header);
-  return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
-}
-
-function createUnbounded({ input, format, delimiter, records }: InputText, from: Position, header?: readonly string[]): RecordReader {
-  if (format.kind === 'json') return new JsonReader(input.name, from, records);
-  if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
-  return new CsvReader(input.name, delimiter, from, header);
+async function readerOf({ input, format, delimiter, records, maxRecordBytes: max }: InputText) {
+  const create = await traitsOf(format).text?.reader({ name: input.name, delimiter, records });
+  if (!create) throw new Error(`no text: ${format.kind}`);
+  return (from: Position, header?: readonly string[]): RecordReader => {
+    const reader = create(from, header);
+    return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
+  };
 }
 
 /** Detected from stdin's first bytes. Gzip in stdin is detected even if an option specifies the format. */
@@ -203,23 +208,22 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
 
 /** For a file whose extension does not belong to a format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
-  const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
+  const extensions = textKinds.flatMap((kind) => formats[kind].names).map((name) => `.${name}`);
   const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
   const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these with .gz, or .xlsx${old}`;
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
 function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
-  if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
+  if (delimiter === undefined) return traitsOf({ kind }).delimiter ?? ',';
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
   if ([...delimiter].length === 1 && !'"\r\n\0'.includes(delimiter)) return delimiter;
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
 }
 
-/** Throws an AutomateError (`usage`) if the format is not JSON, or if the path contains anything other than field names. */
-function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
+/** Throws an AutomateError (`usage`) if the path contains anything other than field names. */
+function recordsPath({ records }: SourceOptions): readonly string[] | undefined {
   if (records === undefined) return undefined;
-  if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
   const [names = [], ...more] = compiledPath(records).legs;
   const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
   if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);

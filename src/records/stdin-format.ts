@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { constants, gunzipSync } from 'node:zlib';
-import type { Format } from './format.ts';
+import { type Format, formatKinds, traitsOf } from './formats.ts';
 import { encodingOf } from './utf8.ts';
 
 /** After this much whitespace, stdin is assumed to be CSV. */
@@ -29,26 +29,32 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
       continue;
     }
     head = Buffer.concat([head, Buffer.from(chunk as Buffer)]);
-    const format = formatOfHead(head, label, kind);
+    const format = formatOfHead(head, { label, kind, isWrapped });
     if (!format) continue;
     stdin.unshift(head);
-    return isWrapped && format.kind === 'ndjson' && kind === undefined ? { ...format, kind: 'json' } : format;
+    return format;
   }
 }
 
 /** A zip archive that is not empty, such as an Excel workbook. */
 const zipStart = 'PK\x03\x04';
 
+interface HeadFacts extends Required<Pick<NamedFacts, 'isWrapped'>>, Pick<NamedFacts, 'kind'> {
+  /** The name of the encoding. */
+  readonly label: string;
+}
+
 /** Undefined if more bytes are needed. */
-function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
+function formatOfHead(head: Buffer, { label, kind, isWrapped }: HeadFacts): Format | undefined {
   if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
-  if (kind) return { kind, gzip: gzip && kind !== 'xlsx' };
+  if (kind) return { kind, gzip: gzip && traitsOf({ kind }).text !== undefined };
   if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
   const text = gzip ? unzippedHead(head) : head;
-  const [first] = new TextDecoder(encoding).decode(text, { stream: true }).trimStart();
+  const [first] = new TextDecoder(label).decode(text, { stream: true }).trimStart();
   if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;
-  return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
+  if (isWrapped && first === '{') return { kind: 'json', gzip };
+  return { kind: formatKinds.find((kind) => traitsOf({ kind }).isBegunBy?.(first)) ?? 'csv', gzip };
 }
 
 /** The two bytes that identify gzip (RFC 1952, 2.3.1). */

@@ -5,7 +5,7 @@ import { AutomateError, errorOf } from '../core/failure.ts';
 import type { Fields } from '../core/record.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import type { PayingKey } from '../credits/rest.ts';
-import { createWriter } from '../records/writer.ts';
+import { createWriter } from '../records/formats.ts';
 import type { CallUnderWay, FlowRuntime, SharedParts } from './flow-runtime.ts';
 import { type RuntimeRequest, Runtimes } from './runtimes.ts';
 

@@ -14,7 +14,7 @@ import { openOutput } from '../output/open-output.ts';
 import type { EndedOutput, FileOutput } from '../output/output.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
-import { filesFolder, inputLabel, inputPaths, isTable } from '../records/inputs.ts';
+import { filesFolder, inputLabel, inputPaths } from '../records/inputs.ts';
 import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warnings.ts';
 import { countItems } from '../report/reading.ts';
 import { beginReport, beginSummary, openEvents } from '../report/report-file.ts';
@@ -109,7 +109,7 @@ async function openRecords(
     takeOver: memory && ((item) => memory.takeOver(item)),
   });
   const first = source.firstFields ?? [];
-  const checked = isTable(source.format) ? records : noteLateFields(records, { plan, flow: request.flow }, lateFields, { first, warn });
+  const checked = source.header ? records : noteLateFields(records, { plan, flow: request.flow }, lateFields, { first, warn });
   return { output, input: countItems(warnOfMany(checked, plan, warn), source, reading) };
 }
 

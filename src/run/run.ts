@@ -12,7 +12,7 @@ import { createClock } from '../files/clock.ts';
 import { statOf } from '../files/stat.ts';
 import { type Claim, claimOutput } from '../output/output-claim.ts';
 import { canResume } from '../output/output-plan.ts';
-import { inputPaths, isTable, refuseWithoutFolder } from '../records/inputs.ts';
+import { inputPaths, refuseWithoutFolder } from '../records/inputs.ts';
 import { checkFields, readDataFiles } from './flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun } from './open-run.ts';
@@ -111,7 +111,7 @@ class FlowRun implements RunHandle {
     if (claim.earlier) return completeAlready(claim.earlier);
     const source = await this.#request.open(claim.from);
     try {
-      if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);
+      if (source.header || options.noInput) checkFields(plan, flow, source.header ?? []);
       this.#surroundings.checked?.(source.firstFields);
       const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);
       this.#run = run;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { textKinds } from '../records/formats.ts';
 
 const range = z.object({ least: z.number(), most: z.number().nullable() });
 
@@ -57,7 +58,7 @@ export const runShape = z.object({
   created_at: z.iso.datetime(),
   started_at: z.iso.datetime().nullable(),
   ended_at: z.iso.datetime().nullable(),
-  format: z.enum(['csv', 'tsv', 'json', 'ndjson']),
+  format: z.enum(textKinds),
   bytes: z.int(),
   counts,
   share: z.number().optional().meta({ description: 'the finished part of an active run, from 0 to 1, once it is known' }),

@@ -9,7 +9,7 @@ import { version } from '../core/version.ts';
 import { withSetFields } from '../flow/set-fields.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
-import { isTable } from '../records/inputs.ts';
+import { formatKinds } from '../records/formats.ts';
 import { compileFlow, type FlowFileOptions } from '../run/flow-file.ts';
 import type { OpenRun } from '../run/run-request.ts';
 
@@ -44,7 +44,7 @@ const queueManifest = z.strictObject({
   /** Certificate authorities as text, because the worker can be on a different machine. */
   cacert: z.strictObject({ pem: z.string() }).optional(),
   /** The format of the output. `columns` are its columns. */
-  format: z.strictObject({ kind: z.enum(['csv', 'tsv', 'json', 'ndjson', 'xlsx']), gzip: z.boolean() }),
+  format: z.strictObject({ kind: z.enum(formatKinds), gzip: z.boolean() }),
   columns: z.array(z.string()).readonly(),
   csvSafe: z.boolean(),
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
@@ -87,7 +87,7 @@ export function manifestOf({ request, claim, source, session }: OpenRun, wantsAt
     format: files.format,
     columns: plan.columns(source.columns ?? []),
     csvSafe: options.csvSafe ?? false,
-    hasTextCells: isTable(source.format),
+    hasTextCells: source.header !== undefined,
     isLimited: session.ledger.isLimited,
     keepsGoing: options.keepGoing ?? false,
     wantsAttempts,

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import type { Clock, ReservedStarts } from '../core/ports.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
-import { isTable } from '../records/inputs.ts';
 import { filesOf } from '../run/open-run.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { childArgument } from './child-argument.ts';
@@ -39,7 +38,7 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
     attempt,
   });
   const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
-  const pool = new Pool({ children, manifest, isTable: isTable(source.format), desk, newText: () => run.output.newText() });
+  const pool = new Pool({ children, manifest, hasHeader: source.header !== undefined, desk, newText: () => run.output.newText() });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),
     figures: desk.figuresOf(pool),

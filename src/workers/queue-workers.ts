@@ -4,7 +4,6 @@ import { AutomateError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
-import { isTable } from '../records/inputs.ts';
 import { recordCounts } from '../run/metrics.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { RunDesk } from './desk.ts';
@@ -48,7 +47,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
       run: claim.run,
       manifest,
       facts,
-      isTable: isTable(source.format),
+      hasHeader: source.header !== undefined,
       desk,
     },
     takesOldResults: retried === undefined,

@@ -15,7 +15,7 @@ import { type Closing, type StopReason, Wakeup } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { Routes } from '../http/routes.ts';
 import { maxHeld, SpillFiles } from '../output/spill.ts';
-import { createWriter } from '../records/writer.ts';
+import { createWriter } from '../records/formats.ts';
 import { readDataFiles } from '../run/flow-file.ts';
 import { certifiedRoutes } from '../run/session.ts';
 import { wire } from '../run/wire.ts';

@@ -183,7 +183,7 @@ describe('a report file that cannot be written', () => {
   });
 
   test.each([
-    [['--report', '-'], "option '--report <file>' argument '-' is invalid. expected the name of a file, found -"],
+    [['--report', '-'], "option '--report <file>' argument '-' is invalid. expected the name of a file, found \"-\""],
     [['--report', 'run.html', '--dry-run'], '--dry-run has no report: leave --report out'],
     [['--report', 'out.csv'], 'the report out.csv is the output\n  choose another file with --report'],
   ])('is refused with the options %s', async (args, message) => {

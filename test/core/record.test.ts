@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { copyOf, pickedFields, SparseFields, withFields } from '../../src/core/record.ts';
 import type { Value } from '../../src/core/value/value.ts';
-import { createWriter } from '../../src/records/writer.ts';
+import { createWriter } from '../../src/records/formats.ts';
 
 const names = Array.from({ length: 12 }, (_, at) => `c${at}`);
 

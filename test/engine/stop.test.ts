@@ -79,8 +79,8 @@ describe('a run with --max-errors', () => {
       type: 'stopping',
       ending: 'max-errors',
       reason: 'more than 2 records have failed',
-      code: 'max-errors',
-      details: { limit: '2' },
+      code: 'option-reached',
+      details: { option: 'maxErrors', value: '2' },
     });
   });
 });

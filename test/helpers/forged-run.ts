@@ -92,7 +92,7 @@ export async function forger(url: string): Promise<Forger> {
   return {
     async put(run, manifest) {
       const units = new QueueUnits(parts, {
-        ...{ run, manifest, isTable: true, takesOldResults: false },
+        ...{ run, manifest, hasHeader: true, takesOldResults: false },
         facts: { version, flow: 'forged', host: hostname(), pid: String(process.pid), started: new Date().toISOString() },
         desk: { answer: async () => ({ calls: 64 }), take: () => undefined, takeEarlier: () => undefined, lost: () => undefined },
         newText: () => {

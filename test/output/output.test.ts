@@ -6,7 +6,7 @@ import type { Checkpoint, Journal } from '../../src/output/journal/journal.ts';
 import { FileOutput, type FileOutputParts, untouched } from '../../src/output/output.ts';
 import type { Sink } from '../../src/output/sink.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
-import { createWriter } from '../../src/records/writer.ts';
+import { createWriter } from '../../src/records/formats.ts';
 
 const columns = ['id'];
 const csv = createWriter({ kind: 'csv', gzip: false }, columns);

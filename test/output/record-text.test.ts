@@ -5,7 +5,7 @@ import { RecordText, writeAll } from '../../src/output/record-text.ts';
 import type { Sink } from '../../src/output/sink.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
 import type { RecordWriter } from '../../src/records/format.ts';
-import { createWriter } from '../../src/records/writer.ts';
+import { createWriter } from '../../src/records/formats.ts';
 
 /** The maximum length of a string that the writer below can create. */
 const longest = 3_000_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { extensionOf, type Format, formatOfName, formatOfPath } from '../../src/records/format.ts';
+import { extensionOf, type Format, formatOfName, formatOfPath } from '../../src/records/formats.ts';
 
 test.each([
   ['rows.csv', { kind: 'csv', gzip: false }],

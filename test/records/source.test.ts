@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { formatOfName } from '../../src/records/format.ts';
+import { formatOfName } from '../../src/records/formats.ts';
 import { openSource } from '../../src/records/source.ts';
 import { file, itemsOf, openFile, openText, problem, shown } from './reading.ts';
 

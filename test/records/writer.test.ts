@@ -4,8 +4,7 @@ import { Failure } from '../../src/core/failure.ts';
 import type { Fields } from '../../src/core/record.ts';
 import { ExactNumber, jsonOf, type Value } from '../../src/core/value/value.ts';
 import { errorFields } from '../../src/records/errors.ts';
-import { formatOfName } from '../../src/records/format.ts';
-import { createWriter } from '../../src/records/writer.ts';
+import { createWriter, formatOfName } from '../../src/records/formats.ts';
 import { itemsOf, openText } from './reading.ts';
 
 type Row = readonly (readonly [string, Value])[];

@@ -3,7 +3,7 @@ import type { Fields } from '../../src/core/record.ts';
 import { createRedactor } from '../../src/credentials/redact.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
 import type { RecordWriter } from '../../src/records/format.ts';
-import { createWriter } from '../../src/records/writer.ts';
+import { createWriter } from '../../src/records/formats.ts';
 import type { UnitItem } from '../../src/workers/processes/wire-form.ts';
 import { type Results, RunLink } from '../../src/workers/run-link.ts';
 import { WorkerOutput } from '../../src/workers/worker-output.ts';

@@ -8,8 +8,7 @@ import { envOf } from '../../files/home.ts';
 import { hasFailedList } from '../../output/failed-records.ts';
 import type { CompleteCounts } from '../../output/journal/complete-run.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
-import { extensionOf, formatOfPath } from '../../records/format.ts';
-import { isTable } from '../../records/inputs.ts';
+import { extensionOf, formatOfPath, traitsOf } from '../../records/formats.ts';
 import type { NextStep } from '../../report/reported-run.ts';
 import type { FailureGroup, Tally } from '../../report/tally.ts';
 import type { EndedRun, OpenRun, RunWords } from '../../run/run-request.ts';
@@ -216,7 +215,7 @@ function hasErrorsFile(files: OutputPlan): files is PlanWithErrors {
 function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }: PlanWithErrors): string {
   const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
   if (unread === 0) return 'retry failed records';
-  const column = isTable(errorsFormat) ? '_error_class' : '_error.class';
+  const column = traitsOf(errorsFormat).hasHeader ? '_error_class' : '_error.class';
   if (unread < failed) return `retry failed records; first correct those of class input in ${errors} and clear their ${column}`;
   const [them, their] = unread === 1 ? ['it', 'its'] : ['them', 'their'];
   return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;

@@ -8,7 +8,7 @@ import { refuseOutput } from '../../output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { inputFormat, isTable, openInput, refuseWithoutFolder } from '../../records/inputs.ts';
+import { inputFormat, openInput, refuseWithoutFolder } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
@@ -220,8 +220,8 @@ function warnOfWorkbook(plan: Plan, { quiet }: GivenRun, files: OutputPlan, { wa
   warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
-function checkInput(plan: Plan, { format, columns, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
-  if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
+function checkInput(plan: Plan, { header, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
+  if (header || options.noInput) checkFields(plan, flow, header ?? []);
   if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
 }
 

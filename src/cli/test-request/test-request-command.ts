@@ -11,7 +11,7 @@ import type { Recorder } from '../../flow-tests/recorder.ts';
 import { embedded, type Preview, previewValue, unreadReason } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
 import { structureOf } from '../../preview/structure.ts';
-import { filesFolder, hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../records/inputs.ts';
+import { filesFolder, hasTextCells, inputLabel, openInput, withToldFormat } from '../../records/inputs.ts';
 import { morePagesText } from '../../report/early-warnings.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../run/flow-file.ts';
@@ -108,7 +108,7 @@ async function recordOf(
   const source = await openInput({ ...options, in: options.in });
   try {
     const columns = [...(source.firstFields ?? []), ...setNames(options)];
-    if (isTable(source.format)) checkFields(plan, flow, columns);
+    if (source.header) checkFields(plan, flow, columns);
     for await (const items of source.read()) {
       read += items.length;
       const item = items.find(({ number }) => number === options.record);

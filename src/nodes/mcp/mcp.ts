@@ -82,7 +82,7 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
     fields: mapping?.fields ?? [],
     tool: {
       connection,
-      check: (tools, isTable) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools, isTable),
+      check: (tools, textCells) => toolProblems({ tool: options.tool, connection: connection.name, arguments: template }, tools, textCells),
     },
   };
   const reads = [...usesWithin(options.arguments as Value, ['arguments']), ...ruleReads(options)];

@@ -16,10 +16,10 @@ interface CheckedCall {
   readonly arguments: ArgumentsTemplate;
 }
 
-/** Finds mistakes that affect every record. `isTable` is true if the records are known to be rows of a table. */
-export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
+/** Finds mistakes that affect every record. `textCells` is true if the records are known to be rows of a table. */
+export function toolProblems(call: CheckedCall, tools: readonly Tool[], textCells: boolean): ToolProblem[] {
   const tool = tools.find(({ name }) => name === call.tool);
-  return tool ? argumentProblems(call, tool.inputSchema, isTable) : [{ at: ['tool'], message: noTool(call, tools) }];
+  return tool ? argumentProblems(call, tool.inputSchema, textCells) : [{ at: ['tool'], message: noTool(call, tools) }];
 }
 
 function noTool({ tool, connection }: CheckedCall, tools: readonly Tool[]): string {
@@ -28,14 +28,14 @@ function noTool({ tool, connection }: CheckedCall, tools: readonly Tool[]): stri
   return `the server of "${connection}" has no tool "${tool}"${didYouMean(tool, names) || choices}`;
 }
 
-function argumentProblems({ tool, connection, arguments: written }: CheckedCall, schema: ToolSchema, isTable: boolean): ToolProblem[] {
+function argumentProblems({ tool, connection, arguments: written }: CheckedCall, schema: ToolSchema, textCells: boolean): ToolProblem[] {
   const known = Object.keys(schema.properties ?? {});
   const unknown = takesOthers(schema, known) ? [] : written.names.filter((name) => !known.includes(name));
   const missing = written.hasOtherNames ? [] : (schema.required ?? []).filter((name) => !written.names.includes(name));
   const meant = new Set(unknown.map((name) => didYouMean(name, missing)));
   const wayOut = `\nsee what it takes: automate connections tools ${connection} ${tool}`;
   return [
-    ...valueProblems(tool, written, schema, isTable),
+    ...valueProblems(tool, written, schema, textCells),
     ...unknown.map((name) => {
       const left = known.filter((one) => !written.names.includes(one));
       const choices =
@@ -56,7 +56,7 @@ function valueProblems(
   tool: string,
   { literals, texts, cells }: ArgumentsTemplate,
   { properties = {} }: ToolSchema,
-  isTable: boolean,
+  textCells: boolean,
 ): ToolProblem[] {
   const problemAt = (name: string, found: string) => {
     const message = `the argument "${name}" of the tool "${tool}" takes ${expectedKind(properties[name] as ToolSchema)}, ${found}`;
@@ -64,7 +64,7 @@ function valueProblems(
   };
   const isKnown = (name: string) => Object.hasOwn(properties, name);
   const wrong = [...literals].filter(([name, value]) => isKnown(name) && !takes(properties[name] as ToolSchema, value));
-  const never = [...texts, ...(isTable ? cells : [])].filter((name) => isKnown(name) && !takesText(properties[name] as ToolSchema));
+  const never = [...texts, ...(textCells ? cells : [])].filter((name) => isKnown(name) && !takesText(properties[name] as ToolSchema));
   return [
     ...wrong.map(([name, value]) => problemAt(name, `found ${excerpt(jsonOf(value), 60)}`)),
     ...never.map((name) => problemAt(name, `and this is always a string${textHint}`)),

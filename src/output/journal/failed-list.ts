@@ -1,7 +1,7 @@
 import { open, rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
-import type { Format } from '../../records/format.ts';
+import type { Format } from '../../records/formats.ts';
 import type { Identity } from '../run-identity.ts';
 import type { Written } from '../sink.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';

@@ -5,7 +5,7 @@ import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import type { RunOptions } from '../../core/run-options.ts';
 import { envOf } from '../../files/home.ts';
 import { realFile, statOf } from '../../files/stat.ts';
-import { createWriter } from '../../records/writer.ts';
+import { createWriter } from '../../records/formats.ts';
 import type { FoundJournal } from '../journal/journal.ts';
 import type { EndedOutput } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';

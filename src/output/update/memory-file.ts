@@ -4,7 +4,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
-import type { Format } from '../../records/format.ts';
+import type { Format } from '../../records/formats.ts';
 import { refuseNoFile } from '../journal/lines.ts';
 import { type Written, writeAt } from '../sink.ts';
 

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, createReadStream, openSync, rmSync, writeSync } from 'node:fs';
-import { parse } from 'csv-parse/sync';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
-import { parseJson } from '../../core/value/json.ts';
-import type { Value } from '../../core/value/value.ts';
+import type { TextFormat } from '../../records/format.ts';
+import { traitsOf } from '../../records/formats.ts';
 import { gunzip } from '../../records/utf8.ts';
 import type { FoundMemory, RememberedRows } from './memory-file.ts';
 import { WindowReader } from './old-records.ts';
@@ -15,6 +14,7 @@ export class OldOutputText {
   readonly #file: number;
   readonly #memory: FoundMemory;
   readonly #reader: WindowReader;
+  readonly #format: TextFormat;
   /** Undefined for JSON and NDJSON. */
   readonly columns: readonly string[] | undefined;
 
@@ -23,7 +23,10 @@ export class OldOutputText {
     this.#file = file;
     this.#memory = memory;
     this.#reader = new WindowReader(file);
-    this.columns = this.#isTable ? this.#cells(this.#reader.text(0, memory.firstRow) ?? '')[0] : undefined;
+    const { text } = traitsOf(memory.format);
+    if (!text) throw new Error('rows of a workbook cannot be read again');
+    this.#format = text;
+    this.columns = text.columns(this.#reader.text(0, memory.firstRow) ?? '');
   }
 
   /** Decompresses a gzipped output into an unlinked temporary file, because rows have positions in the decompressed text. */
@@ -46,36 +49,10 @@ export class OldOutputText {
   }
 
   rows(rows: RememberedRows): Fields[] {
-    if (rows.rows === 0) return [];
-    const text = this.text(rows, '');
-    const { kind } = this.#memory.format;
-    if (!this.#isTable) {
-      const objects = kind === 'json' ? `[${text.replace(/^,/, '')}]` : `[${text.trimEnd().split('\n').join(',')}]`;
-      return (parseJson(objects) as { [name: string]: Value }[]).map((row) => new Map(Object.entries(row)));
-    }
-    const columns = this.columns ?? [];
-    return this.#cells(text).map((cells) => new Map(columns.map((name, index) => [name, cells[index] ?? ''])));
+    return rows.rows === 0 ? [] : this.#format.rows(this.text(rows, ''), this.columns ?? []);
   }
 
   close(): void {
     closeSync(this.#file);
-  }
-
-  get #isTable(): boolean {
-    const { kind } = this.#memory.format;
-    return kind === 'csv' || kind === 'tsv';
-  }
-
-  get #delimiter(): string {
-    return this.#memory.format.kind === 'tsv' ? '\t' : ',';
-  }
-
-  #cells(text: string): string[][] {
-    // Text without quotes can be split at every delimiter, which is faster than parsing it.
-    if (!text.includes('"') && !text.includes('\r')) {
-      const lines = text.endsWith('\n') ? text.slice(0, -1).split('\n') : text.split('\n');
-      return lines.map((line) => line.split(this.#delimiter));
-    }
-    return parse(text, { delimiter: this.#delimiter }) as unknown as string[][];
   }
 }

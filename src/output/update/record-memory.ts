@@ -6,9 +6,8 @@ import type { RunOptions, SetFields } from '../../core/run-options.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
 import type { RecordWriter } from '../../records/format.ts';
-import { isTable } from '../../records/inputs.ts';
+import { createWriter } from '../../records/formats.ts';
 import type { RecordSource } from '../../records/source.ts';
-import { createWriter } from '../../records/writer.ts';
 import type { OutputMemory } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { Renderer } from '../renderer.ts';
@@ -48,7 +47,7 @@ export type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
 export function openRecordMemory({ options, files, source, ...parts }: OfRun): Promise<RecordMemory> {
   const { set, csvSafe } = options;
   const columns = parts.plan.columns(source.columns ?? []);
-  const writer = createWriter(files.format, columns, { csvSafe, hasTextCells: isTable(source.format) });
+  const writer = createWriter(files.format, columns, { csvSafe, hasTextCells: source.header !== undefined });
   return RecordMemory.open({ ...parts, set, columns, writer });
 }
 

@@ -114,8 +114,8 @@ function rowsOf(response: HttpResponse): ReadonlyMap<string, AcsRow> {
   const known = tables.get(response.body);
   if (known) return known;
   const table = readBody(response, 'json', true) ?? null;
-  const isTable = Array.isArray(table) && table.length > 0 && table.every(Array.isArray);
-  if (!isTable)
+  const isGrid = Array.isArray(table) && table.length > 0 && table.every(Array.isArray);
+  if (!isGrid)
     throw new Failure('answer', `expected a table of rows, found ${excerpt(textStart(response, 2000))}`, { status: response.status });
   const [header = [], ...lines] = table as string[][];
   const rows = new Map(

@@ -2,6 +2,7 @@ import type { Item } from '../../core/item.ts';
 import { SparseFields } from '../../core/record.ts';
 import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../csv-reader.ts';
 import { Unreadable } from '../errors.ts';
+import type { OpenArchive } from '../format.ts';
 import type { Input } from '../input.ts';
 import type { RecordContent } from '../json/json-record.ts';
 import { inputError, type Position } from '../record-reader.ts';
@@ -16,15 +17,6 @@ const maxSheetBytes = 8 * 1024 * 1024 * 1024;
 /** A row with at least this many empty cells becomes `SparseFields`. For fewer, a Map with empty strings is faster. */
 const minSparse = 256;
 
-/** Has the same members as a Source, which is an open input of any format. */
-interface OpenSheet {
-  readonly columns: readonly string[];
-  read(): AsyncGenerator<readonly Item[]>;
-  readonly totalBytes: number | undefined;
-  readBytes(): number;
-  close(): Promise<void>;
-}
-
 /** `offset` in the position to resume at is the number of the last row that was read. */
 interface SheetOptions {
   /** Undefined for the first visible sheet. */
@@ -33,7 +25,7 @@ interface SheetOptions {
 }
 
 /** Also reads the header. Throws an AutomateError: `usage` without a sheet of that name, `input` for an unreadable workbook. */
-export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenSheet> {
+export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenArchive> {
   const zip = await openZip(input);
   try {
     const book = await readWorkbook(zip, input.name, sheet);

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { type OptionType, optionsWith, runOptions } from '../../core/run-options.ts';
+import { textKinds } from '../../records/formats.ts';
 import { fieldName } from '../advice.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
@@ -27,7 +28,7 @@ const shapeOf = ({ expected, choices, parse }: OptionType<unknown>) =>
 
 /** Schema of the query of a request for a new run or a plan. */
 export const newRunQuery = queryWithVariables({
-  out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
+  out: z.enum(textKinds).optional(),
   ...Object.fromEntries(askable.map((name) => [fieldName(name), shapeOf(runOptions[name].type).optional()])),
 });
 

@@ -7,7 +7,7 @@ import { selectRecords } from '../../output/selected-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import { Forecaster } from '../../preview/forecast/forecast.ts';
 import { requestValue } from '../../preview/preview.ts';
-import { isTable } from '../../records/inputs.ts';
+import { traitsOf } from '../../records/formats.ts';
 import { openSource } from '../../records/source.ts';
 import { addRoutes } from '../app.ts';
 
@@ -54,13 +54,13 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
   const { var: given = [], ...options } = givenOptions(request, body);
   const format = { kind: body.kind, gzip: false };
   const { allowHttp, env } = shared;
-  const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
+  const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: traitsOf(format).hasHeader, env });
   const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
   gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { clock: createClock(), maxRequests: 1, lookups: createLateLookups() });
   try {
     const source = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
-    const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
+    const problems = source.header ? plan.unknownFields(source.header) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
       throw new ProblemResponse(

@@ -7,6 +7,7 @@ import { makeFolder } from '../../files/folder.ts';
 import { isNoFile, statOf } from '../../files/stat.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../output/journal/journal.ts';
+import { formatKinds, textKinds } from '../../records/formats.ts';
 import { doneOf } from '../../report/run-figures.ts';
 import { flowId } from '../../run/flow-folder.ts';
 import { runShape, runStates } from '../shapes.ts';
@@ -153,7 +154,7 @@ const storedShape = z.looseObject({
   key: storedKey.nullable(),
   payer: storedKey.nullable().optional(),
   options: z.looseObject({}),
-  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz', 'xlsx']),
+  inputFormat: z.enum([...formatKinds, ...textKinds.map((kind) => `${kind}.gz` as const)]),
   format: runShape.shape.format,
   bytes: z.number(),
   createdAt: time,

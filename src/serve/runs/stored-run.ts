@@ -1,12 +1,13 @@
 import type { NamesWith, RunOptions } from '../../core/run-options.ts';
+import { appendable, type FormatName } from '../../records/formats.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 
 /** The options that the caller gave. */
 export type StoredOptions = Pick<RunOptions, NamesWith<'http', true> | 'var' | 'encoding'>;
 
-/** From an input format such as `csv.gz`. CSV for an Excel workbook. */
+/** From an input format such as `csv.gz`. */
 export function errorsFormatOf(inputFormat: string): RunShape['format'] {
-  return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
+  return appendable({ kind: inputFormat.replace(/\.gz$/, '') as FormatName, gzip: false }).kind as RunShape['format'];
 }
 
 /** Totals over all parts of a run that have ended. A part lasts from the start or a resumption until the run ends or is stopped. */

@@ -8,8 +8,8 @@ import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { syncFolder } from '../../files/folder.ts';
 import { writeDurably } from '../../files/state-file.ts';
-import type { Format } from '../../records/format.ts';
-import { hasTextCells, isTable, openInput } from '../../records/inputs.ts';
+import { type Format, formatKinds, formats, traitsOf } from '../../records/formats.ts';
+import { hasTextCells, openInput } from '../../records/inputs.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import { messageForClient } from '../advice.ts';
@@ -29,17 +29,10 @@ export interface BodyFormat {
   readonly charset: string | undefined;
 }
 
-const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
-  'text/csv': 'csv',
-  'text/tab-separated-values': 'tsv',
-  'application/json': 'json',
-  'application/x-ndjson': 'ndjson',
-  'application/jsonl': 'ndjson',
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
-};
+const kinds = new Map(formatKinds.flatMap((kind) => formats[kind].mediaTypes.map((type) => [type as string, kind])));
 
 /** The content types that a request body with records may have. */
-export const uploadTypes: readonly string[] = Object.keys(kinds);
+export const uploadTypes: readonly string[] = [...kinds.keys()];
 
 /** Limits memory use. */
 export const maxRecordBytes = 10_000_000;
@@ -53,13 +46,13 @@ export const maxUnpacked = 10;
 /** Throws a Problem (`media-type`) if the server cannot read the format. */
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
-  const kind = kinds[type.toLowerCase()];
+  const kind = kinds.get(type.toLowerCase());
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
   if (!kind)
     throw new ProblemResponse('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new ProblemResponse('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
-  if (kind === 'xlsx' && encoding !== 'identity')
+  if (!traitsOf({ kind }).text && encoding !== 'identity')
     throw new ProblemResponse('media-type', 'expected a workbook without Content-Encoding: it is already compressed', { expected: [] });
   return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
 }
@@ -173,7 +166,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
-  const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
+  const problems = source.header ? plan.unknownFields(source.header) : [];
   if (problems.length > 0) {
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
     throw new ProblemResponse('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {

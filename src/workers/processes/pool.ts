@@ -33,7 +33,7 @@ interface PoolOptions {
   readonly children: Children;
   readonly manifest: object;
   /** All records of a table have the same fields. */
-  readonly isTable: boolean;
+  readonly hasHeader: boolean;
   readonly desk: WorkerDesk;
   /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
@@ -181,7 +181,7 @@ export class Pool implements Units {
       if (!child) return;
       const open = this.#waiting.shift() as PoolUnit;
       child.units.add(open);
-      child.sendUnit(open, this.#options.isTable);
+      child.sendUnit(open, this.#options.hasHeader);
     }
     if (this.#hasEnded) for (const child of this.#children) child.end();
   }
@@ -282,9 +282,9 @@ class WorkingChild {
   }
 
   /** Sends the unfinished records of a unit to the child process. */
-  sendUnit({ unit, left }: PoolUnit, isTable: boolean): void {
+  sendUnit({ unit, left }: PoolUnit, hasHeader: boolean): void {
     const items = unit.items.filter((_, index) => left.has(index));
-    this.channel.sendText(unitText({ id: unit.id, items }, [...left], isTable));
+    this.channel.sendText(unitText({ id: unit.id, items }, [...left], hasHeader));
   }
 
   /** Tells the child process that there will be no further units. */

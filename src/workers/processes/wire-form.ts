@@ -93,11 +93,11 @@ const unitBegin = '{"kind":"unit",';
 const tableBegin = `${unitBegin}"columns":`;
 
 /** Numbers keep all digits. `places` are positions within the unit. For one table, the column names are written only once. */
-export function unitText({ id, items }: Unit, places: readonly number[], isTable: boolean): string {
+export function unitText({ id, items }: Unit, places: readonly number[], hasHeader: boolean): string {
   const numbers = items.map(({ number }, index) => `[${places[index]},${number}]`).join(',');
   const [first, last] = [items[0] as Item, items.at(-1) as Item];
   // If there are several input files, their columns can have different orders.
-  if (isTable && first.end.file === last.end.file) {
+  if (hasHeader && first.end.file === last.end.file) {
     const columns = JSON.stringify([...first.fields.keys()]);
     const rows = items.map(({ fields }) => JSON.stringify([...fields.values()]));
     return `${tableBegin}${columns},"id":${id},"numbers":[${numbers}],"rows":[${rows.join(',')}]}`;
@@ -123,8 +123,8 @@ export interface UnitItem extends Item {
 }
 
 export function unitItems(text: string): UnitItem[] {
-  const isTable = text.startsWith(tableBegin);
-  const { id, numbers, columns, rows } = (isTable ? JSON.parse(text) : parseJson(text)) as unknown as UnitForm;
+  const hasHeader = text.startsWith(tableBegin);
+  const { id, numbers, columns, rows } = (hasHeader ? JSON.parse(text) : parseJson(text)) as unknown as UnitForm;
   return numbers.map(([index, number], at) => {
     const row = rows[at] as readonly Value[];
     const [names, values] = columns ? [columns, row] : (row as unknown as [readonly string[], readonly Value[]]);

@@ -59,7 +59,7 @@ interface QueueParts {
 }
 
 interface QueueRunOptions extends RunEntryOptions {
-  readonly isTable: boolean;
+  readonly hasHeader: boolean;
   /** Uses results for an earlier coordinator of the run. Every record must then have a unique number. */
   readonly takesOldResults: boolean;
   readonly desk: WorkerDesk;
@@ -258,11 +258,11 @@ export class QueueUnits implements Units {
 
   async #send(open: QueueUnit): Promise<void> {
     const { redis, jobs, now } = this.#parts;
-    const { run, isTable } = this.#options;
+    const { run, hasHeader } = this.#options;
     const { unit, left } = open;
     const name = this.#nameOf(unit);
     const items = unit.items.filter((_, index) => left.has(index));
-    const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], isTable), `${run} in ${name}`);
+    const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], hasHeader), `${run} in ${name}`);
     await redis.insist(() => redis.client.set(this.#keys.records(name), text, 'EX', keptSeconds));
     if (!this.#units.has(unit.id)) return;
     await jobs.put({ run, unit: name });

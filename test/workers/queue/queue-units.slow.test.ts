@@ -35,7 +35,7 @@ async function coordinator() {
   const units = new QueueUnits(
     { redis, keys, seal, jobs, now: () => clock.ms },
     {
-      ...{ run, manifest: {}, facts: { version: '1' }, isTable: true, desk, takesOldResults: true },
+      ...{ run, manifest: {}, facts: { version: '1' }, hasHeader: true, desk, takesOldResults: true },
       newText: () => {
         throw new Error('no result is long');
       },
