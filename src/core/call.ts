@@ -9,6 +9,8 @@ import type { Spending } from './spending.ts';
 import type { Tools } from './tools.ts';
 
 export interface RetryPolicy {
+  /** Statuses, classes of statuses such as `5xx`, and kinds of failures. */
+  readonly on: readonly (string | number)[];
   readonly max: number;
   readonly firstDelayMs: number;
   readonly factor: number;
@@ -55,6 +57,8 @@ export interface Call<Result> {
   readonly cache?: CachedCall<Result>;
   /** Makes one attempt. Throws a Failure if the attempt fails. */
   attempt(context: AttemptContext): Promise<Result>;
+  /** The result of a call that ends with this failure, after attempts that gave a part of it. Undefined if they gave nothing. */
+  resultDespite?(failure: Failure): Result | undefined;
   /** Returns the actual cost that the result states. */
   cost?(result: Result): number | undefined;
   /** The wait in ms that a successful result asks for. */
@@ -79,6 +83,11 @@ export interface LastAnswer {
   readonly atMs: number;
   /** The longest wait in ms that a response asked for. */
   readonly waitMs: number | undefined;
+}
+
+/** True if the list contains the status, or a class such as 5xx that includes it. */
+export function hasStatus(list: readonly (number | string)[], status: number): boolean {
+  return list.includes(status) || list.includes(`${Math.floor(status / 100)}xx`);
 }
 
 export interface Batch<Result> {

@@ -22,6 +22,7 @@ export type FailureClass = (typeof failureClasses)[number];
 interface FailureFlags {
   /** Undefined if there was no response. */
   status?: number;
+  /** True if another attempt could have a different result. Whether there is one, the retry policy decides. */
   retryable?: boolean;
   /** The wait in ms that the response's headers ask for. */
   retryAfterMs?: number;
@@ -66,20 +67,16 @@ export class Failure extends Error implements CodedMessage {
     this.sent = facts.sent ?? true;
   }
 
-  asFinal(): Failure {
-    return this.copied(this.message, false);
-  }
-
   asSent(): Failure {
-    return this.copied(this.message, this.retryable, true);
+    return this.copied(this.message, true);
   }
 
   withMessage(message: string): Failure {
-    return this.copied(message, this.retryable);
+    return this.copied(message);
   }
 
-  private copied(message: string, retryable: boolean, sent = this.sent): Failure {
-    const { status, retryAfterMs, code, details } = this;
+  private copied(message: string, sent = this.sent): Failure {
+    const { status, retryable, retryAfterMs, code, details } = this;
     const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable, code, details } as FailureFacts);
     copy.node = this.node;
     copy.cause = this.cause;

@@ -59,7 +59,7 @@ import type { McpConnection } from './tools.ts';
  *         ...callPolicy(options, connectionOf(options, context), context),
  *         prepare: (record) => get(`/users/${encodeURIComponent(idOf(record))}`),
  *         accept(response: HttpResponse) {
- *           refuseUnsuccessful(response, options);
+ *           refuseUnsuccessful(response);
  *           return { status: response.status, header: response.header, body: readBody(response, 'json', true) };
  *         },
  *         read: (record, answer) => readMapped(mapping, record, answer),
@@ -232,7 +232,6 @@ export interface CallPolicy {
   /** Minimum time in ms between two calls. */
   readonly intervalMs: number | undefined;
   readonly retry: RetryPolicy;
-  readonly retryOn: readonly (string | number)[];
   /** `isStated` is true if the flow or the connection sets a price other than the default. */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
   /** The path of the actual cost in a response. */

@@ -162,6 +162,8 @@ export class Calls {
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => slots.free());
           else slots.free();
         }
+        const result = failed.final && call.resultDespite?.(failed.final);
+        if (result !== undefined) return this.#endPartly(running, result, { attempts, startedMs, responseMs: failed.responseMs });
         await this.#waitForRetry(running, failed);
       }
     } finally {
@@ -228,6 +230,18 @@ export class Calls {
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
     this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
+  }
+
+  /** The attempts before the last one gave a part of the result. The credit was settled when they were sent. */
+  #endPartly<Result>(
+    { caller }: RunningCall,
+    result: Result,
+    ended: Pick<SuccessTimes, 'attempts' | 'startedMs'> & { responseMs: number },
+  ): Result {
+    const { attempts, startedMs, responseMs } = ended;
+    const ms = this.#ports.clock.now() - startedMs;
+    this.#ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms, responseMs });
+    return result;
   }
 
   #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<AttemptFailure, 'responseMs'> {

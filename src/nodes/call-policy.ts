@@ -36,13 +36,12 @@ export function callPolicy(
   connection: PolicyConnection | undefined | null,
   context: BuildContext,
 ): Omit<CallPolicy, 'accept' | 'cache' | 'hasIdempotencyKey'> {
-  const { max, backoff, max_wait: maxWaitMs, on: retryOn } = options.retry;
+  const { max, backoff, max_wait: maxWaitMs, on } = options.retry;
   const { initial: firstDelayMs, factor, max: maxDelayMs, jitter } = backoff;
   const credits = options.credits ?? connection?.credits ?? 1;
   return {
     ...limitsOf(options, connection, context),
-    retry: { max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
-    retryOn,
+    retry: { on, max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
     charset: options.charset ?? connection?.charset,
     price: { credits, isStated: credits !== 1, connection: connection?.name },
@@ -97,11 +96,6 @@ export function tryOption<Result>(context: BuildContext, at: readonly string[], 
     context.problem(at, error as Error);
     return undefined;
   }
-}
-
-/** True if the list contains the status, or a class such as 5xx that includes it. */
-export function matches(wanted: readonly (number | string)[], status: number): boolean {
-  return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }
 
 const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';

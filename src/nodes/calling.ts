@@ -4,13 +4,11 @@ import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/a
 import { documentKind, readDocument } from '../core/answer/response.ts';
 import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
-import { Failure } from '../core/failure.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { isObject, textOf } from '../core/value/value.ts';
-import { matches } from './call-policy.ts';
 
 /** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
 export interface Accepted extends Answer {
@@ -97,18 +95,12 @@ export class RequestCall implements Call<Accepted> {
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
-  /** Makes one attempt. If the option `retry` of the node does not cover a failure, the failure is marked as final. */
   async attempt(context: AttemptContext): Promise<Accepted> {
-    try {
-      const request = this.#identified(context);
-      const response = await sendRequest(request, context);
-      const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record, context.clock);
-      if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
-      return answer;
-    } catch (error) {
-      const isFinal = error instanceof Failure && error.retryable && !isRetried(this.#policy.retryOn, error);
-      throw isFinal ? error.asFinal() : error;
-    }
+    const request = this.#identified(context);
+    const response = await sendRequest(request, context);
+    const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record, context.clock);
+    if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
+    return answer;
   }
 
   cost(answer: Accepted): number | undefined {
@@ -176,11 +168,6 @@ export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer)
 
 function responseOf({ response }: Accepted): HttpResponse {
   return response as HttpResponse;
-}
-
-function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
-  // A failure because of a response's content is retried only if the option retry_when says so.
-  return kind === 'answer' || (kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind));
 }
 
 function withOwner(request: HttpRequest, context: AttemptContext): HttpRequest {

@@ -17,7 +17,7 @@ function sourceOf(count: number): RecordSource {
   async function* read() {
     for (let first = 1; first <= count; first += 500) yield itemsFrom(first);
   }
-  return { format: csv, columns: [], read } as unknown as RecordSource;
+  return { format: csv, header: [], columns: [], read } as unknown as RecordSource;
 }
 
 test('the selected records of a resumed run exclude any number of ranges of finished records', async () => {

@@ -146,6 +146,19 @@ describe('an incomplete response to a geocode batch', () => {
     expect(failures).toMatchObject([{ record: 4, class: 'http', status: 400 }, { record: 5 }]);
   });
 
+  test('keeps the results already found if the next attempt would wait longer than retry.max_wait', async () => {
+    const retry = 'retry: { backoff: { initial: 10m, max: 10m }, max_wait: 1m }';
+    const { rows, failures, requests } = await run(`batch: 5, ${retry}`, houses(5), (asked) => ({
+      body: linesFor(asked).slice(0, 3).join(''),
+    }));
+    expect(requests).toHaveLength(1);
+    expect(found(rows)).toEqual(['100', '101', '102']);
+    const message = expect.stringMatching(
+      /^the answer lacks 2 of 5 records of the batch \(the next attempt would wait .* retry.max_wait of 1 min\)$/,
+    );
+    expect(failures).toMatchObject([{ record: 4, class: 'answer', message }, { record: 5 }]);
+  });
+
   test('makes the node retry as often as retry.max says', async () => {
     const { requests, failures } = await run('batch: 5, retry: { max: 1 }', houses(2), () => ({ status: 500 }));
     expect(requests).toHaveLength(2);

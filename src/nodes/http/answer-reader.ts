@@ -2,6 +2,7 @@ import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
+import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
@@ -9,7 +10,6 @@ import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { AnswerRules } from '../answer-rules.ts';
-import { matches } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
 export interface HttpAnswer extends Answer {
@@ -29,7 +29,7 @@ interface ReadParts {
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
   return (response: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
-    if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
+    if (!hasStatus(options.success, response.status)) throw notSuccess(options, response, request, rules);
     const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record, clock }) : read();
   };
@@ -93,7 +93,7 @@ function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpR
   const isUnsigned = (status === 401 || status === 403) && request.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent, because this origin is not written literally in the flow)' : '';
   const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
-  return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
+  return new Failure('http', message + reason, { status, retryable: true, retryAfterMs });
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
+import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
@@ -30,7 +30,7 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
 
 /** Reports conditions that are never true, and warns of conditions that are false for every status in `success`. */
 function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: HttpOptions, { problem, warn }: BuildContext): void {
-  const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => matches(success, status));
+  const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => hasStatus(success, status));
   for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
     if (!rule || rule.named.some((variable) => variable !== 'status')) continue;
     if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]), noClock)) ?? true)) continue;

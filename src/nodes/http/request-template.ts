@@ -1,6 +1,7 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
+import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
@@ -10,7 +11,7 @@ import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { matches, tryOption } from '../call-policy.ts';
+import { tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 import { compileBody, type Header, payloadOf } from './request-body.ts';
 
@@ -47,7 +48,7 @@ export function compileRequest(
   const hostFromData = { allowHosts };
   const followAny = options.follow === 'any';
   const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
-  const wanted = redirectStatuses.filter((status) => matches(options.success, status));
+  const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
   const unfollowed = wanted.length > 0 ? wanted : undefined;
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   return { origin: url?.origin, reads: body.reads, named: body.named, render };

@@ -1,5 +1,6 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
+import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
@@ -10,7 +11,6 @@ import { type TextTemplate, textTemplate } from '../../core/template/template.ts
 import type { AnswerHead } from '../../core/transfer.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { AnswerRules } from '../answer-rules.ts';
-import { matches } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
@@ -35,7 +35,7 @@ export class Saving {
 
   /** Adds the file in which the response is saved to a record's request. Throws a Failure if the path of the file cannot be rendered. */
   prepare(fields: Fields, request: HttpRequest, clock: EvaluationClock): HttpRequest {
-    const takes = (head: AnswerHead) => matches(this.#success, head.status) && this.#accepts(head, fields, clock);
+    const takes = (head: AnswerHead) => hasStatus(this.#success, head.status) && this.#accepts(head, fields, clock);
     return { ...request, save: { to: this.#to(fields), replace: this.#replace, takes } };
   }
 

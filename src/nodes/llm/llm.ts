@@ -94,7 +94,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
 function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputCheck | undefined): AnswerParts {
   const { model, maxTokens, maxTokensName } = fixedQuestion(options, undefined);
   const key = keyOf(options, provider);
-  return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName, retryOn: options.retry.on };
+  return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName };
 }
 
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => ModelQuestion {

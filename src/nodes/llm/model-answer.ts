@@ -1,8 +1,8 @@
 import { answerMessage, excerpt, readBody } from '../../core/answer/response.ts';
+import { hasStatus } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
@@ -18,7 +18,6 @@ export interface AnswerParts {
   readonly model: string;
   readonly maxTokens: number;
   readonly maxTokensName: ModelQuestion['maxTokensName'];
-  readonly retryOn: readonly (string | number)[];
 }
 
 /** Error codes and types that say that the account has no money left, so that waiting does not help. */
@@ -33,7 +32,7 @@ const moneyCodes: ReadonlySet<string> = new Set([
 /** Throws LimitReached if every other question would be refused, too, and a Failure if only this answer cannot be used. */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
-  if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
+  if (!hasStatus(['2xx'], response.status)) throw refusalOf(parts, response);
   const body = readBody(response, 'json', true) ?? null;
   const { text, finish, model, usage } = provider.answer(body);
   const error = errorIn(body);
@@ -77,7 +76,7 @@ function errorIn(body: Value): string | undefined {
 }
 
 function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
-  const { provider, key, retryOn } = parts;
+  const { provider, key } = parts;
   const { status } = response;
   const read = readIfPossible(response, 'auto');
   // In responses of Google's Chat Completions, the error is inside a list.
@@ -91,7 +90,7 @@ function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   const advice = provider.advice?.(status, body ?? null, parts);
   return new Failure('http', advice === undefined ? message : `${message}\n${advice}`, {
     status,
-    retryable: matches(retryOn, status),
+    retryable: true,
     retryAfterMs: waitOf(provider, response, body ?? null),
   });
 }

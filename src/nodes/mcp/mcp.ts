@@ -96,7 +96,7 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
 }
 
 /** Such a response has no status and no headers. */
-function toolAnswerReader({ tool, retry }: McpOptions, rules: AnswerRules | undefined): Action['accept'] {
+function toolAnswerReader({ tool }: McpOptions, rules: AnswerRules | undefined): Action['accept'] {
   return ({ isError, text, body }: ToolAnswer, _request, record, clock): Answer => {
     const answer = { status: undefined, header: noHeader, body };
     if (!isError) {
@@ -105,7 +105,7 @@ function toolAnswerReader({ tool, retry }: McpOptions, rules: AnswerRules | unde
     }
     const reason = text === '' ? '' : `: ${excerpt(text)}`;
     const message = rules?.messageIn(answer) ?? `the tool "${tool}" failed${reason}`;
-    throw new Failure('tool', message, { retryable: retry.on.some((wanted) => wanted === 'tool') });
+    throw new Failure('tool', message, { retryable: true });
   };
 }
 

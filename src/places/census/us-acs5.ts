@@ -95,7 +95,7 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
     throw new LimitReached(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, 'refused-credential', facts);
   }
   if (status === 204) return;
-  refuseUnsuccessful(response, options);
+  refuseUnsuccessful(response);
   rowsOf(response);
 }
 

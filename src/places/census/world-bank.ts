@@ -51,8 +51,8 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   };
 }
 
-function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): void {
-  refuseUnsuccessful(response, options);
+function checkWorldBankAnswer(response: HttpResponse): void {
+  refuseUnsuccessful(response);
   dataPoint(response);
 }
 

@@ -62,7 +62,7 @@ export function geocodeServer(provider: GeocodeProvider, { options, question, co
       return [batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields))];
     },
     check(response) {
-      refuseUnsuccessful(response, settings, requests.publicServer);
+      refuseUnsuccessful(response, requests.publicServer);
       // A response in an unexpected form must fail here, before it can be cached.
       if (!batch) documentOf(response, sampleQuestion(options));
     },

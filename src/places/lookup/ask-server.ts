@@ -122,7 +122,6 @@ class BatchCall extends RequestCall {
   readonly #found = new Map<number, SharedDocument>();
   readonly #lacking: Map<number, Fields>;
   readonly #count: number;
-  #attempts = 0;
 
   constructor(policy: CallPolicy, way: LookupBatch, records: ReadonlyMap<number, Fields>) {
     super(policy, way.request(records));
@@ -132,18 +131,14 @@ class BatchCall extends RequestCall {
   }
 
   override async attempt(context: AttemptContext): Promise<BatchAnswer> {
-    this.#attempts++;
-    try {
-      const answer = await super.attempt(context);
-      this.#take(answer.response as HttpResponse);
-      return this.#answer(answer);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (this.#found.size > 0 && this.#isFinal(error))
-        return this.#answer({ status: undefined, header: () => undefined, body: null }, error);
-      this.request = this.#way.request(this.#lacking);
-      throw error;
-    }
+    const answer = await super.attempt(context);
+    this.#take(answer.response as HttpResponse);
+    return this.#answer(answer);
+  }
+
+  /** Records that were found keep their documents, and only the others fail. */
+  resultDespite(failure: Failure): BatchAnswer | undefined {
+    return this.#found.size === 0 ? undefined : this.#answer({ status: undefined, header: () => undefined, body: null }, failure);
   }
 
   /** Stores the documents from a response. Throws a retryable Failure if records are still missing. */
@@ -152,16 +147,12 @@ class BatchCall extends RequestCall {
       if (this.#lacking.delete(number)) this.#found.set(number, { document, response });
     }
     if (this.#lacking.size === 0) return;
+    this.request = this.#way.request(this.#lacking);
     const lack = `${formatCount(this.#lacking.size)} of ${formatCount(this.#count)}`;
     throw new Failure('answer', `the answer lacks ${lack} records of the batch`, { status: response.status, retryable: true });
   }
 
   #answer(answer: Answer, failure?: Failure): BatchAnswer {
-    if (failure) failure.attempts = this.#attempts;
     return { ...answer, results: (number) => this.#found.get(number) ?? (failure as Failure) };
-  }
-
-  #isFinal({ retryable, retryAfterMs = 0 }: Failure): boolean {
-    return !retryable || this.#attempts > this.retry.max || retryAfterMs > this.retry.maxWaitMs;
   }
 }

@@ -8,7 +8,7 @@ import type { HttpConnection } from '../../core/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, CredentialNeed } from '../../core/node.ts';
 import type { DayLimit, HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { connectionOf, matches } from '../../nodes/call-policy.ts';
+import { connectionOf } from '../../nodes/call-policy.ts';
 import { httpOptions } from '../../nodes/http/http-options.ts';
 import { compileRequest } from '../../nodes/http/request-template.ts';
 import type { LookupOptions } from './lookup.ts';
@@ -88,12 +88,12 @@ export function queryText(query: Readonly<Record<string, string>>): string {
 }
 
 /** Throws a Failure for a redirect or any other unsuccessful status. */
-export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>, publicServer?: string): void {
+export function refuseUnsuccessful(response: HttpResponse, publicServer?: string): void {
   const { status, header } = response;
   if (redirectStatuses.includes(status)) {
     throw new Failure('http', `the server redirects to ${excerpt(header('location') ?? '')}`, { status });
   }
-  if (status !== 200) throw refusedWith(response, options, publicServer);
+  if (status !== 200) throw refusedWith(response, publicServer);
 }
 
 function credentialNeeds(
@@ -109,12 +109,12 @@ function credentialNeeds(
     .map(({ name: field, ...need }) => ({ field, ...need, at, ...loginIn(need, connection), ...(auth && hint !== undefined && { hint }) }));
 }
 
-function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>, publicServer: string | undefined): Failure {
+function refusedWith(response: HttpResponse, publicServer: string | undefined): Failure {
   const { status, retryAfterMs } = response;
   const page = pageText(response);
   const message = page === undefined ? answerMessage(response) : `the server answered ${status}: ${page}`;
   const waitMs = publicServer === undefined || retryAfterMs === undefined ? retryAfterMs : Math.max(retryAfterMs, publicWaitMs);
-  return new Failure('http', message, { status, retryable: matches(retry.on, status), retryAfterMs: waitMs });
+  return new Failure('http', message, { status, retryable: true, retryAfterMs: waitMs });
 }
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'" };

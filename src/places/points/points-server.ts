@@ -45,7 +45,7 @@ export function pointsServer(provider: PointsProvider, { options, parts, context
       return request ? [request] : [];
     },
     check(response) {
-      refuseUnsuccessful(response, options, requests.publicServer);
+      refuseUnsuccessful(response, requests.publicServer);
       const { status } = response;
       const { message, isTimeout = false } = provider.refusal(bodyOf(response)) ?? {};
       if (message !== undefined) throw new Failure(isTimeout ? 'timeout' : 'answer', message, { status, retryable: isTimeout });
