@@ -3,9 +3,8 @@ import { AutomateError } from '../core/failure.ts';
 import { rounded, sumOfCredits } from '../core/spending.ts';
 import { creditsText } from '../core/text/number.ts';
 import type { Value } from '../core/value/value.ts';
-import { type Book, monthOf, openBook, requireLibrary } from '../credits/book.ts';
-import { heldCredits, settleDead } from '../credits/holds.ts';
-import { bookPath } from '../credits/prices.ts';
+import { type Book, bookPath, monthOf, requireLibrary } from '../credits/book.ts';
+import { heldCredits, withBook } from '../credits/holds.ts';
 import { keySums, sums } from '../credits/rest.ts';
 import { homeFolder } from '../files/home.ts';
 import { createCsvWriter } from '../records/csv-writer.ts';
@@ -20,7 +19,7 @@ interface JsonOption {
 
 export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const month = monthOf(Date.now()).name;
-  const { limit, spent, held } = withBook((book) => ({
+  const { limit, spent, held } = readBook((book) => ({
     limit: book.limit(),
     spent: book.spent(month),
     held: heldCredits(book, month),
@@ -45,12 +44,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
 
 export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
   const limit = limitOf(written);
-  const book = openBook(bookPath(homeFolder(process.env)));
-  try {
-    book.setLimit(limit);
-  } finally {
-    book.close();
-  }
+  withBook({ home: homeFolder(process.env), wallNow: Date.now }, (book) => book.setLimit(limit));
   noteInAudit('allowance.set', limit === undefined ? 'unlimited' : String(limit), terminal);
   terminal.say(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
   return exitCodes.success;
@@ -64,7 +58,7 @@ function limitOf(written: string): number | undefined {
 }
 
 export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
-  const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
+  const months = sums(readBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
   else if (months.length > 0) await terminal.print(historyText(months));
   else terminal.say('no credits were spent yet');
@@ -81,7 +75,7 @@ const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits']
 
 /** One row for each month, flow, node, connection and environment. Includes the ids of API keys if any key has spent credits. */
 export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
-  const all = withBook((book) => book.spent()) ?? [];
+  const all = readBook((book) => book.spent()) ?? [];
   const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
   const rows = all.map((spent) => columns.map((column) => [column, spent[column]] as const));
   const writer = createCsvWriter(columns, { delimiter: ',', csvSafe: false });
@@ -103,19 +97,10 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
   return exitCodes.success;
 }
 
-/** First counts credits as spent that a run had reserved when it died. Undefined if there is no database. */
-export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
+/** Undefined if there is no credit book. Throws if this machine cannot open one: runs might then have spent credits without counting them. */
+export function readBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
-  if (!existsSync(bookPath(home))) {
-    // Throws if this machine cannot open databases, because runs might then have spent credits without counting them.
-    requireLibrary(bookPath(home));
-    return undefined;
-  }
-  const book = openBook(bookPath(home));
-  try {
-    settleDead(book, { home, wallNow: Date.now });
-    return read(book);
-  } finally {
-    book.close();
-  }
+  if (existsSync(bookPath(home))) return withBook({ home, wallNow: Date.now }, read);
+  requireLibrary(bookPath(home));
+  return undefined;
 }

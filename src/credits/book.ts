@@ -1,4 +1,5 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type Database from 'libsql';
 import { inTransaction, loadLibrary, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
@@ -91,6 +92,10 @@ export const rounding = 1e-6;
 /** Throws an AutomateError (`output`) if libsql cannot be loaded, because no credits would be counted without it. */
 export function requireLibrary(path: string): void {
   namingErrors(`the credit ledger ${path}`, 'used', loadLibrary);
+}
+
+export function bookPath(home: string): string {
+  return join(home, 'credits.db');
 }
 
 /** Opens or creates the credit book, which is a SQLite file. Throws an AutomateError (`output`) if the file cannot be used. */

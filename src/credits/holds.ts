@@ -5,7 +5,7 @@ import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { livingOwner } from '../files/owner.ts';
 import { isLink, statOf } from '../files/stat.ts';
-import type { Book, Hold } from './book.ts';
+import { type Book, bookPath, type Hold, openBook } from './book.ts';
 
 export interface Home {
   readonly home: string;
@@ -54,6 +54,17 @@ export function settleDead(book: Book, where: Home & { readonly run?: string }):
   return deadHolds(book, where)
     .map((hold) => settleHold(book, where.home, hold, 0))
     .includes(true);
+}
+
+/** Opens the credit book of a home folder, and creates it if there is none. First counts as spent what dead runs had sent. */
+export function withBook<Result>(where: Home, act: (book: Book) => Result): Result {
+  const book = openBook(bookPath(where.home));
+  try {
+    settleDead(book, where);
+    return act(book);
+  } finally {
+    book.close();
+  }
 }
 
 function deadHolds(book: Book, { home, wallNow, run }: Home & { readonly run?: string }): Hold[] {

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { envOf } from '../files/home.ts';
@@ -46,13 +45,9 @@ export async function openRunLedger(prices: ReadonlyMap<string, Price>, options:
   return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }
 
-export function bookPath(home: string): string {
-  return join(home, 'credits.db');
-}
-
 async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | undefined> {
+  const { bookPath, isLimited, openBook } = await import('./book.ts');
   const path = bookPath(home);
-  const { isLimited, openBook } = await import('./book.ts');
   const { isLibraryMissing } = await import('../files/database.ts');
   try {
     return openBook(path);

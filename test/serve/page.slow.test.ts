@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { askingFlow } from '../helpers/asking.ts';
 import { axeProblems, hasBrowser, openPage, unlessBrowser } from '../helpers/browser.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { killRuns, ledgerIn, spend } from '../helpers/ledger.ts';
 import { linkOf, pageSession as session } from '../helpers/page-session.ts';
 import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
@@ -80,6 +81,19 @@ describe('the HTTP routes of the web page', () => {
     expect(await (await ask('/ui/billing')).json()).toMatchObject({ used: 0, allowance: 500, remaining: 500, by_flow: [] });
     expect((await server.place.automate(['credits', '--json'])).stdout).toContain('"limit": 500');
     expect((await ask('/ui/billing/allowance', 'PUT', { credits: -1 })).status).toBe(400);
+  });
+
+  test('show no credits as held by a run that has died', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin) });
+    const ask = await session(server);
+    const home = server.place.path('.automate');
+    expect((await ask('/ui/billing/allowance', 'PUT', { credits: 5000 })).status).toBe(204);
+    const ledger = ledgerIn(home, { run: 'dead', wallNow: Date.now });
+    spend(ledger, 'a', 3);
+    expect(await (await ask('/ui/billing')).json()).toMatchObject({ used: 0, held: 256 });
+    killRuns(home).close();
+    expect(await (await ask('/ui/billing')).json()).toMatchObject({ used: 3, held: 0, remaining: 4997 });
   });
 
   test('can save a map without changing other bytes, unless the flow was changed in between', async () => {

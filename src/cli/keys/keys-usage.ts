@@ -5,7 +5,7 @@ import { monthOf } from '../../credits/book.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import type { ApiKey } from '../../serve/store/api-key.ts';
 import type { KeyUsage } from '../../serve/store/usage.ts';
-import { withBook } from '../credits-command.ts';
+import { readBook } from '../credits-command.ts';
 import { dayRows, isUnwritten, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -65,7 +65,7 @@ function monthArgument(text: string | undefined): string {
 
 /** Uses the larger number: the ledger records calls late, and the server's counts in memory can be lost. */
 function monthsOf(month: string, [keys, usage]: readonly [readonly ApiKey[], readonly KeyUsage[]]): MonthOfKey[] {
-  const spent = withBook((book) => book.spent(month)) ?? [];
+  const spent = readBook((book) => book.spent(month)) ?? [];
   return keys.map((key) => {
     const days = usage.filter((day) => day.key === key.id);
     const inLedger = sumOfCredits(spent.filter((account) => account.key === key.id));

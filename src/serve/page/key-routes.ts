@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Book, monthOf, openBook } from '../../credits/book.ts';
-import { bookPath } from '../../credits/prices.ts';
+import { monthOf } from '../../credits/book.ts';
+import { withBook } from '../../credits/holds.ts';
 import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
 import { keyChanges, keySettings, overlapOf } from '../keys/key-settings.ts';
@@ -102,7 +102,7 @@ function shownKeys(server: Server, home: string): KeyOnPage[] {
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();
   const { name: month } = monthOf(Date.now());
-  const spent = withBook(home, (book) => book.spent(month));
+  const spent = withBook({ home, wallNow: Date.now }, (book) => book.spent(month));
   return store.list().map((key) => {
     const own = counts.filter((count) => count.key === key.id);
     const inLedger = sumOfCredits(spent.filter((account) => account.key === key.id));
@@ -139,13 +139,4 @@ function dayOf(day: string, counts: readonly DayCount[]): DayCount {
 
 export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
   return new Map(keys.map(({ id, name }) => [id, name]));
-}
-
-export function withBook<Result>(home: string, act: (book: Book) => Result): Result {
-  const book = openBook(bookPath(home));
-  try {
-    return act(book);
-  } finally {
-    book.close();
-  }
 }

@@ -7,7 +7,7 @@ import { formatCount } from '../../core/text/number.ts';
 import { version } from '../../core/version.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import { type Book, monthOf, type Spent } from '../../credits/book.ts';
-import { heldCredits } from '../../credits/holds.ts';
+import { heldCredits, withBook } from '../../credits/holds.ts';
 import { sums } from '../../credits/rest.ts';
 import { cachedServer } from '../../mcp/tool-cache.ts';
 import { nodeTypes } from '../../run/node-types.ts';
@@ -17,7 +17,7 @@ import { wholeNumber } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
 import { addConnectionRoutes } from './connection-routes.ts';
 import { addFlowTextRoutes } from './flow-text-routes.ts';
-import { addKeyRoutes, keyNames, withBook } from './key-routes.ts';
+import { addKeyRoutes, keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
 import type { AuditRow, Billing, NodeLibrary, ServerInfo } from './page-shapes.ts';
 
@@ -95,14 +95,14 @@ const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
 function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
   addRoutes(app, '/ui/billing', {
-    GET: { handler: async () => withBook(home, (book) => billingOf(book, server, limits)) },
+    GET: { handler: async () => withBook({ home, wallNow: Date.now }, (book) => billingOf(book, server, limits)) },
   });
   addRoutes(app, '/ui/billing/allowance', {
     PUT: {
       schema: { body: allowanceBody },
       handler: async (request, reply) => {
         const { credits } = request.body as z.output<typeof allowanceBody>;
-        withBook(home, (book) => book.setLimit(credits ?? undefined));
+        withBook({ home, wallNow: Date.now }, (book) => book.setLimit(credits ?? undefined));
         server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
         return reply.code(204).send();
       },

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Month, monthOf, openBook } from '../../credits/book.ts';
-import { bookPath } from '../../credits/prices.ts';
+import { type Month, monthOf } from '../../credits/book.ts';
+import { withBook } from '../../credits/holds.ts';
 import { restOf } from '../../credits/rest.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
@@ -111,8 +111,7 @@ interface AskedUsage {
 
 /** The larger of ledger and server counts: the ledger records calls late, and a crash can lose counts. */
 function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: number) {
-  const book = openBook(bookPath(home));
-  try {
+  return withBook({ home, wallNow: Date.now }, (book) => {
     const own = book.spent(month).filter((spent) => spent.key === key.id);
     const all = restOf(book, 'allowance', { month, key });
     const credits = rounded(Math.max(counted, sumOfCredits(own)));
@@ -132,7 +131,5 @@ function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: n
         },
       }),
     };
-  } finally {
-    book.close();
-  }
+  });
 }
