@@ -5,13 +5,14 @@ import { shellWord } from '../core/text/quoted-word.ts';
 import { similarFile } from '../files/folder.ts';
 import { takeLock } from '../files/lock.ts';
 import { realFile, shownPath, statOf } from '../files/stat.ts';
-import { type LastingOptions, openFailedRecords } from '../output/failed-records.ts';
-import { type FailedList, failedListPath, readFailedList } from '../output/journal/failed-list.ts';
-import { type Checkpoint, journalPath, readJournal } from '../output/journal/journal.ts';
+import { hasFailedList, type LastingOptions, openFailedRecords, readFailedList } from '../output/failed-records.ts';
+import type { FailedList } from '../output/journal/failed-list.ts';
+import type { Checkpoint } from '../output/journal/journal.ts';
 import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
 import { changedVariables, hasChanged, isRetry } from '../output/run-identity.ts';
 import { refuseChangedWhole } from '../output/sink.ts';
-import { finishFound, unfinishedRun } from '../output/unfinished-run.ts';
+import { truthPath } from '../output/truth.ts';
+import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
 import { appendable, extensionOf, formatOfPath } from '../records/formats.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { planRun } from './run/plan-run.ts';
@@ -32,7 +33,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
-    const list = await readFailedList(failedListPath(realFile(out)));
+    const list = await readFailedList(out);
     if (wasComplete && (options.resume || !list)) {
       if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
       return list ? exitCodes.someFailed : exitCodes.success;
@@ -53,9 +54,9 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
 function noFailedList(out: string): AutomateError {
   if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
   const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
-  if (output !== out && statOf(failedListPath(output)))
+  if (output !== out && hasFailedList(output))
     return new AutomateError('usage', `${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
-  return notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
+  return notRetriable(out, `${out} has no failed records to retry${statOf(truthPath(out)) ? '' : `: there is no ${truthPath(out)}`}`);
 }
 
 /**
@@ -63,13 +64,12 @@ function noFailedList(out: string): AutomateError {
  * such run. Throws an AutomateError (`output-exists`) if the run is not complete.
  */
 async function endComplete(out: string): Promise<boolean> {
-  const path = journalPath(realFile(out));
   const lock = takeLock(realFile(out), 'out');
   try {
-    const found = await readJournal(path);
-    if (found?.isComplete) await finishFound(out, found);
-    else if (found && !isRetry(found.identity)) throw unfinishedRun(found, out, path);
-    return found?.isComplete ?? false;
+    const { state, journal } = await findOutput(out);
+    if (state === 'moving') await finishFound(out, journal);
+    if (state === 'unfinished' && !isRetry(journal.identity)) throw unfinishedRun(journal, out);
+    return state === 'moving';
   } finally {
     lock.release();
   }

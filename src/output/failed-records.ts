@@ -5,15 +5,16 @@ import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { listedNames } from '../core/text/suggest.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { envOf } from '../files/home.ts';
-import { fullPath, realFile, statOf } from '../files/stat.ts';
+import { fullPath, realFile } from '../files/stat.ts';
 import { filesFolder, openInput } from '../records/inputs.ts';
 import { inputError } from '../records/record-reader.ts';
 import type { RecordSource } from '../records/source.ts';
-import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from './journal/failed-list.ts';
+import type { FailedList, FoundFailures, ListOfRun } from './journal/failed-list.ts';
 import type { Checkpoint } from './journal/journal.ts';
 import type { OldOutput } from './old-rows.ts';
 import type { EndedOutput } from './output.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+import { readTruth, truthFactsIn, truthPath } from './truth.ts';
 
 /**
  * Rows can be in any order and have any common delimiter, because a spreadsheet program might have saved the file. Records keep their
@@ -160,9 +161,15 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   };
 }
 
-/** True if a complete run has left a list of failed records next to its output, so that a retry can run them. */
-export function hasFailedList({ out }: OutputPlan): boolean {
-  return statOf(failedListPath(realFile(out))) !== undefined;
+/** True if a complete run has left what a retry of its failed records needs. */
+export function hasFailedList(out: string): boolean {
+  return truthFactsIn(truthPath(realFile(out)))?.list !== undefined;
+}
+
+/** Undefined if there is none. Throws an AutomateError (`output-exists`) if the file about the output is damaged. */
+export async function readFailedList(out: string): Promise<FoundFailures | undefined> {
+  const truth = await readTruth(truthPath(realFile(out)));
+  return truth?.list && { ...truth.list, failed: truth.failed };
 }
 
 /** Failed records that the user has ever deleted from the errors file. `retried` is the number of rows that are left in it. */

@@ -9,15 +9,23 @@ import { namingErrors, refuseUnwritable } from '../files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../files/stat.ts';
 import { refuseMissing } from '../records/input.ts';
 import { inputPaths } from '../records/inputs.ts';
-import type { CompleteRun } from './journal/complete-run.ts';
-import { type FailedList, failedListPath, type ListOfRun } from './journal/failed-list.ts';
-import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from './journal/journal.ts';
+import type { FailedList, ListOfRun } from './journal/failed-list.ts';
+import {
+  type Checkpoint,
+  continueJournal,
+  createJournal,
+  type FoundJournal,
+  type Journal,
+  journalPath,
+  marksOf,
+} from './journal/journal.ts';
 import { type EndedOutput, untouched } from './output.ts';
 import { outputNames, ownerOfErrors, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts, removeTruth, truthPart, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, type Identity, identityOf, refuseOtherRun } from './run-identity.ts';
 import { refuseChanged } from './sink.ts';
+import { type CompleteRun, TruthLog } from './truth.ts';
 import { completeRunOf, findCompleteRun, findJournal, type RetryClaim } from './unfinished-run.ts';
 import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
 
@@ -82,7 +90,7 @@ export async function refuseOutput(flow: string, options: RunOptions, plan: Outp
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   if (errors !== undefined) await refuseOthers(errors, out);
-  await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(options, plan));
   for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
@@ -155,10 +163,10 @@ async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<C
     work: replace ? parts : { ...plan, out: parts.out },
     async settle(isComplete, saved) {
       const { failed } = saved;
-      if (!replace) return finishRun(plan.out, { identity: { errorsFile: 'none' }, list: undefined, failed });
+      if (!replace) return finishRun(plan.out, { identity: { errorsFile: 'none' }, hasTruth: false, failed });
       const errors = errorsFileOf(plan);
       const identity = { errorsFile: errors === undefined ? 'none' : fullPath(errors) };
-      if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
+      if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, hasTruth: false, failed });
       if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
       return removeParts(plan);
     },
@@ -183,30 +191,29 @@ async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<
 async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
   const path = journalPath(realFile(plan.out));
   const identity = { ...(await identityOf(flow, options, plan)), retryOf: retry?.list.run };
-  const found = await findJournal(path, options, plan, retry);
+  const found = await findJournal(options, plan, retry);
   const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
-  const replaces = (options.replace ?? false) && !found?.isComplete;
+  const isComplete = found?.end !== undefined;
+  const replaces = (options.replace ?? false) && !isComplete;
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
-  const memory = found?.isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
+  const memory = isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
   const run = found?.run ?? flow.run;
   return {
     run,
     from: found?.checkpoint ?? untouched,
     parked: found?.parked ?? new Map(),
     work,
-    isComplete: found?.isComplete ?? false,
+    isComplete,
     earlier,
     memory,
     async begin(space) {
-      if (found) return found.isComplete ? undefined : continueJournal(path, found, space);
+      if (found) return isComplete ? undefined : continueJournal(path, found, space);
       await removeParts(plan);
       const journal = await createJournal(path, run, identity, space);
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
-      await removeNote(plan.out);
-      await removeMemory(plan.out);
-      await rm(failedListPath(realFile(plan.out)), { force: true });
+      await removeTruth(plan.out);
       return journal;
     },
     ...(!found && (replaces || !retry) && { undo: () => removeBegun(path, plan, work) }),
@@ -219,9 +226,12 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
       }
       const list = facts && { run, identity, ...facts };
       const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
-      const remembers = ended.memory && (await memory?.finish(ended.memory, ended));
-      await journal.complete({ list, note, ...(remembers && { remembers }) });
-      return finishRun(plan.out, { identity, list, note, remembers, failed: ended.saved.failed });
+      const remembered = ended.memory && (await memory?.finish(ended.memory, ended));
+      const hasTruth = (list ?? note ?? remembered) !== undefined;
+      const truth = remembered?.log ?? (hasTruth ? await TruthLog.create(truthPart(plan.out)) : undefined);
+      await truth?.finish({ list, note, memory: remembered?.facts }, marksOf(path));
+      await journal.complete({ hasTruth });
+      return finishRun(plan.out, { identity, hasTruth, failed: ended.saved.failed });
     },
   };
 }

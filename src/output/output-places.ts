@@ -6,9 +6,9 @@ import type { RunOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
 import { inputPaths } from '../records/inputs.ts';
-import { failedListPath } from './journal/failed-list.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
+import { truthFactsIn, truthPath } from './truth.ts';
 
 /** The names for messages. */
 export const outputNames: Readonly<Record<OutputRole, string>> = {
@@ -114,16 +114,17 @@ async function ownerIn(folder: string, errors: string, out: string | undefined):
   for (const entry of entries) {
     const name = entry.isFile() ? outputOf(folder, entry.name) : undefined;
     if (name === undefined || join(folder, name) === out) continue;
-    const identity = await readIdentity(join(folder, entry.name));
+    const path = join(folder, entry.name);
+    const identity = path.endsWith(truthPath('')) ? truthFactsIn(path)?.list?.identity : await readIdentity(path);
     if (identity?.errorsFile === errors) return join(folder, name);
   }
   return undefined;
 }
 
-/** The output of a journal or a list of failed records. Ignores a list whose output file no longer exists. */
+/** The output of a journal or a truth. Ignores a truth whose output file no longer exists. */
 function outputOf(folder: string, name: string): string | undefined {
-  const [journal, list] = [journalPath(''), failedListPath('')];
+  const [journal, truth] = [journalPath(''), truthPath('')];
   if (name.endsWith(journal)) return name.slice(0, -journal.length);
-  const out = name.endsWith(list) ? name.slice(0, -list.length) : '';
+  const out = name.endsWith(truth) ? name.slice(0, -truth.length) : '';
   return out !== '' && statOf(join(folder, out)) ? out : undefined;
 }

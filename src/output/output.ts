@@ -11,7 +11,7 @@ import { isPlace, RecordText, writeAll } from './record-text.ts';
 import { checkRows } from './renderer.ts';
 import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpilledText, SpillFiles } from './spill.ts';
-import type { MemoryLog, RememberedRows } from './update/memory-file.ts';
+import type { RememberedRows, TruthLog } from './truth.ts';
 
 export interface FileOutputParts {
   readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
@@ -42,7 +42,7 @@ export interface FileOutputParts {
 }
 
 export interface OutputMemory {
-  readonly log: MemoryLog | undefined;
+  readonly log: TruthLog | undefined;
   /** The positions are set when the rows are written. Undefined if the next run must process the record again. */
   rememberedAs(item: Item, rows: number): RememberedRows | undefined;
   close(): void;
@@ -57,7 +57,7 @@ export interface EndedOutput {
   /** In bytes of text. `rowsEnd` is the position after the last row. */
   readonly firstRow: number;
   readonly rowsEnd: number;
-  readonly memory?: MemoryLog;
+  readonly memory?: TruthLog;
 }
 
 export const untouched: Checkpoint = {

@@ -4,13 +4,11 @@ import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { savedNamesPath } from '../files/saved-names.ts';
 import { realFile, statOf } from '../files/stat.ts';
-import { completeRunPath, writeCompleteRun } from './journal/complete-run.ts';
-import { failedListPath, writeFailedList } from './journal/failed-list.ts';
-import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from './journal/journal.ts';
+import { type Checkpoint, type JournalEnd, journalPath } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import type { Identity } from './run-identity.ts';
 import { isRegularFile } from './sink.ts';
-import { memoryPath } from './update/memory-file.ts';
+import { truthFactsIn, truthPath } from './truth.ts';
 
 /** The files that a run with --replace writes. When it is complete, they replace the old files next to them. */
 export function partPlan(plan: OutputPlan): OutputPlan {
@@ -37,8 +35,8 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
 /** Also deletes the list of files that the records saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
-  await rm(memoryPart(out), { force: true });
-  await rm(retriedMemory(out), { force: true });
+  await rm(truthPart(out), { force: true });
+  await rm(retriedTruth(out), { force: true });
   await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
@@ -50,53 +48,45 @@ interface RunToMove extends JournalEnd {
 }
 
 /**
- * Moves part files into place, writes the list of failed records and the note, and removes the journal. If no record failed, deletes the
- * old errors file and list. If the process is killed, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be
+ * Moves the part files of errors file, truth and output into place, and removes the journal. If no record failed, deletes the old errors
+ * file. If the process is killed, a further call does the rest: see `FoundOutput`. Throws an AutomateError (`output`) if a file cannot be
  * written.
  */
-export async function finishRun(out: string, { identity, list, note, remembers, failed }: RunToMove): Promise<void> {
-  const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
+export async function finishRun(out: string, { identity, hasTruth, failed }: RunToMove): Promise<void> {
+  const journal = journalPath(realFile(out));
   const { errorsFile: errors } = identity;
-  const draft = `${listPath}.new`;
-  if (list) await writeFailedList(draft, list, marksOf(journal));
   await namingErrors(out, 'written', async () => {
     await removeOldErrors(out, identity);
     if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
-    await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
-    await removeNote(out);
-    await (remembers ? replace(memoryPath(realFile(out))) : removeMemory(out));
+    await (hasTruth ? replace(truthPath(realFile(out))) : removeTruth(out));
     await replace(out);
     await syncFolder(realFile(out));
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
+    await rm(retriedTruth(out), { force: true });
   });
   await rm(savedNamesPath(realFile(out)), { force: true });
-  if (note) await writeCompleteRun(completeRunPath(realFile(out)), note);
   // The folder is not synced to disk. If a crash restores the journal, the next command finishes the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }
 
-/** Deletes the errors file that the output's list of failed records names, unless the run with this identity writes to the same file. */
+/** Deletes the errors file that the output's truth names, unless the run with this identity writes to the same file. */
 export async function removeOldErrors(out: string, { errorsFile }: Pick<Identity, 'errorsFile'>): Promise<void> {
-  const old = (await readIdentity(failedListPath(realFile(out))))?.errorsFile ?? 'none';
+  const old = truthFactsIn(truthPath(realFile(out)))?.list?.identity.errorsFile ?? 'none';
   if (isAbsolute(old) && old !== errorsFile) await removeFile(old);
 }
 
-export async function removeNote(out: string): Promise<void> {
-  await rm(completeRunPath(realFile(out)), { force: true });
+export async function removeTruth(out: string): Promise<void> {
+  await rm(truthPath(realFile(out)), { force: true });
 }
 
-export async function removeMemory(out: string): Promise<void> {
-  await rm(memoryPath(realFile(out)), { force: true });
+/** The truth about an output until its run is complete. */
+export function truthPart(out: string): string {
+  return partPath(truthPath(realFile(out)));
 }
 
-/** The memory file of a run with --update until the run is complete. */
-export function memoryPart(out: string): string {
-  return partPath(memoryPath(realFile(out)));
-}
-
-/** The memory file of a retry until the retry is complete. */
-export function retriedMemory(out: string): string {
-  return `${memoryPart(out)}.new`;
+/** The records that a retry remembers, until it is complete. */
+export function retriedTruth(out: string): string {
+  return `${truthPart(out)}.new`;
 }
 
 /** Leaves pipes and devices alone. */

@@ -6,7 +6,7 @@ import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
-const note = 'out.csv.automate-complete';
+const note = 'out.csv.automate';
 
 /** Creates a job over three records, which always starts with --resume. The records whose paths are in `failing` fail. */
 async function job(...failing: string[]) {

@@ -96,7 +96,7 @@ describe('an errors file that is not next to its output', () => {
     const before = await files();
     expect((await run('a', '--out', 'a.csv', '--limit', '1', option)).code).toBe(0);
     expect(await readdir(path('errs'))).toEqual([]);
-    expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate-failed'));
+    expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate'));
   });
 });
 

@@ -86,7 +86,7 @@ describe('a record that fails on a later page', () => {
       new RegExp(`^bad,pages,http,404,"?page ${size.pages}: the server answered 404`, 'm'),
     );
     expect(await place.files()).toEqual(
-      ['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, `out.${format}.automate-failed`, 'out.errors.csv', 'rows.csv'].sort(),
+      ['flow.yaml', `good.${format}`, 'one.csv', `out.${format}`, `out.${format}.automate`, 'out.errors.csv', 'rows.csv'].sort(),
     );
   });
 

@@ -47,7 +47,7 @@ describe('a run that ends between two pages of a record', () => {
     const done = await place.automate([...run, '--resume']);
     expect(done.code).toBe(0);
     expect((await place.read('out.csv')) === expected).toBe(true);
-    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-complete', 'rows.csv']);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate', 'rows.csv']);
     const written = Math.floor(before.split('\n').length / 200);
     expect(server.requests.length).toBe(105 + (ids.length - written) * pages);
   });
@@ -68,7 +68,7 @@ describe('a run that ends between two pages of a record', () => {
     server.after(0, () => {});
     expect((await place.automate(args)).code).toBe(0);
     expect((await place.read(out)) === expected).toBe(true);
-    expect(await place.files()).toEqual(['flow.yaml', out, `${out}.automate-complete`, 'rows.csv']);
+    expect(await place.files()).toEqual(['flow.yaml', out, `${out}.automate`, 'rows.csv']);
   });
 
   test('can be resumed after Ctrl-C', async () => {
@@ -80,6 +80,6 @@ describe('a run that ends between two pages of a record', () => {
     expect((await finished).code).toBe(130);
     expect((await place.automate([...run, '--resume'])).code).toBe(0);
     expect((await place.read('out.csv')) === expected).toBe(true);
-    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-complete', 'rows.csv']);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate', 'rows.csv']);
   });
 });

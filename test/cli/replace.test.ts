@@ -37,7 +37,7 @@ describe('automate run --replace', () => {
     expect([code, stderr]).toEqual([4, expect.stringContaining('\n  output: out.csv (2 records)\n  errors: out.errors.csv (1 record)\n')]);
     expect(await pair()).toEqual(['id,name\n1,new /1\n3,new /3\n', expect.stringMatching(/\n2,http-1,http,404,.*,2\n$/)]);
     expect((await stat(path('out.csv'))).mode & 0o777).toBe(0o640);
-    expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv']);
+    expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate', 'out.errors.csv', 'rows.csv']);
   });
 
   test('deletes the old errors file if no record failed', async () => {
@@ -116,7 +116,7 @@ describe('automate run --replace', () => {
     expect((await automate([...run, '--max-credits', '1'])).code).toBe(5);
     expect((await automate(run)).code).toBe(4);
     expect(await pair()).toEqual(['id,name\n1,new /1\n3,new /3\n', expect.stringMatching(/\n2,/)]);
-    expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv']);
+    expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate', 'out.errors.csv', 'rows.csv']);
   });
 
   test('refuses --force, and refuses an output of an unfinished run without --replace', async () => {

@@ -51,7 +51,7 @@ describe('automate run --report', () => {
       ...['automate run flow.yaml --in rows.csv --out out.csv --report run.html', 'retry failed records automate retry out.csv'],
     ])
       expect(text).toContain(part);
-    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv', 'run.html']);
+    expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate', 'out.errors.csv', 'rows.csv', 'run.html']);
   });
 
   test('escapes HTML markup from records, servers and flows', async () => {

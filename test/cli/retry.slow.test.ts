@@ -190,10 +190,10 @@ describe('automate retry', () => {
   test('leaves a different output of the same input unchanged', async () => {
     const { server, place, retry } = await failedRun();
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv'])).code).toBe(4);
-    const other = await Promise.all(['other.csv', 'other.errors.csv', 'other.csv.automate-failed'].map(place.read));
+    const other = await Promise.all(['other.csv', 'other.errors.csv', 'other.csv.automate'].map(place.read));
     server.failing.clear();
     expect((await retry()).code).toBe(0);
-    expect(await Promise.all(['other.csv', 'other.errors.csv', 'other.csv.automate-failed'].map(place.read))).toEqual(other);
+    expect(await Promise.all(['other.csv', 'other.errors.csv', 'other.csv.automate'].map(place.read))).toEqual(other);
   });
 });
 
@@ -345,12 +345,12 @@ describe('automate retry, before it sends anything', () => {
     ['a symbolic link', 'ln -s rows.csv', 'a symbolic link'],
   ])('refuses %s in place of the list of failed records', async (_, make, found) => {
     const { retry, server, place } = await failedRun();
-    await rm(place.path('out.csv.automate-failed'));
-    await shell(place, `${make} out.csv.automate-failed`);
+    await rm(place.path('out.csv.automate'));
+    await shell(place, `${make} out.csv.automate`);
     const { code, stderr } = await retry();
     expect([code, stderr]).toEqual([
       73,
-      expect.stringContaining(`out.csv.automate-failed is ${found}, which is not allowed for the list of failed records`),
+      expect.stringContaining(`out.csv.automate is ${found}, which is not allowed for the file about the output`),
     ]);
     expect(server.calls).toEqual([]);
   });
@@ -359,9 +359,9 @@ describe('automate retry, before it sends anything', () => {
     const { place, retry, server, whole } = await failedRun();
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'none.csv', '--errors', 'none'])).code).toBe(4);
     server.calls.length = 0;
-    await rm(place.path('out.csv.automate-failed'));
+    await rm(place.path('out.csv.automate'));
     const cases = [
-      [await retry(), 'out.csv has no failed records to retry: there is no out.csv.automate-failed', 'flow.yaml --in out.errors.csv'],
+      [await retry(), 'out.csv has no failed records to retry: there is no out.csv.automate', 'flow.yaml --in out.errors.csv'],
       [await whole.automate(['retry', 'out.csv']), 'out.csv has no failed records to retry', 'FLOW --in ERRORS'],
       [await place.automate(['retry', '-']), 'expected an output file, found stdout', 'FLOW --in ERRORS'],
     ] as const;
@@ -386,8 +386,8 @@ describe('automate retry, before it sends anything', () => {
 
   test('refuses a damaged list of failed records', async () => {
     const { place, retry } = await failedRun();
-    await place.write('out.csv.automate-failed', (await place.read('out.csv.automate-failed')).slice(0, -4));
-    expect(await retry()).toMatchObject({ code: 73, stderr: expect.stringContaining('out.csv.automate-failed is damaged') });
+    await place.write('out.csv.automate', (await place.read('out.csv.automate')).slice(0, -4));
+    expect(await retry()).toMatchObject({ code: 73, stderr: expect.stringContaining('out.csv.automate is damaged') });
   });
 
   test.each([
@@ -417,7 +417,7 @@ test('a retry that was killed before it wrote a journal starts over with --resum
   server.failing.clear();
   const { code, stderr } = await retry('--resume');
   expect([code, stderr]).toEqual([0, expect.stringContaining('done: 9 read, 9 written, 0 failed')]);
-  expect(await place.files()).not.toContain('out.csv.automate-failed');
+  expect(await place.files()).not.toContain('out.csv.automate');
   expect((await retry('--resume')).code).toBe(2);
 });
 
@@ -514,7 +514,7 @@ describe('the list of failed records', () => {
     await place.write('flow.yaml', (await place.read('flow.yaml')).replace('retry:', 'auth: { type: bearer, credential: key }, retry:'));
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'set.csv', '--set', 'note=canary-7f3a-long'];
     expect((await place.automate(args, { env })).code).toBe(4);
-    expect(await place.files()).not.toContain('set.csv.automate-failed');
+    expect(await place.files()).not.toContain('set.csv.automate');
     for (const name of (await place.files()).filter((name) => name.startsWith('set.')))
       expect(await readFile(place.path(name), 'utf8')).not.toContain('canary');
   });

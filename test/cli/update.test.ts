@@ -36,7 +36,7 @@ describe('automate run --update', () => {
     expect(JSON.parse(await read('s.json'))).toMatchObject({ read: 5, written: 5, failed: 0, unchanged: 3 });
     expect((await read('e.ndjson')).match(/"type":"record-unchanged"/g)).toHaveLength(3);
     expect(await read('r.html')).toContain('of them unchanged');
-    expect((await files()).filter((name) => name.includes('automate'))).toEqual(['out.csv.automate-rows']);
+    expect((await files()).filter((name) => name.includes('automate'))).toEqual(['out.csv.automate']);
   });
 
   test.each(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'json.gz', 'ndjson.gz'])('writes the same %s file as a full run', async (format) => {
@@ -129,9 +129,9 @@ describe('automate run --update', () => {
     expect(asked()).toHaveLength(4);
     for (const option of ['--replace', '--force']) {
       await automate([...run.slice(0, -1), option]);
-      expect(await files()).not.toContain('out.csv.automate-rows');
+      expect(await files()).not.toContain('out.csv.automate');
       const { code, stderr } = await automate(run);
-      expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv.automate-rows is missing\n')]);
+      expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv.automate is missing\n')]);
       expect(stderr).toContain('--replace --update');
       await automate([...run, '--replace']);
     }
@@ -239,7 +239,7 @@ describe('automate run --update', () => {
     await appendFile(path('out.csv'), 'x');
     expect((await automate(run)).code).toBe(73);
     await write('out.csv', whole);
-    const memory = path('out.csv.automate-rows');
+    const memory = path('out.csv.automate');
     const bytes = await readFile(memory);
     const damages = [
       bytes.subarray(0, 100),
@@ -247,9 +247,9 @@ describe('automate run --update', () => {
       Buffer.from(bytes.toString('latin1').replace('"firstRow":', '"firstRow":1'), 'latin1'),
     ];
     for (const damage of damages) {
-      await write('out.csv.automate-rows', damage);
+      await write('out.csv.automate', damage);
       const damaged = await automate(run);
-      expect([damaged.code, damaged.stderr]).toEqual([73, expect.stringContaining('out.csv.automate-rows is damaged')]);
+      expect([damaged.code, damaged.stderr]).toEqual([73, expect.stringContaining('out.csv.automate is damaged')]);
     }
   });
 

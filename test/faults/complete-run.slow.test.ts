@@ -4,7 +4,7 @@ import type { Workplace } from '../helpers/cli.ts';
 import { count, journal, placeFor, run } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
-const note = 'out.csv.automate-complete';
+const note = 'out.csv.automate';
 
 /** Returns the arguments of a job, which is always started with --resume. Paths are absolute, as strace requires. */
 const jobOf = (place: Workplace, ...more: string[]) => [
@@ -19,8 +19,7 @@ const jobOf = (place: Workplace, ...more: string[]) => [
 ];
 
 const atTheEnd = [
-  ['rename', 'out.csv.automate-failed.new'],
-  ['rename', `${note}.new`],
+  ['rename', `${note}.automate-part`],
   ['unlink', journal],
 ] as const;
 const withReplace = [
@@ -50,7 +49,7 @@ describe.skipIf(!canTrace)(`a job that is killed with SIGKILL shortly before it 
     expect(await place.automate(args)).toMatchObject({ code: 4, stderr: expect.stringContaining('is complete already') });
     expect([server.calls.size, await outputs()]).toEqual([0, expected]);
     const files = await place.files();
-    expect([files.includes(note), files.includes(`${note}.new`), files.includes(journal)]).toEqual([true, false, false]);
+    expect([files.includes(note), files.includes(`${note}.automate-part`), files.includes(journal)]).toEqual([true, false, false]);
   });
 });
 

@@ -57,6 +57,6 @@ describe('a run that saves files and is killed with SIGKILL', () => {
     expect(saved).toHaveLength(records);
     for (const name of saved) expect((await place.read(`f/${name}`)) === whole).toBe(true);
     expect((await place.read('out.csv')).split('\n')).toHaveLength(records + 2);
-    expect(await place.files()).toEqual(['f', 'flow.yaml', 'in.csv', 'out.csv', 'out.csv.automate-complete']);
+    expect(await place.files()).toEqual(['f', 'flow.yaml', 'in.csv', 'out.csv', 'out.csv.automate']);
   });
 });

@@ -614,7 +614,7 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
       child.kill('SIGTERM');
       await finished;
       expect(await place.read('out.csv')).toBe('id,note,***,set,name\n1,a,b,***,name 1\n');
-      expect(await place.files()).not.toContain('out.csv.automate-failed');
+      expect(await place.files()).not.toContain('out.csv.automate');
     },
   );
 });

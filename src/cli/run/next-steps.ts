@@ -6,8 +6,8 @@ import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { envOf } from '../../files/home.ts';
 import { hasFailedList } from '../../output/failed-records.ts';
-import type { CompleteCounts } from '../../output/journal/complete-run.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
+import type { CompleteCounts } from '../../output/truth.ts';
 import { extensionOf, formatOfPath, traitsOf } from '../../records/formats.ts';
 import type { NextStep } from '../../report/reported-run.ts';
 import type { FailureGroup, Tally } from '../../report/tally.ts';
@@ -201,7 +201,7 @@ function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): Nex
   const isWhole = ending === 'complete' || !canResume(files);
   if (failed === 0 || !isWhole || !hasErrorsFile(files)) return [];
   // If --set contains a secret, the command shows *** instead.
-  const secret = canResume(files) && !hasFailedList(files) ? ' (write the secret instead of ***)' : '';
+  const secret = canResume(files) && !hasFailedList(files.out) ? ' (write the secret instead of ***)' : '';
   return [{ why: retryText(run.progress.tally, failed, files) + secret, command: retryCommand(request, files) }];
 }
 
@@ -226,7 +226,7 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
  */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
-  if (canResume(files) && hasFailedList(files)) return commandLine('retry', out, []);
+  if (canResume(files) && hasFailedList(files.out)) return commandLine('retry', out, []);
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),

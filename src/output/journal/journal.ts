@@ -5,8 +5,7 @@ import { type OutputSpace, syncFolder } from '../../files/folder.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
 import type { Identity } from '../run-identity.ts';
 import type { Written } from '../sink.ts';
-import type { CompleteRun } from './complete-run.ts';
-import type { FailedList, Mark } from './failed-list.ts';
+import type { Mark } from './failed-list.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
@@ -44,13 +43,10 @@ export interface Checkpoint {
   readonly remembered?: number;
 }
 
+/** The intention to move the run's files into place. It is on disk before the first of them is moved. */
 export interface JournalEnd {
-  /** Undefined if no record failed or if there is no errors file. */
-  readonly list?: FailedList;
-  /** Shows that there is nothing left to do if the same command is used again. */
-  readonly note?: CompleteRun;
-  /** The run leaves a memory file, with which a later run reuses rows of unchanged records. */
-  readonly remembers?: boolean;
+  /** The run leaves a file with the truth about its output. */
+  readonly hasTruth: boolean;
 }
 
 export interface FoundJournal {
@@ -60,10 +56,8 @@ export interface FoundJournal {
   /** The last checkpoint that was completely written. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
-  /** True if all records are finished. The run's files then only have to be moved to their final paths. */
-  readonly isComplete: boolean;
-  /** Empty if the run is not complete. */
-  readonly end: JournalEnd;
+  /** Defined if all records are finished. The run's files then only have to be moved to their final paths. */
+  readonly end: JournalEnd | undefined;
   /** Length in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
   readonly validBytes: number;
 }
@@ -147,13 +141,12 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     ...first,
     checkpoint,
     parked: parked.records,
-    isComplete: end !== undefined,
-    end: { list: end?.list, note: end?.note, remembers: end?.remembers },
+    end: end && { hasTruth: end.hasTruth },
     validBytes,
   };
 }
 
-/** Read from the first line of a journal or a list of failed records. Undefined if that line cannot be read. */
+/** Read from the first line of a journal. Undefined if that line cannot be read. */
 export async function readIdentity(path: string): Promise<Identity | undefined> {
   try {
     for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;

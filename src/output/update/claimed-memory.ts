@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import type { RunOptions } from '../../core/run-options.ts';
@@ -9,20 +8,29 @@ import { createWriter } from '../../records/formats.ts';
 import type { FoundJournal } from '../journal/journal.ts';
 import type { EndedOutput } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
-import { memoryPart, retriedMemory } from '../replace.ts';
+import { retriedTruth, truthPart } from '../replace.ts';
 import { isRegularFile, refuseChangedWhole } from '../sink.ts';
+import {
+  entriesOf,
+  type FoundMemory,
+  type FoundTruth,
+  type MemoryFacts,
+  type RememberedRows,
+  readTruth,
+  TruthLog,
+  truthPath,
+} from '../truth.ts';
 import type { RetryClaim } from '../unfinished-run.ts';
-import { entriesOf, MemoryLog, memoryPath, type RememberedRows, readMemory } from './memory-file.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 
 /** The records that `update` remembers, for an output that a run has claimed. */
 export interface ClaimedMemory {
   /** The earlier output to reuse; undefined if every record has to run. */
   readonly old: OldFiles | undefined;
-  /** Creates the memory file, or continues a resumed run's. */
-  open(): Promise<MemoryLog>;
-  /** Returns true, because the file now exists. */
-  finish(log: MemoryLog, ended: EndedOutput): Promise<true>;
+  /** Creates the file, or continues a resumed run's. */
+  open(): Promise<TruthLog>;
+  /** Returns the log with all records that the next run can reuse, and what their rows depend on. */
+  finish(log: TruthLog, ended: EndedOutput): Promise<Remembered>;
 }
 
 /** The rows that a run with `update` would reuse; undefined if every record would run. */
@@ -46,35 +54,45 @@ export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<Claimed
   const old = options.runsAll ? undefined : await findOldFiles(flow, options, plan);
   return {
     old,
-    open: () => openMemoryLog(memoryPart(plan.out), run, old?.memory.key),
-    async finish(log, { out, firstRow }) {
-      await log.finish({ at: new Date().toISOString(), format: plan.format, makers: makersIn(flow, options), out, firstRow });
-      return true;
-    },
+    open: () => openTruthLog(truthPart(plan.out), run, old?.memory.key),
+    finish: async (log, { out, firstRow }) => ({ log, facts: factsOf(plan, makersIn(flow, options), { out, firstRow }) }),
   };
 }
 
 /** Undefined if the output has no memory file, or if nodes or options that determine the rows have changed. */
 async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim): Promise<ClaimedMemory | undefined> {
   const { plan, options } = run;
-  const memory = await readMemory(memoryPath(realFile(plan.out))).catch(() => undefined);
+  const memory = memoryIn(await readTruth(truthPath(realFile(plan.out))).catch(() => undefined));
   const makers = makersIn(flow, options);
   if (!memory || memory.out.crc !== list.output.crc || memory.out.bytes !== list.output.bytes) return undefined;
   if (Object.keys({ ...memory.makers, ...makers }).some((name) => memory.makers[name] !== makers[name])) return undefined;
   return {
     old: undefined,
-    open: () => openMemoryLog(retriedMemory(plan.out), run, memory.key),
+    open: () => openTruthLog(retriedTruth(plan.out), run, memory.key),
     async finish(log, { out, firstRow }) {
-      const merged = await MemoryLog.create(memoryPart(plan.out), memory.key);
+      const merged = await TruthLog.create(truthPart(plan.out), memory.key);
       const between = Buffer.byteLength(createWriter(plan.format, []).between);
       const records = mergedRecords(entriesOf(memory), log.entries(), { firstRow, between });
       for await (const some of inGroupsOfRecords(records)) await merged.add(some);
       await log.close();
-      await merged.finish({ at: new Date().toISOString(), format: plan.format, makers, out, firstRow });
-      await rm(retriedMemory(plan.out), { force: true });
-      return true;
+      return { log: merged, facts: factsOf(plan, makers, { out, firstRow }) };
     },
   };
+}
+
+interface Remembered {
+  readonly log: TruthLog;
+  readonly facts: MemoryFacts;
+}
+
+function factsOf({ format }: OutputPlan, makers: MemoryFacts['makers'], written: Pick<EndedOutput, 'out' | 'firstRow'>): MemoryFacts {
+  const { out, firstRow } = written;
+  return { at: new Date().toISOString(), format, makers, out, firstRow };
+}
+
+function memoryIn(truth: FoundTruth | undefined): FoundMemory | undefined {
+  const { path, key, count, memory } = truth ?? {};
+  return path !== undefined && key && count !== undefined && memory ? { ...memory, path, key, count } : undefined;
 }
 
 async function* inGroupsOfRecords(records: AsyncIterable<RememberedRows>): AsyncGenerator<RememberedRows[]> {
@@ -88,9 +106,9 @@ async function* inGroupsOfRecords(records: AsyncIterable<RememberedRows>): Async
   yield group;
 }
 
-function openMemoryLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<MemoryLog> {
+function openTruthLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<TruthLog> {
   const count = found?.checkpoint?.remembered;
-  return count === undefined ? MemoryLog.create(path, key) : MemoryLog.continue(path, count);
+  return count === undefined ? TruthLog.create(path, key) : TruthLog.continue(path, count);
 }
 
 /** An output into which a retry inserts rows. `firstRow` is the position of its first row. */
@@ -155,9 +173,13 @@ function makerHash(text: string): string {
  */
 async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: OutputPlan): Promise<OldFiles | undefined> {
   if (!isRegularFile(out)) return undefined;
-  const path = memoryPath(realFile(out));
-  const memory = await readMemory(path);
-  if (!memory) throw updateRefused(`${out} exists, but it is not known which records its rows belong to, because ${path} is missing`);
+  const path = truthPath(realFile(out));
+  const truth = await readTruth(path);
+  const memory = memoryIn(truth);
+  if (!memory) {
+    const why = truth ? 'the run that wrote it did not remember its records' : `${path} is missing`;
+    throw updateRefused(`${out} exists, but it is not known which records its rows belong to, because ${why}`);
+  }
   try {
     await refuseChangedWhole(out, memory.out);
   } catch (error) {

@@ -11,7 +11,7 @@ import type { RecordSource } from '../../records/source.ts';
 import type { OutputMemory } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { Renderer } from '../renderer.ts';
-import { type FoundMemory, hashBytes, type MemoryLog, type RememberedRows, wholeBytes } from './memory-file.ts';
+import { type FoundMemory, hashBytes, type RememberedRows, type TruthLog, wholeBytes } from '../truth.ts';
 import { OldRecords } from './old-records.ts';
 import { OldOutputText } from './old-text.ts';
 
@@ -26,7 +26,7 @@ export interface OldFiles {
 /** For recognizing records of an earlier run, and remembering those of this run. */
 interface RecordMemoryParts extends FlowOfRecords {
   /** Undefined for a run that only shows what it would do (`dryRun`). */
-  readonly log?: MemoryLog;
+  readonly log?: TruthLog;
   readonly key: Buffer;
   readonly old: OldFiles | undefined;
   /** Empty for JSON. */
@@ -53,7 +53,7 @@ export function openRecordMemory({ options, files, source, ...parts }: OfRun): P
 
 /** Recognizes records that have not changed since an earlier run, to reuse their rows, and remembers this run's records for the next. */
 export class RecordMemory implements OutputMemory {
-  readonly log: MemoryLog | undefined;
+  readonly log: TruthLog | undefined;
   readonly #parts: RecordMemoryParts;
   readonly #key: string;
   readonly #uses: FieldUses;

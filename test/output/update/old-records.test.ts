@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { nothingWritten } from '../../../src/output/sink.ts';
-import { MemoryLog, type RememberedRows, readMemory } from '../../../src/output/update/memory-file.ts';
+import { type RememberedRows, readTruth, TruthLog } from '../../../src/output/truth.ts';
 import { OldRecords, WindowReader } from '../../../src/output/update/old-records.ts';
 
 const facts = { at: '', format: { kind: 'csv', gzip: false }, makers: {}, out: nothingWritten, firstRow: 0 } as const;
@@ -19,20 +19,22 @@ const entry = (read: string, all: string, atMs = 5): RememberedRows => ({
 async function oldRecords(entries: readonly RememberedRows[], split: number) {
   const folder = await mkdtemp(join(tmpdir(), 'automate-memory-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const path = join(folder, 'out.csv.automate-rows');
-  const first = await MemoryLog.create(path);
+  const path = join(folder, 'out.csv.automate');
+  const first = await TruthLog.create(path);
   await first.add(entries.slice(0, split));
   await first.add([entry('later', 'lost')]);
   await first.close();
-  const log = await MemoryLog.continue(path, split);
+  const log = await TruthLog.continue(path, split);
   await log.add(entries.slice(split));
-  await log.finish(facts);
-  const memory = await readMemory(path);
+  await log.finish({ memory: facts }, noMarks());
+  const memory = await readTruth(path);
   expect(memory?.count).toBe(entries.length);
   const records = new OldRecords({ path, count: entries.length }, join(folder, 'out.csv'));
   onTestFinished(() => records.close());
   return { records, path };
 }
+
+async function* noMarks() {}
 
 const always = () => true;
 
