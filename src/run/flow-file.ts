@@ -21,7 +21,7 @@ import type { VariableChoice } from '../flow/variables.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { columnsOf } from '../records/inputs.ts';
 import { utf8Length } from '../records/utf8.ts';
-import { nodeTypes } from './node-types.ts';
+import { loadNodeTypesIn, nodeTypes } from './node-types.ts';
 
 /**
  * The limit in ms for one expression and one record. Without it, a long evaluation would block even signal handlers, such as for Ctrl+C.
@@ -63,6 +63,7 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   setEvaluationWorld(evaluationWorld);
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
+  await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),

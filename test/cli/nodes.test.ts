@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { workplace } from '../helpers/cli.ts';
 
 /** Runs `automate nodes` for all node types, or for one. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { flowJsonSchema } from '../../src/flow/json-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { workplace } from '../helpers/cli.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 

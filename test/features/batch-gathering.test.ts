@@ -4,7 +4,7 @@ import { RunSpending } from '../../src/credits/spending.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';

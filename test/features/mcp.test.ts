@@ -4,7 +4,7 @@ import { attemptText } from '../../src/cli/run/progress.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 

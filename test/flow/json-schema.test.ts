@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { flowJsonSchema } from '../../src/flow/json-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 

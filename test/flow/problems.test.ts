@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 
 const names = nodeTypes.map(({ name }) => name);
