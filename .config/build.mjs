@@ -200,8 +200,8 @@ const files = {
   main: neededBy(['cli/main.ts']),
   /** The options and help of all commands. */
   commands: neededBy(loadedBy(['cli/commands.ts'])),
-  /** What is needed to check a flow, and two modules that runs share with nodes that send requests. */
-  flow: neededBy(['cli/validate-command.ts', 'core/action.ts', 'core/answer/link.ts']),
+  /** What is needed to check a flow, and small modules that node types share. */
+  flow: neededBy(['cli/validate-command.ts', 'core/action.ts', 'core/answer/link.ts', 'nodes/inner.ts']),
   run: neededBy(['cli/run/run-command.ts', 'credits/run-ledger.ts']),
   /** What a run needs to send requests. */
   http: neededBy(['nodes/http/http.ts', 'http/pools.ts', 'credits/book.ts', 'credits/holds.ts']),

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import vm from 'node:vm';
+import { loadExpressionLibrary } from '../core/condition/cel.ts';
 import { type EvaluationWorld, setEvaluationWorld } from '../core/condition/evaluation.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { durationText } from '../core/duration.ts';
@@ -63,6 +64,7 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   setEvaluationWorld(evaluationWorld);
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
+  if (hasExpressions(text)) await loadExpressionLibrary();
   await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
   const variables: VariableChoice = {
@@ -78,6 +80,11 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
   return withData(dataFolder, compiled);
+}
+
+/** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
+export function hasExpressions(text: string): boolean {
+  return /cel|when|where|while|until|\\/.test(text);
 }
 
 /** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */

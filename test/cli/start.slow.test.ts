@@ -45,9 +45,10 @@ describe('the automate program', () => {
 
 describe('the files that a command loads', () => {
   const httpFlow = 'nodes: [{ type: http, url: "https://a.example/{{a}}", map: { b: x } }]\n';
+  const filter = run.map((word) => word.replace('flow.yaml', 'filter.yaml'));
   const basic = ['main', 'packages/commander'];
   const options = [...basic, 'commands'];
-  const checks = [...options, 'flow', 'packages/zod', 'packages/marcbachmann-cel-js', 'packages/yaml'];
+  const checks = [...options, 'flow', 'packages/zod', 'packages/yaml'];
 
   test.each([
     ['--version', ['--version'], basic],
@@ -58,9 +59,11 @@ describe('the files that a command loads', () => {
     ['keys create --help', ['keys', 'create', '--help'], options],
     ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http']],
     ['run of a flow with a set node', run, [...checks, 'run', 'nodes-set']],
+    ['run of a flow with a filter node', filter, [...checks, 'run', 'nodes-filter', 'packages/marcbachmann-cel-js']],
   ])('are only these for %s', async (_, args, expected) => {
     const { folder, start } = await startPlace();
     await writeFile(join(folder, 'http.yaml'), httpFlow);
+    await writeFile(join(folder, 'filter.yaml'), 'nodes: [{ type: filter, where: a == "1" }]\n');
     expect(start(args, [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
     expect((await filesIn(join(folder, 'coverage'))).sort()).toEqual(expected.map((name) => `${name}.cjs`).sort());
   });
