@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { authorities, type ExtraAuthorities, type LoadedCertificate } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';
@@ -67,24 +68,19 @@ export class Routes {
   }
 
   #direct(policy: AddressPolicy): Route | Promise<Route> {
-    return (
-      this.#routes.get(policy) ??
-      this.#add(policy, ({ directPools }) => {
-        const lookup = policy === 'any' ? undefined : guardedLookup(policy === 'listed');
-        return { pools: directPools(lookup, this.#pools) };
-      })
-    );
+    return this.#routes.get(policy) ?? this.#open(policy, policy === 'any' ? undefined : guardedLookup(policy === 'listed'));
   }
 
   #through(proxy: URL): Route | Promise<Route> {
-    const { href, host } = proxy;
-    return this.#routes.get(href) ?? this.#add(href, ({ proxyPools }) => ({ pools: proxyPools(proxy, this.#pools), proxy: host }));
+    return this.#routes.get(proxy.href) ?? this.#open(proxy.href, proxy);
   }
 
-  /** undici is loaded for the first request, because many flows send none. */
-  async #add(key: string, make: (pools: typeof import('./pools.ts')) => Route): Promise<Route> {
-    const pools = await import('./pools.ts');
-    const route = this.#routes.get(key) ?? make(pools);
+  /** Through a proxy, or directly. undici is loaded for the first request, because many flows send none. */
+  async #open(key: string, way: URL | LookupFunction | undefined): Promise<Route> {
+    const { directPools, proxyPools } = await import('./pools.ts');
+    const known = this.#routes.get(key);
+    if (known) return known;
+    const route = way instanceof URL ? { pools: proxyPools(way, this.#pools), proxy: way.host } : { pools: directPools(way, this.#pools) };
     this.#routes.set(key, route);
     return route;
   }
