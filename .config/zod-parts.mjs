@@ -2,6 +2,7 @@
 export {
   any,
   array,
+  base64,
   boolean,
   config,
   custom,

@@ -114,6 +114,17 @@ describe('the undici modules that the bundle refers to', () => {
   });
 });
 
+test('the parts of zod in the bundle are those that the sources use', async () => {
+  const src = fileURLToPath(new URL('../../src/', import.meta.url));
+  const files = (await readdir(src, { recursive: true })).filter((name) => /\.tsx?$/.test(name));
+  const texts = await Promise.all(files.map((name) => readFile(join(src, name), 'utf8')));
+  const used = texts.flatMap((text) => [...text.matchAll(/\bz\s*\.(\w+)(?=\(|\.datetime)|instanceof z\.(\w+)|\bz\.(NEVER)/g)]);
+  const parts = Object.keys(module.createRequire(bin)('../dist/packages/zod.cjs'));
+  expect(used.length).toBeGreaterThan(100);
+  const names = new Set(used.map(([, ...found]) => found.find(Boolean) as string));
+  expect([...names].filter((name) => !parts.includes(name))).toEqual([]);
+});
+
 /** Returns the files of dist that were run. */
 async function scriptsIn(coverage: string): Promise<Coverage['result'][number][]> {
   const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
