@@ -35,7 +35,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /**
  * Packages that few commands need, mapped to the module to bundle. Each gets its own file, which is loaded at its first use.
- * Node 20 parses whole files, so this saves a quarter of the CPU time of `automate --version`.
+ * Node 20 parses whole files, about 17 ms for 1 MB.
  */
 const packages = {
   undici: beside('undici-parts.mjs'),
@@ -46,6 +46,7 @@ const packages = {
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
+  commander: 'commander',
   conf: beside('conf-parts.cjs'),
   ora: beside('ora-parts.cjs'),
   re2js: 're2js',
@@ -53,22 +54,25 @@ const packages = {
   yauzl: 'yauzl',
   yazl: 'yazl',
   yaml: 'yaml',
+  zod: beside('zod-parts.mjs'),
 };
-const names = { bullmq: 'queue' };
-const fileOfPackage = (name) => names[name] ?? name.replace('@', '').replace('/', '-');
 /** Packages that are in the bundle of another package. */
 const together = { ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
+const fileOfPackage = (name) => `packages/${(together[name] ?? name).replace('@', '').replace('/', '-')}`;
 
 const src = beside('../src');
 
 /** Returns the path in src of a module that the module in the folder `from` imports as `path`. */
 const pathInSrc = (from, path) => relative(src, resolve(from, path));
 
+const exportsFound = new Map();
+
 /** Returns the names of the values that a module exports. */
-async function exportsOf(module) {
+function exportsOf(module) {
   const options = { entryPoints: [resolve(src, module)], format: 'esm', outdir: 'dist', write: false, metafile: true };
-  const { metafile } = await esbuild.build(options);
-  return Object.values(metafile.outputs)[0].exports;
+  const find = async () => Object.values((await esbuild.build(options)).metafile.outputs)[0].exports;
+  if (!exportsFound.has(module)) exportsFound.set(module, find());
+  return exportsFound.get(module);
 }
 
 /**
@@ -78,14 +82,14 @@ async function exportsOf(module) {
 const fromOtherFiles = (otherFileOf) => ({
   name: 'from-other-files',
   setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^\.\/[a-z]+\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^\.\/[a-z-]+\.cjs$/ }, ({ path }) => ({ path, external: true }));
     onResolve({ filter: /^\.{1,2}\// }, ({ resolveDir, path }) => {
       const module = pathInSrc(resolveDir, path);
       return otherFileOf(module) === undefined ? undefined : { path: module, namespace: 'other-file' };
     });
     onLoad({ filter: /.*/, namespace: 'other-file' }, async ({ path }) => {
       // Constants are read faster than properties of a module, which esbuild turns into getters.
-      const loading = `const loaded = require('./${otherFileOf(path)}.cjs')[${JSON.stringify(path)}]();`;
+      const loading = `const loaded = require('./${otherFileOf(path)}.cjs').modules[${JSON.stringify(path)}];`;
       const constants = (await exportsOf(path)).map((name) => `export const ${name} = loaded.${name};`);
       return { contents: [loading, ...constants].join('\n'), resolveDir: src };
     });
@@ -96,10 +100,10 @@ const inFilesOfTheirOwn = {
   name: 'in-files-of-their-own',
   setup: ({ onResolve }) => {
     for (const name of [...Object.keys(packages), ...Object.keys(together)]) {
-      const path = `./${fileOfPackage(together[name] ?? name)}.cjs`;
-      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path, external: true }));
+      // Other packages use the core of zod, which is not in its file.
+      const filter = new RegExp(`^${name}${name === 'zod' ? '$' : '(/|$)'}`);
+      onResolve({ filter }, () => ({ path: `./${fileOfPackage(name)}.cjs`, external: true }));
     }
-    onResolve({ filter: /\/places\/data\/|^\.\/data\// }, () => ({ path: './lookups.cjs', external: true }));
     onResolve({ filter: /\/ui\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },
 };
@@ -114,22 +118,27 @@ await build({ ...shared, entryPoints: ['src/credentials/keychain-process.ts'], f
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
-await build({
-  ...commonJs,
-  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOfPackage(name) })),
-  // Otherwise, msgpackr would load a native module if one happens to be installed.
-  define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
-});
+/** undici would load Node's module for HTTP/2, which takes 8 ms, but automate uses only HTTP/1.1. */
+const withoutHttp2 = {
+  name: 'without-http2',
+  setup: ({ onLoad }) => onLoad({ filter: /\/undici\/lib\/dispatcher\/client-h2\.js$/ }, () => ({ contents: '' })),
+};
 
-/** The lookups throw the same class of error as the rest of the program. */
-const failureModule = 'core/failure.ts';
+// Names of functions are shortened only in packages that most runs load and that do not show them, because cel-js and others do.
+const minified = ['commander', 'undici', 'yaml', 'zod'];
 
-// The lookups in embedded data, in a separate file because most flows have none.
-await build({
-  ...commonJs,
-  entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }],
-  plugins: [fromOtherFiles((module) => (module === failureModule ? 'main' : undefined))],
-});
+for (const minifyIdentifiers of [true, false]) {
+  await build({
+    ...commonJs,
+    minifyIdentifiers,
+    entryPoints: Object.entries(packages)
+      .filter(([name]) => minified.includes(name) === minifyIdentifiers)
+      .map(([name, path]) => ({ in: path, out: fileOfPackage(name) })),
+    plugins: [withoutHttp2],
+    // Otherwise, msgpackr would load a native module if one happens to be installed.
+    define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
+  });
+}
 
 // The run page, used only for --report.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
@@ -164,13 +173,16 @@ const importsOf = new Map(
   ]),
 );
 
-/** Returns all modules that the modules `starts` import, and the imports of those, as far as `follows` returns true. */
-function reachableFrom(starts, follows) {
+/** The length of the source text of each module. */
+const sizes = new Map(Object.entries(metafile.inputs).map(([path, { bytes }]) => [relative(src, path), bytes]));
+
+/** Returns the modules `starts`, the modules that they import, and so on. Dynamic imports are not followed. */
+function neededBy(starts) {
   const found = new Set();
   const visit = (module) => {
-    if (found.has(module) || module.startsWith('..') || !importsOf.has(module)) return;
+    if (found.has(module) || !importsOf.has(module) || module.startsWith('..')) return;
     found.add(module);
-    for (const one of importsOf.get(module)) if (follows(one)) visit(one.module);
+    for (const one of importsOf.get(module)) if (!one.isDynamic) visit(one.module);
   };
   for (const start of starts) {
     if (!importsOf.has(start)) throw new Error(`${start} is not a module of the program`);
@@ -179,39 +191,64 @@ function reachableFrom(starts, follows) {
   return found;
 }
 
-const isStatic = ({ isDynamic }) => !isDynamic;
-const server = 'serve/serve.ts';
-const lateInMostRuns = ['credentials/credential-store.ts', 'credits/book.ts', 'credits/holds.ts', 'credits/run-ledger.ts'];
-const workers = ['child', 'open-queue', 'open-workers', 'queue-status', 'queue-worker', 'queue-workers'];
+const loadedBy = (modules) =>
+  modules.flatMap((module) => importsOf.get(module).flatMap((one) => (one.isDynamic && importsOf.has(one.module) ? one.module : [])));
 
-/** The files of the program, and the modules that each needs. A module is in the first file that needs it. */
+/** What most commands need, in few files. A module is in the first file that needs it. */
 const files = {
   /** What every command needs to start. */
-  main: reachableFrom(['cli/main.ts'], isStatic),
-  /** What `automate run` needs, with what it loads late in most runs. The schema of test files is here, too, because zod is in this file. */
-  run: reachableFrom(['cli/run/run.ts', ...lateInMostRuns, 'flow-tests/test-schema.ts'], isStatic),
-  workers: reachableFrom(
-    workers.map((name) => `workers/${name}.ts`),
-    isStatic,
-  ),
-  commands: reachableFrom(['cli/main.ts'], ({ module }) => module !== server),
-  serve: reachableFrom([server], () => true),
+  main: neededBy(['cli/main.ts']),
+  /** The options and help of all commands. */
+  commands: neededBy(loadedBy(['cli/commands.ts'])),
+  /** What is needed to check a flow, and small modules that node types share. */
+  flow: neededBy(['cli/validate-command.ts', 'core/action.ts', 'core/answer/link.ts', 'nodes/inner.ts']),
+  run: neededBy(['cli/run/run-command.ts', 'credits/run-ledger.ts']),
+  /** What a run needs to send requests. */
+  http: neededBy(['nodes/http/http.ts', 'http/pools.ts', 'credits/book.ts', 'credits/holds.ts']),
 };
 const fileOf = (module) => Object.keys(files).find((name) => files[name].has(module));
 
+/** The other modules, grouped by the dynamic imports that need them. */
+const users = new Map();
+for (const start of new Set(loadedBy([...importsOf.keys()]))) {
+  for (const module of neededBy([start])) if (fileOf(module) === undefined) users.set(module, [...(users.get(module) ?? []), start]);
+}
+const groups = new Map();
+for (const [module, starts] of users) groups.set(String(starts), [...(groups.get(String(starts)) ?? []), module]);
+
+/** Smaller groups that several imports need are in one file, because each file that is loaded takes as long as parsing 20 kB. */
+const leastBytes = 15_000;
+const sizeOf = (modules) => modules.reduce((sum, module) => sum + sizes.get(module), 0);
+for (const [starts, modules] of groups) {
+  const isShared = starts.includes(',') && sizeOf(modules) < leastBytes;
+  const name = isShared ? 'shared' : modules[0].replace(/\.\w+$/, '').replaceAll('/', '-');
+  files[name] = new Set([...(files[name] ?? []), ...modules]);
+}
+
+/** The files whose modules are not all needed at once. Each module runs at its first use. In the other files, all modules run at once. */
+const lazyFiles = ['commands', 'http', 'shared'];
+
 /** The modules that another file loads. */
-const exported = new Set([failureModule, server]);
+const exported = new Set();
 for (const [importer, imports] of importsOf) {
   for (const { module } of imports) if (fileOf(module) !== fileOf(importer)) exported.add(module);
 }
 
 for (const name of Object.keys(files)) {
   const modules = [...exported].filter((module) => fileOf(module) === name).sort();
-  const exports = modules.map((module) => `exports[${JSON.stringify(module)}] = () => require(${JSON.stringify(`./${module}`)});`);
-  if (name === 'main') exports.push("exports.main = require('./cli/main.ts').main;");
+  const paths = modules.map((module) => JSON.stringify(`./${module}`));
+  const isLazy = lazyFiles.includes(name);
+  const members = modules.map((module, index) =>
+    isLazy ? `get '${module}'() { return require(${paths[index]}); }` : `'${module}': module${index}`,
+  );
+  const contents = [
+    ...(isLazy ? [] : paths.map((path, index) => `import * as module${index} from ${path};`)),
+    `export const modules = { ${members.join(', ')} };`,
+    ...(name === 'main' ? ["export { main } from './cli/main.ts';"] : []),
+  ];
   await build({
     ...bundle,
-    stdin: { contents: exports.join('\n'), resolveDir: src },
+    stdin: { contents: contents.join('\n'), resolveDir: src },
     outdir: undefined,
     outfile: `dist/${name}.cjs`,
     plugins: [fromOtherFiles((module) => (fileOf(module) === name ? undefined : fileOf(module))), inFilesOfTheirOwn],

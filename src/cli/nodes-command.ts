@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { AutomateError } from '../core/failure.ts';
-import type { NodeType } from '../core/node.ts';
+import type { LateNodeType, NodeType } from '../core/node.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../core/value/value.ts';
 import { namingErrors } from '../files/naming-errors.ts';
@@ -9,7 +9,7 @@ import { statOf } from '../files/stat.ts';
 import { flowJsonSchema, toJsonSchema } from '../flow/json-schema.ts';
 import { nodeSchema } from '../flow/schema.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { nodeTypes } from '../run/node-types.ts';
+import { loadNodeTypes, nodeTypes } from '../run/node-types.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
@@ -28,7 +28,8 @@ const schemaKinds: readonly string[] = ['flow', 'test'];
 
 export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
-  const schema = kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
+  const schema =
+    kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(await loadNodeTypes());
   const text = JSON.stringify(schema, null, 2);
   if (out === undefined) await terminal.print(text);
   else {
@@ -51,12 +52,12 @@ async function writeSchema(path: string, text: string): Promise<void> {
 export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
-    await terminal.print([...tableText(nodeTypes.map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
-  else await terminal.print(explanationOf(findType(name)));
+    await terminal.print([...tableText((await loadNodeTypes()).map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
+  else await terminal.print(explanationOf(await findType(name).load()));
   return exitCodes.success;
 }
 
-function findType(name: string): NodeType {
+function findType(name: string): LateNodeType {
   const type = nodeTypes.find((candidate) => candidate.name === name);
   if (type) return type;
   const names = nodeTypes.map((candidate) => candidate.name);

@@ -90,6 +90,13 @@ export function defineNode<Shape extends z.ZodRawShape>(type: NodeType<Shape>): 
   return type as unknown as NodeType;
 }
 
+/** A node type whose code is loaded only if a flow names it. */
+export interface LateNodeType extends Pick<NodeType, 'name'> {
+  /** Undefined until it is loaded. */
+  readonly loaded: NodeType | undefined;
+  load(): Promise<NodeType>;
+}
+
 export interface BuildContext {
   readonly id: string;
   readonly flow: string;
@@ -129,7 +136,7 @@ export interface BuildContext {
   warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
-/** Thrown if the node needs data that is not in memory. The caller loads it and compiles again, because building is synchronous. */
+/** Thrown if a node needs its code or data, and they are not in memory. The caller loads it and compiles again, because building is synchronous. */
 export class DataNeeded extends Error {
   /** `folder` contains the data that is embedded in the program. */
   constructor(readonly load: (folder: string) => Promise<void>) {

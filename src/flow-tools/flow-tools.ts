@@ -254,7 +254,7 @@ function descriptionOf(plan: Plan): string {
 }
 
 function summaryOf(type: string): string {
-  return nodeTypes.find(({ name }) => name === type)?.summary ?? type;
+  return nodeTypes.find(({ name }) => name === type)?.loaded?.summary ?? type;
 }
 
 interface TakenField {

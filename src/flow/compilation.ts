@@ -1,6 +1,6 @@
 import type { ClientCertificate, Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
+import type { LateNodeType, LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
 import type { At, FlowSource } from './source.ts';
@@ -11,7 +11,7 @@ export interface CompileOptions extends LimitOverrides {
   readonly file: string;
   /** For a flow without a `name` option; undefined to use the file's name. */
   readonly name?: string;
-  readonly nodeTypes: readonly NodeType[];
+  readonly nodeTypes: readonly (NodeType | LateNodeType)[];
   /** If undefined, the values in the file are used, and no environment is selected. */
   readonly variables?: VariableChoice;
   readonly allowHttp: boolean;

@@ -2,7 +2,7 @@ import type { Expression } from '../core/condition/condition.ts';
 import type { Kind, Mismatch } from '../core/condition/mismatches.ts';
 import type { Connection } from '../core/connection.ts';
 import type { CodedMessage } from '../core/error-code.ts';
-import type { BuildContext, Node, NodeType, OnError } from '../core/node.ts';
+import { type BuildContext, DataNeeded, type LateNodeType, type Node, type NodeType, type OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
 import { textOf } from '../core/value/value.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
@@ -80,6 +80,7 @@ function refuseTwice(id: string, at: At, { ids, source, problems }: Compilation)
 function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: Compilation): NodeType | undefined {
   const { type } = mappingOf(written);
   const found = nodeTypes.find(({ name }) => name === type);
+  if (found && 'load' in found) return found.loaded ?? needed(found);
   if (found) return found;
   const names = nodeTypes.map(({ name }) => name);
   const expected = `expected ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
@@ -91,6 +92,12 @@ function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: C
   if (misspelt === undefined) problems.push(source.at(at, `a node needs a type; ${expected}`));
   else problems.push(source.atName([...at, misspelt], `unknown key "${misspelt}"; did you mean "type"?`));
   return undefined;
+}
+
+function needed(type: LateNodeType): never {
+  throw new DataNeeded(async () => {
+    await type.load();
+  });
 }
 
 function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {

@@ -80,7 +80,7 @@ function baseName(file: string): string {
   return (file.split(/[\\/]/).at(-1) as string).replace(/\.ya?ml$/i, '');
 }
 
-/** If a node needs data that is not in memory yet, loads it from `folder` and compiles again. */
+/** If a node needs its code, or data from `folder`, that is not in memory yet, loads it and compiles again. */
 export async function withData(folder: string, compiled: () => Plan): Promise<Plan> {
   for (;;) {
     try {

@@ -19,7 +19,7 @@ export const messageTooLong = `the server sent a message of more than ${maxMessa
 export function createFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
-    return sendFetch(routes.to(origin), userAgent, input, init);
+    return sendFetch(await routes.to(origin), userAgent, input, init);
   };
 }
 

@@ -31,9 +31,9 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
   const ending = new AbortController();
   const fetch = createFetch(routes, options.userAgent);
   return {
-    send(request) {
+    async send(request) {
       const { origin, allowHosts, clientCert } = request;
-      return allowHosts === undefined ? sendTo(routesFor(clientCert).to(origin), request) : sendGuarded(request, allowHosts);
+      return allowHosts === undefined ? sendTo(await routesFor(clientCert).to(origin), request) : sendGuarded(request, allowHosts);
     },
     fetchToEnd: fetch,
     fetch(input, init) {

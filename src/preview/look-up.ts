@@ -17,7 +17,7 @@ import { compile, withData } from '../flow/compile.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import type { LookupDocument } from '../places/lookup.ts';
 import { findSaved } from '../run/flow-folder.ts';
-import { nodeTypes } from '../run/node-types.ts';
+import { loadNodeTypesIn, nodeTypes } from '../run/node-types.ts';
 import { openSession, useOf } from '../run/session.ts';
 import type { WiredPorts } from '../run/wire.ts';
 
@@ -53,6 +53,7 @@ export async function lookUpOne(
 /** Compiles a flow with one node that saves its complete result in the field `document`. */
 async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: boolean): Promise<Plan> {
   const flow = { name: command, nodes: [{ id: node.type, ...node, map: { document: '$body' } }] };
+  await loadNodeTypesIn(node.type);
   const options = { allowHttp, textCells: true, savedConnections: () => readConnections(process.env) };
   try {
     return await withData(dataFolder, () =>

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadExpressionLibrary } from '../core/condition/cel.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import type { LimitOverrides } from '../core/node.ts';
@@ -17,7 +18,7 @@ import type { VariableChoice } from '../flow/variables.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { columnsOf } from '../records/inputs.ts';
 import { utf8Length } from '../records/utf8.ts';
-import { nodeTypes } from './node-types.ts';
+import { loadNodeTypesIn, nodeTypes } from './node-types.ts';
 
 /** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
@@ -53,6 +54,8 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
+  if (hasExpressions(text)) await loadExpressionLibrary();
+  await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),
@@ -67,6 +70,11 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
   return withData(dataFolder, compiled);
+}
+
+/** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
+export function hasExpressions(text: string): boolean {
+  return /cel|when|where|while|until|\\/.test(text);
 }
 
 /** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { workplace } from '../helpers/cli.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { shell } from '../helpers/shell.ts';
 
 const types = nodeTypes.map(({ name }) => name);

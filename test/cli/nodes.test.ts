@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { workplace } from '../helpers/cli.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 /** Runs `automate nodes` for all node types, or for one. */
 async function nodes(...type: string[]) {

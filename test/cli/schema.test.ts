@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { flowJsonSchema } from '../../src/flow/json-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { workplace } from '../helpers/cli.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 test('automate schema prints only the JSON Schema of flow files', async () => {
   const { code, stdout, stderr } = await (await workplace()).automate(['schema']);

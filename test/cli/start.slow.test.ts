@@ -41,27 +41,37 @@ describe('the automate program', () => {
     await writeFile(join(folder, 'library.cjs'), library);
     expect(start(run, ['--require', './library.cjs'])).toEqual(works);
   });
-
-  test('loads only commander and chalk for --version', async () => {
-    const { folder, start } = await startPlace();
-    expect(start(['--version'], [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
-    const packages = new Set(
-      (await modulesIn(join(folder, 'coverage'))).map((name) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0]),
-    );
-    expect([...packages].filter((name) => name !== undefined).sort()).toEqual(['node_modules/chalk', 'node_modules/commander']);
-  });
 });
 
-describe('the startup modules of the program', () => {
-  test('do not include the lookups unless the flow uses a lookup', async () => {
+describe('the files that a command loads', () => {
+  const httpFlow = 'nodes: [{ type: http, url: "https://a.example/{{a}}", map: { b: x } }]\n';
+  const filter = run.map((word) => word.replace('flow.yaml', 'filter.yaml'));
+  const basic = ['main', 'packages/commander'];
+  const options = [...basic, 'commands'];
+  const checks = [...options, 'flow', 'packages/zod', 'packages/yaml'];
+
+  test.each([
+    ['--version', ['--version'], basic],
+    ['--help', ['--help'], basic],
+    ['run --help', ['run', '--help'], options],
+    ['test --help', ['test', '--help'], options],
+    ['serve --help', ['serve', '--help'], options],
+    ['keys create --help', ['keys', 'create', '--help'], options],
+    ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http']],
+    ['run of a flow with a set node', run, [...checks, 'run', 'nodes-set']],
+    ['run of a flow with a filter node', filter, [...checks, 'run', 'nodes-filter', 'packages/marcbachmann-cel-js']],
+  ])('are only these for %s', async (_, args, expected) => {
     const { folder, start } = await startPlace();
-    expect(start(run, [], { NODE_V8_COVERAGE: 'coverage' })).toEqual(works);
-    const files = await filesIn(join(folder, 'coverage'));
-    expect(files).toEqual(expect.arrayContaining(['main.cjs', 'run.cjs']));
-    const unused = ['commands', 'conf', 'lookups', 'queue', 'report', 'saxes', 'serve', 'workers', 'yauzl', 'yazl'].map(
-      (name) => `${name}.cjs`,
-    );
-    expect(files.filter((name) => unused.includes(name))).toEqual([]);
+    await writeFile(join(folder, 'http.yaml'), httpFlow);
+    await writeFile(join(folder, 'filter.yaml'), 'nodes: [{ type: filter, where: a == "1" }]\n');
+    expect(start(args, [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
+    expect((await filesIn(join(folder, 'coverage'))).sort()).toEqual(expected.map((name) => `${name}.cjs`).sort());
+  });
+
+  test('do not include an MCP client, an HTTP client or lookups for shell completion', async () => {
+    const { folder, start } = await startPlace();
+    expect(start(['completion', 'bash'], [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
+    expect((await filesIn(join(folder, 'coverage'))).filter((name) => /mcp|modelcontext|undici|places-data|re2js/.test(name))).toEqual([]);
   });
 });
 
@@ -104,6 +114,17 @@ describe('the undici modules that the bundle refers to', () => {
   });
 });
 
+test('the parts of zod in the bundle are those that the sources use', async () => {
+  const src = fileURLToPath(new URL('../../src/', import.meta.url));
+  const files = (await readdir(src, { recursive: true })).filter((name) => /\.tsx?$/.test(name));
+  const texts = await Promise.all(files.map((name) => readFile(join(src, name), 'utf8')));
+  const used = texts.flatMap((text) => [...text.matchAll(/\bz\s*\.(\w+)(?=\(|\.datetime)|instanceof z\.(\w+)|\bz\.(NEVER)/g)]);
+  const parts = Object.keys(module.createRequire(bin)('../dist/packages/zod.cjs'));
+  expect(used.length).toBeGreaterThan(100);
+  const names = new Set(used.map(([, ...found]) => found.find(Boolean) as string));
+  expect([...names].filter((name) => !parts.includes(name))).toEqual([]);
+});
+
 /** Returns the files of dist that were run. */
 async function scriptsIn(coverage: string): Promise<Coverage['result'][number][]> {
   const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
@@ -111,21 +132,10 @@ async function scriptsIn(coverage: string): Promise<Coverage['result'][number][]
 }
 
 async function filesIn(coverage: string): Promise<string[]> {
-  return (await scriptsIn(coverage)).map(({ url }) => url.slice(url.lastIndexOf('/') + 1));
-}
-
-/** Returns the names of the bundle's modules that were run. In the bundle, each module is a function named after its file. */
-async function modulesIn(coverage: string): Promise<string[]> {
-  return (await scriptsIn(coverage))
-    .flatMap(({ functions }) => functions)
-    .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
-    .map(({ functionName }) => functionName);
+  return (await scriptsIn(coverage)).map(({ url }) => url.slice(url.lastIndexOf('/dist/') + '/dist/'.length));
 }
 
 /** The content of a file that NODE_V8_COVERAGE writes. */
 interface Coverage {
-  readonly result: readonly {
-    readonly url: string;
-    readonly functions: readonly { readonly functionName: string; readonly ranges: readonly { readonly count: number }[] }[];
-  }[];
+  readonly result: readonly { readonly url: string }[];
 }

@@ -4,7 +4,7 @@ import { authTypes, loginTypes } from '../../src/core/auth/auth-types.ts';
 import { toJsonSchema } from '../../src/flow/json-schema.ts';
 import { commonOptions, connectionSchema, flowSchema, mcpConnectionSchema } from '../../src/flow/schema.ts';
 import { answerSchema, testFileSchema, testSchema } from '../../src/flow-tests/test-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 const intro = `<!-- Generated from the tables in src; after a change there: npm test -- test/docs -u -->
 # Flow reference

@@ -3,9 +3,9 @@ import type { ConcurrencyEvent } from '../../src/core/event.ts';
 import { mostAuto } from '../../src/core/options/amounts.ts';
 import { windowSize } from '../../src/engine/window.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { httpFlow, numberedRecords } from '../helpers/flows.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { type FlowResult, runFlow } from '../helpers/run-flow.ts';
 
 const changesOf = ({ events }: FlowResult) => events.filter((event): event is ConcurrencyEvent => event.type === 'concurrency');

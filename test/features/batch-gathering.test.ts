@@ -4,11 +4,11 @@ import { RunSpending } from '../../src/credits/spending.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { toResponse } from '../helpers/fake-answer.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { byId, idsOf, listIn, lists, lookup, named, names, records, sizes } from '../helpers/lookups.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { rowsInMemory, runFlow, type SentRequest, toFields } from '../helpers/run-flow.ts';
 
 /** Refuses every list that contains a bad id. */

@@ -4,8 +4,8 @@ import { attemptText } from '../../src/cli/run/progress.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools.ts';
 import { compile } from '../../src/flow/compile.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 
 const connections = 'connections: { search: { type: mcp, url: https://search.example.com/mcp } }\n';

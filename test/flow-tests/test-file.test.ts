@@ -8,8 +8,8 @@ import { isAsExpected } from '../../src/flow-tests/given-answers.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import { testJsonSchema } from '../../src/flow-tests/test-json-schema.ts';
 import type { FlowTest } from '../../src/flow-tests/test-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
 const schema = testJsonSchema() as unknown as Schema;

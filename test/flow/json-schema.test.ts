@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { flowJsonSchema } from '../../src/flow/json-schema.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { hasExpressions } from '../../src/run/flow-file.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 const schema = flowJsonSchema(nodeTypes) as unknown as Schema;
 const examples = new URL('../../examples/', import.meta.url);
@@ -196,4 +197,17 @@ describe('the JSON Schema of flow files', () => {
     const { properties } = schema as unknown as { properties: { nodes: { items: { anyOf: { properties: Record<string, Schema> }[] } } } };
     return properties.nodes.items.anyOf.find((node) => node.properties.type?.const === type)?.properties ?? {};
   }
+});
+
+test('a flow with an expression is recognized by the name of the option', () => {
+  const names = new Set<string>();
+  const visit = (part: unknown, name = ''): void => {
+    if (typeof part !== 'object' || part === null) return;
+    if ('title' in part && part.title === 'condition') names.add(name);
+    for (const [key, inner] of Object.entries(part)) visit(inner, /^(?:anyOf|oneOf|\d+)$/.test(key) ? name : key);
+  };
+  visit(schema);
+  expect(names.size).toBeGreaterThan(5);
+  for (const name of [...names, 'cel', 'wh\\x65n']) expect(hasExpressions(`${name}: a`), name).toBe(true);
+  expect(hasExpressions('nodes: [{ type: set, fields: { b: "{{a}}" } }]')).toBe(false);
 });

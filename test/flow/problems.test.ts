@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 const names = nodeTypes.map(({ name }) => name);
 

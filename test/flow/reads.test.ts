@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../src/flow/compile.ts';
 import { FieldUses } from '../../src/output/update/record-memory.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 const http = '{ type: http, url: "https://a.example/{{id}}", map: { name: name }';
 

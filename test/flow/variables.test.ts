@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type * as z from 'zod';
 import { placeOfVariable } from '../../src/flow/variable-places.ts';
 import type { VariableChoice } from '../../src/flow/variables.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
+import { nodeTypes } from '../helpers/node-types.ts';
 
 const get = 'nodes:\n  - { type: http, url: "https://api.example.com/{{id}}" }\n';
 

@@ -2,7 +2,7 @@ import { FlowError, type Problem } from '../../src/core/failure.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { compile } from '../../src/flow/compile.ts';
 import type { VariableChoice } from '../../src/flow/variables.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
+import { nodeTypes } from './node-types.ts';
 
 /** The options with which a test checks a flow. */
 export interface CheckOptions {

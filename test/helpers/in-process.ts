@@ -129,7 +129,7 @@ function begin(
 }
 
 /** Matches the files of the program itself, and of packages that read the environment of their process. */
-const ours = /^\.\/(?:main|run|commands|workers|serve|lookups|conf|ora)\.cjs$/;
+const ours = /^\.\/(?:packages\/(?:conf|ora)|[^/]+)\.cjs$/;
 
 /** The module v8 without setting flags, because these would change this process permanently. */
 const harmlessV8 = { ...v8, setFlagsFromString: () => undefined };

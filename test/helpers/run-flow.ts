@@ -18,10 +18,10 @@ import { compile, withData } from '../../src/flow/compile.ts';
 import type { VariableChoice } from '../../src/flow/variables.ts';
 import { createDocuments } from '../../src/http/documents/documents.ts';
 import { createLookups } from '../../src/places/data/lookups.ts';
-import { nodeTypes } from '../../src/run/node-types.ts';
 import { dataFolder } from './data-folder.ts';
 import { type FakeAnswer, toResponse } from './fake-answer.ts';
 import { createFakeClock } from './fake-clock.ts';
+import { nodeTypes } from './node-types.ts';
 
 /** A record: an object, or a list of names and values if names such as `__proto__` matter. */
 export type GivenRecord = Readonly<Record<string, unknown>> | readonly (readonly [string, unknown])[];

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
-import { Pools } from '../../src/http/routes.ts';
+import { Pools } from '../../src/http/pools.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';

@@ -1,10 +1,11 @@
-import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import type { ASTNode, Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
+import { createEnvironment } from './cel.ts';
 import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
@@ -67,7 +68,7 @@ const environments = new Map<ExpressionScope, Environment>();
 function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
-  const made = registerFunctions(new Environment({ homogeneousAggregateLiterals: false }))
+  const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
     .registerVariable(presentVariable, 'map<string, dyn>')
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))

@@ -1,5 +1,5 @@
-import { Environment } from '@marcbachmann/cel-js';
 import { nearest } from '../text/suggest.ts';
+import { createEnvironment } from './cel.ts';
 import { registerFunctions } from './functions.ts';
 import { matchesMethod } from './references.ts';
 
@@ -112,7 +112,7 @@ let known: readonly FunctionSignature[] | undefined;
 
 /** @internal */
 export function knownFunctions(): readonly FunctionSignature[] {
-  known ??= registerFunctions(new Environment())
+  known ??= registerFunctions(createEnvironment())
     .getDefinitions()
     .functions.filter(({ receiverType, params }) => !unused.test(receiverType ?? '') && params.every(({ type }) => !unused.test(type)))
     .map(({ name, receiverType, params }) => ({ name, receiver: receiverType ?? undefined, params: params.map(({ type }) => type) }));

@@ -10,7 +10,7 @@ import { type Book, monthOf, type Spent } from '../../credits/book.ts';
 import { heldCredits, withBook } from '../../credits/holds.ts';
 import { sums } from '../../credits/rest.ts';
 import { cachedServer } from '../../mcp/tool-cache.ts';
-import { nodeTypes } from '../../run/node-types.ts';
+import { loadNodeTypes } from '../../run/node-types.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { wholeNumber } from '../routes/key-door.ts';
@@ -73,8 +73,11 @@ function addAuditRoute(app: FastifyInstance, server: Server): void {
 }
 
 /** Returns the node types, and the tools of each MCP connection as of the last time they were fetched. */
-function libraryOf(): NodeLibrary {
-  return { node_types: nodeTypes.map(({ name, summary, example }) => ({ name, summary, yaml: example })), connections: connectionsOf() };
+async function libraryOf(): Promise<NodeLibrary> {
+  return {
+    node_types: (await loadNodeTypes()).map(({ name, summary, example }) => ({ name, summary, yaml: example })),
+    connections: connectionsOf(),
+  };
 }
 
 function connectionsOf(): NodeLibrary['connections'] {

@@ -37,7 +37,7 @@ async function load() {
     ...(await import('../../../src/cli/connections/connections-auth.ts')),
     ...(await import('../../../src/cli/show/request.ts')),
     ...(await import('../../../src/flow/json-schema.ts')),
-    ...(await import('../../../src/run/node-types.ts')),
+    ...(await import('../../helpers/node-types.ts')),
   };
 }
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compile } from '../../../src/flow/compile.ts';
 import { type Forecast, Forecaster, type ForecastSettings } from '../../../src/preview/forecast/forecast.ts';
-import { nodeTypes } from '../../../src/run/node-types.ts';
 import { createFakeClock } from '../../helpers/fake-clock.ts';
+import { nodeTypes } from '../../helpers/node-types.ts';
 import { type FlowOptions, type GivenRecord, runFlow, toFields } from '../../helpers/run-flow.ts';
 
 const planOf = (yaml: string) => compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp: false, textCells: false });

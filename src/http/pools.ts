@@ -1,0 +1,140 @@
+import type { LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { percentDecoded } from '../core/template/url.ts';
+
+/** Options for all connections of a run. */
+export interface PoolOptions {
+  readonly context: SecureContext | undefined;
+  /** For TLS to the proxy, which is not shown the client certificate. */
+  readonly proxyContext: SecureContext | undefined;
+  /** Called once for each origin that has sent a response without a request. */
+  readonly warn: ((message: string) => void) | undefined;
+}
+
+const connectTimeoutMs = 10_000;
+
+/** If a host has several IP addresses, each is tried for 1000 ms. Node's default of 250 ms is too short for distant servers. */
+const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
+
+interface TlsOptions {
+  readonly timeout: number;
+  readonly rejectUnauthorized: true;
+  readonly secureContext?: SecureContext;
+}
+
+/** Returns TLS options with which certificates are always checked, even if NODE_TLS_REJECT_UNAUTHORIZED turns the check off. */
+function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
+  return { timeout: connectTimeoutMs, rejectUnauthorized: true, secureContext };
+}
+
+/** `lookup` replaces Node's own lookup of host names. */
+export function directPools(lookup: LookupFunction | undefined, { context, warn }: PoolOptions): Pools {
+  const connect = buildConnector({ ...tlsOptions(context), ...addresses, ...(lookup && { lookup }) });
+  return new Pools((origin, options) => new Pool(origin, { ...options, connect }), warn);
+}
+
+/** https uses a tunnel through the proxy. http is forwarded by the proxy, because some proxies refuse tunnels to port 80. */
+export function proxyPools({ href, origin, username, password }: URL, { context, proxyContext, warn }: PoolOptions): Pools {
+  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  const proxyOptions = {
+    uri: username === '' ? href : origin,
+    ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
+    proxyTunnel: false,
+    requestTls: tlsOptions(context),
+    proxyTls: { ...tlsOptions(proxyContext), ...addresses },
+    // Creates the connections to the proxy itself, over which the tunnels are requested.
+    clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+  };
+  return new Pools((_origin, options) => {
+    const factory = (origin: URL, { connect }: { readonly connect: buildConnector.connector }) =>
+      new Pool(origin, { ...options, connect: withPlainErrors(connect) });
+    return new ProxyAgent({ ...proxyOptions, factory });
+  }, warn);
+}
+
+/**
+ * Removes undici's error codes. If a proxy closes the connection before a tunnel is open, undici would request a tunnel again and again.
+ */
+function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...[error, socket]) => {
+      if (error) callback(new Error(error.message, { cause: error }), null);
+      else callback(null, socket);
+    });
+}
+
+/** Maximum number of origins with open connections. It is limited because every record may contain a different origin. */
+const maxOrigins = 256;
+
+/**
+ * Pools of keep-alive connections, with one pool per origin. If there are more than 256 pools, the least recently used one is closed.
+ *
+ * A pool opens another connection only if all its connections are busy. `Exchange` passes on a response only after its connection is free
+ * again. So there are never more connections than requests in flight.
+ */
+export class Pools {
+  readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
+  readonly #warn: (message: string) => void;
+  /** Keyed by origin and ordered by last use. */
+  readonly #pools = new Map<string, Dispatcher>();
+  /** They take no new requests, but still have requests in flight. */
+  readonly #closing = new Set<Dispatcher>();
+  /** Origins that sent a response without a request. The next request could get it, so each request uses a separate connection. */
+  readonly #distrusted = new Set<string>();
+
+  /** `warn` is called once for each origin that has sent a response without a request. */
+  constructor(open: (origin: string, options: Pool.Options) => Dispatcher, warn: (message: string) => void = () => {}) {
+    this.#open = open;
+    this.#warn = warn;
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions & { readonly origin: string }, handler: Dispatcher.DispatchHandler): void {
+    const { origin } = options;
+    const pool = this.#pools.get(origin) ?? this.#opened(origin);
+    this.#pools.delete(origin);
+    this.#pools.set(origin, pool);
+    if (this.#pools.size > maxOrigins) this.#close(this.#pools.keys().next().value as string);
+    pool.dispatch(options, handler);
+  }
+
+  /** Closes all connections. Requests in flight fail. */
+  destroy(): void {
+    for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
+  }
+
+  #opened(origin: string): Dispatcher {
+    const distrust = () => {
+      if (this.#distrusted.has(origin)) return;
+      this.#distrusted.add(origin);
+      this.#warn(`${origin} sent an answer that was not requested: from now on, each request uses a separate connection`);
+      this.#close(origin);
+    };
+    const factory = (url: URL, options: object) => openClient(url, options, distrust);
+    // With `pipelining: 0`, undici (the HTTP client) closes each connection after one response.
+    return this.#open(origin, this.#distrusted.has(origin) ? { factory, pipelining: 0 } : { factory });
+  }
+
+  #close(origin: string): void {
+    const pool = this.#pools.get(origin);
+    if (!pool) return;
+    this.#pools.delete(origin);
+    this.#closing.add(pool);
+    const forget = () => this.#closing.delete(pool);
+    pool.close().then(forget, forget);
+  }
+}
+
+/** An aborted request's connection leaves the pool, because undici would reconnect for a request that is no longer needed. */
+function openClient(origin: URL, options: object, distrust: () => void): Client {
+  const client = new Client(origin, options);
+  client.on('disconnect', (url, _targets, error) => {
+    // undici reports "bad response" if a response arrives without a request.
+    if (error.message === 'bad response') distrust();
+    if (error.message !== 'aborted') return;
+    // This event makes the pool remove the connection.
+    client.emit('connectionError', url, [client], error);
+    client.destroy().catch(() => undefined);
+  });
+  return client;
+}
