@@ -118,27 +118,12 @@ await build({ ...shared, entryPoints: ['src/credentials/keychain-process.ts'], f
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
-/** undici would load Node's module for HTTP/2, which takes 8 ms, but automate uses only HTTP/1.1. */
-const withoutHttp2 = {
-  name: 'without-http2',
-  setup: ({ onLoad }) => onLoad({ filter: /\/undici\/lib\/dispatcher\/client-h2\.js$/ }, () => ({ contents: '' })),
-};
-
-// Names of functions are shortened only in packages that most runs load and that do not show them, because cel-js and others do.
-const minified = ['commander', 'undici', 'yaml', 'zod'];
-
-for (const minifyIdentifiers of [true, false]) {
-  await build({
-    ...commonJs,
-    minifyIdentifiers,
-    entryPoints: Object.entries(packages)
-      .filter(([name]) => minified.includes(name) === minifyIdentifiers)
-      .map(([name, path]) => ({ in: path, out: fileOfPackage(name) })),
-    plugins: [withoutHttp2],
-    // Otherwise, msgpackr would load a native module if one happens to be installed.
-    define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
-  });
-}
+await build({
+  ...commonJs,
+  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOfPackage(name) })),
+  // Otherwise, msgpackr would load a native module if one happens to be installed.
+  define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
+});
 
 // The run page, used only for --report.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
