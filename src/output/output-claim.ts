@@ -6,6 +6,7 @@ import type { RunOptions } from '../core/run-options.ts';
 import type { OutputSpace } from '../files/folder.ts';
 import { type Lock, takeLock } from '../files/lock.ts';
 import { namingErrors, refuseUnwritable } from '../files/naming-errors.ts';
+import type { SavedLog } from '../files/saved-names.ts';
 import { fullPath, realFile, shownPath } from '../files/stat.ts';
 import { refuseMissing } from '../records/input.ts';
 import { inputPaths } from '../records/inputs.ts';
@@ -40,6 +41,8 @@ export interface Claim {
   readonly from: Checkpoint;
   /** Rows that an earlier part of the run finished while a record before them was unfinished. */
   readonly parked: FoundJournal['parked'];
+  /** The files that the run's records save. Undefined for a run that cannot be resumed. */
+  readonly saved?: SavedLog;
   /** The planned files, or part files that are moved to the planned paths at the end. */
   readonly work: OutputPlan;
   /**
@@ -199,18 +202,23 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
   if (found) await refuseOtherFiles(found, identity, plan, work);
   const memory = isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
   const run = found?.run ?? flow.run;
+  let journal: Journal | undefined;
   return {
     run,
     from: found?.checkpoint ?? untouched,
     parked: found?.parked ?? new Map(),
+    saved: { earlier: found?.saved ?? [], add: async (name) => journal?.noteSaved(name) },
     work,
     isComplete,
     earlier,
     memory,
     async begin(space) {
-      if (found) return isComplete ? undefined : continueJournal(path, found, space);
+      if (found) {
+        journal = isComplete ? undefined : await continueJournal(path, found, space);
+        return journal;
+      }
       await removeParts(plan);
-      const journal = await createJournal(path, run, identity, space);
+      journal = await createJournal(path, run, identity, space);
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
       await removeTruth(plan.out);

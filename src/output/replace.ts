@@ -2,7 +2,6 @@ import { chmod, rename, rm } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import { savedNamesPath } from '../files/saved-names.ts';
 import { realFile, statOf } from '../files/stat.ts';
 import { type Checkpoint, type JournalEnd, journalPath } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
@@ -32,12 +31,10 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
   return written === 0 && failed > 0;
 }
 
-/** Also deletes the list of files that the records saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
   await rm(truthPart(out), { force: true });
   await rm(retriedTruth(out), { force: true });
-  await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
 
@@ -64,7 +61,6 @@ export async function finishRun(out: string, { identity, hasTruth, failed }: Run
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
     await rm(retriedTruth(out), { force: true });
   });
-  await rm(savedNamesPath(realFile(out)), { force: true });
   // The folder is not synced to disk. If a crash restores the journal, the next command finishes the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }

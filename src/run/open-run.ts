@@ -1,12 +1,10 @@
 import type { Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
-import { usesFiles } from '../core/plan.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createClock } from '../files/clock.ts';
 import type { OutputSpace } from '../files/folder.ts';
-import { savedNamesPath } from '../files/saved-names.ts';
-import { fullPath, realFile } from '../files/stat.ts';
+import { fullPath } from '../files/stat.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
 import { failedListOf, oldOutput } from '../output/failed-records.ts';
 import type { Checkpoint, Journal } from '../output/journal/journal.ts';
@@ -64,18 +62,15 @@ function vaultMessages({ workers }: RunRequest['options'], messages: Messages): 
   return others;
 }
 
-/** Until the run is complete, a list of the saved files is kept next to the output. */
 export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesOptions> {
   const { plan, flow, options, files, retried, reserved = [] } = request;
-  const isListed = usesFiles(plan) && !files.isStreamed;
-  const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
   const { events, summary, report, cacert } = options;
   const inputs = [...inputPaths(options), ...(retried?.identity.inputs.map(({ path }) => path) ?? [])];
   const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
     path === undefined || path === '-' ? [] : fullPath(path),
   );
   const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];
-  return { folder: filesFolder(options), list, reserved: await reservedPaths(plan, { flow, cacert, reserved: all }) };
+  return { folder: filesFolder(options), log: claim.saved, reserved: await reservedPaths(plan, { flow, cacert, reserved: all }) };
 }
 
 /** Selects the records that no earlier part of the run has finished. */

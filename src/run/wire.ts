@@ -119,14 +119,14 @@ export function wire(options: WireOptions): WiredPorts {
       // `abort` does nothing, because one run must not abort tools that other runs share.
       return {
         ...ports,
-        http: httpOver(own, new RunFiles({ ...options.files, list: undefined })),
+        http: httpOver(own, new RunFiles({ ...options.files, log: undefined })),
         tools: { ...tools, abort: () => undefined },
         report,
         uuidOf: createUuids(run),
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close(), files.close(), tokens.close()]);
+      await Promise.all([cache.close(), tools.close(), tokens.close()]);
     },
   };
 }

@@ -214,7 +214,7 @@ describe('the save option', () => {
     expect(await place.read('invoices/2026/1.pdf')).toBe('PDF of /1');
     expect(await readdir(place.path('invoices/2026'))).toEqual(['1.pdf', '3.pdf']);
     expect((await errorsOf(place))[0]).toContain('http,404,the server answered 404: no such invoice');
-    expect(await place.files()).not.toContain('out.csv.automate-saved');
+    expect((await place.files()).filter((name) => name.includes('automate-'))).toEqual([]);
   });
 
   test('refuses to overwrite an existing file before anything is sent, unless replace is set', async () => {
@@ -398,11 +398,10 @@ describe('the save option', () => {
     expect((await run(place, '--max-credits', '3', '--concurrency', '1')).code).toBe(5);
     const saved = await readdir(place.path('f'));
     expect(saved.length).toBe(2);
-    expect(await place.files()).toContain('out.csv.automate-saved');
     const resumed = await run(place, '--resume', '--concurrency', '1');
     expect(resumed).toMatchObject({ code: 0 });
     expect(await place.read('out.csv')).toBe('id,saved.path,saved.bytes,s\n1,f/1.pdf,9,200\n2,f/2.pdf,9,200\n');
-    expect(await place.files()).not.toContain('out.csv.automate-saved');
+    expect((await place.files()).filter((name) => name.includes('automate-'))).toEqual([]);
   });
 
   test('writes to the same folder in a retry of failed records', async () => {

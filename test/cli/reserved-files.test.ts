@@ -56,7 +56,7 @@ const reservedToSave = [
   ['linked/new.json', home],
   ['.automate/sub/a/b.json', home],
   ['out.errors.csv', ownFile],
-  ['out.csv.automate-saved', ownFile],
+  ['out.csv.automate', ownFile],
   ['report.html', ownFile],
 ] as const;
 

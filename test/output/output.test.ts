@@ -40,6 +40,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
   let credits = 0;
   const journal: Journal = {
     add: async (checkpoint) => void checkpoints.push(checkpoint),
+    noteSaved: async () => undefined,
     park: async (parked) => void calls.push(`park ${[...parked.keys()]}`),
     complete: async () => void calls.push('complete'),
     close: async () => void calls.push('close'),

@@ -287,7 +287,7 @@ test("a run saves each record's file once, even if a worker is killed", async ()
   const files = readdirSync(place.path('kept')).filter((name) => !name.endsWith('.automate-part'));
   expect(files).toHaveLength(records - Math.floor(records / 9));
   expect((await place.read('out.csv')).trimEnd().split('\n')).toHaveLength(files.length + 1);
-  expect(existsSync(place.path('out.csv.automate-saved'))).toBe(false);
+  expect(existsSync(place.path('out.csv.automate-run'))).toBe(false);
 });
 
 test('a run fails the second of two records that save the same file, even in different workers', async () => {

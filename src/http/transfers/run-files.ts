@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { FormPart, Save, SaveNames } from '../../core/transfer.ts';
 import type { OutputSpace } from '../../files/folder.ts';
-import { SavedNames, type SavedNamesFile } from '../../files/saved-names.ts';
+import { type SavedLog, SavedNames } from '../../files/saved-names.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';
 import type { ReservedPath } from './reserved-paths.ts';
@@ -12,8 +12,8 @@ import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from '
 export interface RunFilesOptions {
   /** Undefined if the run sends and saves no files. */
   readonly folder: string | undefined;
-  /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
-  readonly list?: SavedNamesFile;
+  /** Where the run notes the files that it saves; undefined if it cannot be resumed. */
+  readonly log?: SavedLog;
   /** The disk space that the saved files may use; undefined if it is not limited. */
   readonly space?: OutputSpace;
   /** Lets another process keep track of the saved files; undefined if this process does so itself. */
@@ -35,13 +35,11 @@ export interface ClaimedSave {
 export class RunFiles {
   readonly #folder: FilesFolder | undefined;
   readonly names: SaveNames;
-  readonly #list: SavedNames;
   readonly #isTrial: boolean;
 
-  constructor({ folder, list, space, names, reserved = [], isTrial = false }: RunFilesOptions) {
+  constructor({ folder, log, space, names, reserved = [], isTrial = false }: RunFilesOptions) {
     this.#folder = folder === undefined ? undefined : new FilesFolder(folder, reserved);
-    this.#list = new SavedNames(isTrial ? undefined : list, space);
-    this.names = names ?? this.#list;
+    this.names = names ?? new SavedNames(isTrial ? undefined : log, space);
     this.#isTrial = isTrial;
   }
 
@@ -96,10 +94,6 @@ export class RunFiles {
     } catch (error) {
       throw saveError(shown, error);
     }
-  }
-
-  close(): Promise<void> {
-    return this.#list.close();
   }
 
   #within(): FilesFolder {

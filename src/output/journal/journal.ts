@@ -3,6 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { type Item, placeOf, type TextPosition } from '../../core/item.ts';
 import { type OutputSpace, syncFolder } from '../../files/folder.ts';
 import { fileError, namingErrors } from '../../files/naming-errors.ts';
+import type { SavedName } from '../../files/saved-names.ts';
 import type { Identity } from '../run-identity.ts';
 import type { Written } from '../sink.ts';
 import type { Mark } from './failed-list.ts';
@@ -56,6 +57,8 @@ export interface FoundJournal {
   /** The last checkpoint that was completely written. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
+  /** The files that the records have saved. */
+  readonly saved: readonly SavedName[];
   /** Defined if all records are finished. The run's files then only have to be moved to their final paths. */
   readonly end: JournalEnd | undefined;
   /** Length in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
@@ -70,6 +73,8 @@ export interface Journal {
    * Waits until finished records that wait for an earlier one are on disk. Throws an AutomateError (`output`) if they cannot be written.
    */
   park(records: ParkedRecords): Promise<void>;
+  /** Notes a file before it is saved. Throws an AutomateError (`output`) if the journal cannot be written. */
+  noteSaved(name: SavedName): Promise<void>;
   /** Also closes the journal. Throws an AutomateError (`output`) if it cannot be written. */
   complete(end: JournalEnd): Promise<void>;
   close(): Promise<void>;
@@ -116,6 +121,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
+  const saved: SavedName[] = [];
   let end: EndLine | undefined;
   let validBytes = 0;
   try {
@@ -124,6 +130,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
       else if (Object.hasOwn(line as object, 'complete')) end = line as EndLine;
+      else if (Object.hasOwn(line as object, 'saved')) saved.push((line as SavedLine).saved);
       else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
       else checkpoint = withoutMarks(line as CheckpointLine);
       validBytes += bytes.length + 1;
@@ -141,6 +148,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     ...first,
     checkpoint,
     parked: parked.records,
+    saved,
     end: end && { hasTruth: end.hasTruth },
     validBytes,
   };
@@ -154,6 +162,10 @@ export async function readIdentity(path: string): Promise<Identity | undefined> 
     // An unreadable file belongs to another user, so it is ignored.
   }
   return undefined;
+}
+
+interface SavedLine {
+  readonly saved: SavedName;
 }
 
 type EndLine = JournalEnd & { readonly complete: true };
@@ -184,16 +196,23 @@ function parkedText(written: string): string {
 }
 
 function toJournal(path: string, handle: FileHandle, space: OutputSpace | undefined): Journal {
+  let writing: Promise<void> = Promise.resolve();
+  /** Lines are written one after another, because saved files are noted while a checkpoint is written. */
+  const inOrder = (write: () => Promise<void>): Promise<void> => {
+    const written = writing.then(() => namingErrors(path, 'written', write));
+    writing = written.catch(() => undefined);
+    return written;
+  };
   return {
-    add: (checkpoint, marks = []) =>
-      namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks }, space)),
-    park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
+    add: (checkpoint, marks = []) => inOrder(() => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks }, space)),
+    park: (records) => inOrder(() => appendParked(handle, records)),
+    noteSaved: (name) => inOrder(() => handle.appendFile(lineOf({ saved: name } satisfies SavedLine))),
     complete: (end) =>
-      namingErrors(path, 'written', async () => {
+      inOrder(async () => {
         await appendLine(handle, { complete: true, ...end } satisfies EndLine);
         await handle.close();
       }),
-    close: () => namingErrors(path, 'written', () => handle.close()),
+    close: () => inOrder(() => handle.close()),
   };
 }
 

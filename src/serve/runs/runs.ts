@@ -1,6 +1,7 @@
 import { copyFile } from 'node:fs/promises';
-import { savedBytesIn, savedNamesPath } from '../../files/saved-names.ts';
+import { savedBytes } from '../../files/saved-names.ts';
 import { statOf } from '../../files/stat.ts';
+import { journalPath, readJournal } from '../../output/journal/journal.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller, LetInKey } from '../caller.ts';
 import { ProblemResponse } from '../problem.ts';
@@ -83,7 +84,7 @@ export class Runs {
       const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
       // A crash may have left files that no part of the run could count.
-      if (run.isOpen) stored.saved = Math.max(stored.saved ?? 0, await savedBytesIn(savedNamesPath(run.folder.output(stored.format))));
+      if (run.isOpen) stored.saved = Math.max(stored.saved ?? 0, await savedSoFar(run.folder.output(stored.format)));
       if (run.isOpen) this.#takeUp(run, resumes, await figuresOnDisk(run.folder, stored));
       else this.#listener.ended(run);
     }
@@ -360,4 +361,10 @@ export class RunQueue<Run> {
     }
     return false;
   }
+}
+
+/** The size in bytes of the files that an unfinished run has saved. */
+async function savedSoFar(out: string): Promise<number> {
+  const journal = await readJournal(journalPath(out)).catch(() => undefined);
+  return savedBytes(journal?.saved ?? []);
 }
