@@ -4,7 +4,7 @@ import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { pageSession } from '../helpers/page-session.ts';
 import { csvRun, runThat, startRunOf } from '../helpers/served-runs.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 /** Starts a server that responds after 20 ms and records the highest number of simultaneous requests. */
 async function countingServer() {
@@ -60,7 +60,7 @@ describe('the concurrency limit of a server', () => {
 
   test('allows 40 calls at the same time without a Node.js warning', async () => {
     const { origin } = await countingServer();
-    const server = await serving({ ask: askingFlow(origin) });
+    const server = await servingAlone({ ask: askingFlow(origin) });
     const key = server.key();
     const calls = Array.from({ length: 40 }, (_, id) => call(server, key, id));
     expect(await Promise.all(calls)).toEqual(Array(40).fill(200));

@@ -4,7 +4,7 @@ import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { pageSession } from '../helpers/page-session.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 /** Starts an upstream server that responds after `ms`. `asked` resolves when the first request arrives. */
 async function slowUpstream(ms: number) {

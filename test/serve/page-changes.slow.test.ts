@@ -5,7 +5,7 @@ import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { listeningServer } from '../helpers/mcp/servers.ts';
 import { linkOf, pageSession } from '../helpers/page-session.ts';
-import { posting, serving } from '../helpers/serving.ts';
+import { posting, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 describe("the server's web page", () => {
   test('saves a map, keeps the comments on its lines, and accepts a field called __proto__', async () => {
@@ -128,7 +128,7 @@ test("automate serve --open starts the browser without automate's environment va
   const { chmod } = await import('node:fs/promises');
   await chmod(place.path('browser'), 0o755);
   const env = { BROWSER: place.path('browser'), AUTOMATE_CREDENTIAL_CRM: 'a secret' };
-  const next = await serving({}, { place, env, args: ['--open'] });
+  const next = await servingAlone({}, { place, env, args: ['--open'] });
   await expect.poll(() => readFile(place.path('opened'), 'utf8').catch(() => '')).not.toBe('');
   const [link, ...variables] = (await readFile(place.path('opened'), 'utf8')).split('\n');
   expect(link).toBe(await linkOf(next));

@@ -4,7 +4,7 @@ import { newSecret } from '../../src/serve/store/webhook-sender.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer } from '../helpers/http-server.ts';
-import { serving } from '../helpers/serving.ts';
+import { servingHere as serving } from '../helpers/serving.ts';
 
 const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
 
