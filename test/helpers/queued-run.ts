@@ -55,7 +55,10 @@ export interface QueuedRun {
   worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Starts two workers. Resolves when both wait for runs. */
   twoWorkers(): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
+  /** Starts the run in its own process, which a test can kill. */
   run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
+  /** Runs to the end, in the process of the test. */
+  finishedRun(more?: readonly string[], env?: Record<string, string>): Promise<Finished>;
   status(more?: readonly string[]): Promise<Finished>;
 }
 
@@ -88,7 +91,8 @@ export async function queuedRun(more = '', ms?: number, settings: QueuedRunSetti
       return workers;
     },
     run: (options = [], env = {}) => place.start([...args, ...options], { env: { ...settings.env, ...env } }),
-    status: (options = []) => place.start(['status', '--queue', redis.url, ...options], { env: { ...settings.env } }).finished,
+    finishedRun: (options = [], env = {}) => place.automate([...args, ...options], { env: { ...settings.env, ...env } }),
+    status: (options = []) => place.automate(['status', '--queue', redis.url, ...options], { env: { ...settings.env } }),
   };
 }
 

@@ -38,8 +38,8 @@ async function restore(client: Redis, snapshot: Snapshot): Promise<void> {
 
 describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () => {
   test('is not repeated by a worker if somebody puts back everything that Redis contained', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', undefined, { env: keyed });
-    const { finished } = run();
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', undefined, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 0);
     const subscriber = client.duplicate();
     subscriber.on('error', () => undefined);
@@ -86,7 +86,7 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     clearInterval(alive);
     subscriber.disconnect();
     expect(server.requests.length).toBe(records);
-    const status = await place.start(['status', '--queue', redis.url], { env: keyed }).finished;
+    const status = await place.automate(['status', '--queue', redis.url], { env: keyed });
     expect(status.code, status.stderr).toBe(0);
     expect(status.stdout).toMatch(/ {2}cannot process run .*: its coordinator does not answer\n/);
     first.child.kill('SIGTERM');
@@ -100,10 +100,10 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   const snapshots = { appendonly: 'no' };
 
   test('with an older snapshot queues its open records again', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 30, { redis: snapshots, env: keyed });
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', 30, { redis: snapshots, env: keyed });
     worker();
     worker();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 60);
     await client.save();
     await until(() => server.requests.length > 200);
@@ -120,8 +120,8 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   });
 
   test('without the units that were queued last queues them again', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', 30, { env: keyed });
-    const { finished } = run();
+    const { place, server, client, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
     const [job] = (await client.lrange(`${prefix}:units:wait`, 0, 0)) as [string];
     await client.lrem(`${prefix}:units:wait`, 1, job);
@@ -135,14 +135,14 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   });
 
   test('as it was under an earlier coordinator continues', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 30, { redis: snapshots, env: keyed });
+    const { redis, place, server, client, worker, run, finishedRun } = await queuedRun('', 30, { redis: snapshots, env: keyed });
     worker();
     const first = run();
     await until(() => server.requests.length > 40);
     await client.save();
     first.child.kill('SIGKILL');
     await first.finished;
-    const { finished } = run(['--resume']);
+    const finished = finishedRun(['--resume']);
     await until(() => server.requests.length > 150);
     await redis.kill();
     await redis.start();
@@ -156,8 +156,8 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
 
 describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   test('is found by workers after a worker has removed it from the set of runs', async () => {
-    const { place, client, worker, run } = await queuedRun('', undefined, { env: keyed });
-    const { finished } = run();
+    const { place, client, worker, finishedRun } = await queuedRun('', undefined, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 0);
     await client.del(`${prefix}:runs`);
     worker();
@@ -167,7 +167,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   });
 
   test('counts the results of an earlier coordinator once, however often they are in Redis', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', undefined, { env: keyed });
+    const { place, server, client, worker, run, finishedRun } = await queuedRun('', undefined, { env: keyed });
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 100);
@@ -178,7 +178,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     await finished;
     const key = await results();
     for (const message of await client.lrangeBuffer(key, 0, -1)) for (let time = 0; time < 5; time++) await client.rpush(key, message);
-    const resumed = await run(['--resume']).finished;
+    const resumed = await finishedRun(['--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     const { whole } = JSON.parse(await place.read('summary.json'));
@@ -187,9 +187,9 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   });
 
   test('sends no request again while it is in progress if somebody puts its units back, and says so', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', 30, { env: keyed });
+    const { place, server, client, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
     await place.write('in.csv', tableOf(2000));
-    const { finished } = run();
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
     // Everything that belongs to the units, before a worker has taken one.
     const units = new Map([...(await snapshotOf(client))].filter(([key]) => /:in:|:units:[-\da-f]{36}-/.test(key)));
@@ -224,10 +224,10 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   async function disturbed(disturbances: readonly Disturbance[]) {
     const count = 300 * disturbances.length;
     const queued = await queuedRun('', 100, { env: keyed });
-    const { place, server, client, worker, run, status } = queued;
+    const { place, server, client, worker, finishedRun, status } = queued;
     await place.write('in.csv', tableOf(count));
     const workers = [worker(), worker()];
-    const { finished } = run();
+    const finished = finishedRun();
     let ended: Finished | undefined;
     void finished.then((result) => (ended = result));
     const isTrue = (condition: () => boolean | Promise<boolean>) => until(async () => (await condition()) || ended !== undefined);
