@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
-import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 import { listeningServer } from '../helpers/mcp/servers.ts';
 import { linkOf, pageSession } from '../helpers/page-session.ts';
 import { posting, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
@@ -74,8 +74,8 @@ describe('an existing credential on the page', () => {
         json(response, {});
       });
     const [own, evil, listed] = [await api(), await api(), await api()];
-    const env = { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
-    const place = await workplace();
+    const place = await vaultPlace();
+    const env = { ...place.env, AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
     const set = (name: string, ...more: string[]) =>
       place.automate(['credentials', 'set', name, ...more], { env, stdin: 'CANARYsecret123' });
     await set('canary');

@@ -158,9 +158,8 @@ describe('the workers of one run', () => {
     });
     const place = await workplace({ 'flow.yaml': flow(server.origin, ', rate: 50/s'), 'in.csv': table });
     expect((await finishedRun(place, ['--limit', '150', '--workers', '3'])).code).toBe(0);
-    const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1000).length));
-    // If each worker had its own limit, this would be 150. On a busy machine, some requests arrive later than they were sent.
-    expect(most).toBeLessThanOrEqual(80);
+    // If each worker had its own limit, this would be a second. On a busy machine, it is longer than 3 s.
+    expect((times.at(-1) as number) - (times[0] as number)).toBeGreaterThan(2000);
   });
 
   test('share a pause after a response with status 429', async () => {

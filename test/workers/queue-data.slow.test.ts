@@ -23,6 +23,12 @@ import { hasRedis, unlessRedis } from '../helpers/redis.ts';
 
 const prefix = '{automate:default}';
 
+/** Returns the number of the last sign of life of the only run's coordinator. */
+async function beatOf(client: Redis): Promise<number> {
+  const key = (await keysOf(client)).find((name) => /:run:[^:]+$/.test(name)) as string;
+  return Number(await client.hget(key, 'beat'));
+}
+
 /** Every key of a queue, with the values of all types that a different program might store in it. */
 type Snapshot = ReadonlyMap<string, Buffer>;
 
@@ -100,13 +106,15 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   const snapshots = { appendonly: 'no' };
 
   test('with an older snapshot queues its open records again', async () => {
-    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', 30, { redis: snapshots, env: keyed });
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', 150, { redis: snapshots, env: keyed });
     worker();
     worker();
     const finished = finishedRun();
     await until(() => server.requests.length > 60);
     await client.save();
-    await until(() => server.requests.length > 200);
+    // The snapshot is older only once the coordinator knows of a later sign of life.
+    const beat = await beatOf(client);
+    await until(async () => (await beatOf(client)) > beat + 1);
     const { written, failed } = await countsOf(client);
     await redis.kill();
     await redis.start();

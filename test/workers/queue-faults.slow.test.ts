@@ -27,11 +27,12 @@ import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers
 
 describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
-    const { place, server, client, twoWorkers, finishedRun } = await queuedRun();
-    const [first] = await twoWorkers();
+    const { place, server, client, twoWorkers, finishedRun } = await queuedRun('', 50);
+    const workers = await twoWorkers();
+    const said = workers.map(({ child }) => textOf(child));
     const finished = finishedRun();
-    await until(() => server.requests.length > 100);
-    first.child.kill('SIGKILL');
+    await until(() => server.requests.length > 100 && said.every((text) => text().includes('joined run ')));
+    workers[0].child.kill('SIGKILL');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
