@@ -1,16 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import type { Reporter } from 'vitest/node';
 
 const project = (name: string, test: object) => ({ extends: true as const, test: { name, ...test } });
-
-/** Prints the tests that failed at the first attempt. */
-const secondAttempts: Reporter = {
-  onTestCaseResult(test) {
-    if ((test.diagnostic()?.retryCount ?? 0) > 0)
-      process.stdout.write(`second attempt: ${test.module.relativeModuleId} > ${test.fullName}\n`);
-  },
-};
 
 /**
  * Tests that kill processes, fill disks, use browsers, restart servers, build the data, or run the documentation's commands. Run
@@ -22,10 +13,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
     setupFiles: [fileURLToPath(new URL('test-setup.ts', import.meta.url))],
-    reporters: ['default', secondAttempts],
     maxWorkers: 3,
-    // Some tests depend on the load of the machine. On CI, a test that fails gets a second attempt, and .ci/run lists these tests.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
     projects: [

@@ -26,12 +26,12 @@ async function script(place: Workplace, give: string, name = 'give.sh'): Promise
   await chmod(place.path(name), 0o755);
 }
 
-/** Runs each command in its own process, because a single process would run a credential's command only once. */
+/** Runs a command in its own process, because a single process would run a credential's command only once. */
 const automate = (place: Workplace, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
   place.start(args, { env }).finished;
 
 const setTo = (place: Workplace, line: string, ...more: string[]) =>
-  automate(place, ['credentials', 'set', 'crm', '--command', line, ...more]);
+  place.automate(['credentials', 'set', 'crm', '--command', line, ...more]);
 
 const answering = (more?: (request: SeenRequest) => number): Promise<HttpServer> =>
   httpServer((request, response) => {
@@ -56,7 +56,7 @@ describe('a run with a credential that comes from a command', () => {
     expect([code, sentTokens(server)]).toEqual([0, Array(3).fill(`Bearer ${canary}`)]);
     expect(await place.runs()).toBe(1);
     expect([stdout, stderr, ...seen, await readAllFiles(place)].filter((text) => text.includes(canary))).toEqual([]);
-    expect(JSON.parse((await automate(place, ['credentials', 'list', '--json'])).stdout)[0].last_used_at).not.toBeNull();
+    expect(JSON.parse((await place.automate(['credentials', 'list', '--json'])).stdout)[0].last_used_at).not.toBeNull();
   });
 
   test('masks the secret if a server echoes it', async () => {
@@ -227,7 +227,7 @@ describe('a credential that comes from a command', () => {
       ['validate', 'flow.yaml', '--in', 'rows.csv'],
       [...run, '--dry-run'],
     ])
-      expect((await automate(place, args)).code).toBe(0);
+      expect((await place.automate(args)).code).toBe(0);
     expect([server.requests.length, await place.runs()]).toEqual([0, 0]);
   });
 
@@ -284,7 +284,7 @@ describe('a credential that comes from a command', () => {
   test('is sent by `connections test`', async () => {
     const server = await answering();
     const place = await scene(server.origin);
-    await automate(place, ['connections', 'add', 'http', 'api', '--base-url', server.origin, '--auth', 'bearer', '--credential', 'crm']);
+    await place.automate(['connections', 'add', 'http', 'api', '--base-url', server.origin, '--auth', 'bearer', '--credential', 'crm']);
     await setTo(place, './give.sh');
     expect((await automate(place, ['connections', 'test', 'api'])).code).toBe(0);
     expect(sentTokens(server)).toEqual([`Bearer ${canary}`]);
@@ -299,7 +299,7 @@ describe('an interactive login', () => {
     const server = await answering();
     const place = await scene(server.origin);
     const auth = ['--auth', 'oauth2_authorization_code', '--credential', 'crm', '--client-id', 'me'];
-    await automate(place, ['connections', 'add', 'http', 'api', '--base-url', server.origin, ...auth]);
+    await place.automate(['connections', 'add', 'http', 'api', '--base-url', server.origin, ...auth]);
     await place.write('flow.yaml', 'nodes: [{ type: http, connection: api, url: "/{{id}}" }]\n');
     await setTo(place, './give.sh');
     const [login, used] = [await automate(place, ['connections', 'login', 'api', '--no-browser']), await automate(place, run)];

@@ -35,7 +35,7 @@ test('an answer that cannot be read fails only its record', async () => {
   const server = await hostileServer();
   const ids = Object.keys(hostile).flatMap((id, index) => [`good${index}`, id]);
   const place = await workplace({ 'flow.yaml': flow(server.origin), 'rows.csv': `id\n${ids.join('\n')}\n` });
-  const { code, stderr } = await place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']).finished;
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
   expect([code, stderr]).toEqual([4, expect.stringContaining('24 read, 12 written, 12 failed')]);
   const good = Array.from({ length: 12 }, (_, index) => `good${index},good${index}\n`);
   expect(await place.read('out.csv')).toBe(`id,name\n${good.join('')}`);

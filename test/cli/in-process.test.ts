@@ -30,10 +30,8 @@ test.each<[code: number, args: string[], stdin?: string]>([
   [4, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force']],
   [0, ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'], '{"id":1}\n'],
   [3, ['run', 'wrong.yaml', '--in', 'rows.csv']],
-  [0, ['validate', 'flow.yaml', '--in', 'rows.csv']],
   [0, ['completion', 'bash']],
   [0, ['credits', '--json']],
-  [0, ['run', '--help']],
   [2, ['run', '--no-such-option']],
 ])('the program prints the same in the test process as in its own: exit code %i, arguments %j', async (code, args, stdin = '') => {
   const { automate, start } = await place();

@@ -4,7 +4,7 @@ import { type Started, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, json } from '../helpers/http-server.ts';
 import { type ParsedMetric, parsedMetrics, valuesOf } from '../helpers/prometheus.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
-import { serving } from '../helpers/serving.ts';
+import { servingHere as serving } from '../helpers/serving.ts';
 
 const secret = 'canary-secret-5417';
 const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: secret };
@@ -175,7 +175,7 @@ describe.each([[[]], [['--workers', '2']]])('a run with the options %j', (more) 
 test('automate retry serves its metrics', async () => {
   const server = await api();
   const place = await workplace({ 'flow.yaml': flow(server), 'in.csv': input });
-  const first = await place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--limit', '18'], { env }).finished;
+  const first = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--limit', '18'], { env });
   expect(first.code, first.stderr).toBe(4);
   server.holds = (id) => id === 18;
   const retry = place.start(['retry', 'out.csv', '--metrics', '0'], { env });

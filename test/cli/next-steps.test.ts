@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
-import { shell } from '../helpers/shell.ts';
+import { shell, typed } from '../helpers/shell.ts';
 
 /** Returns the commands that a summary suggests. */
 function offered(stderr: string): string[] {
@@ -34,7 +34,7 @@ test('the summary prints a command that retries the failed records', async () =>
   expect(offered(stderr)).toEqual(['automate retry out.csv']);
   expect(JSON.parse(await read('s.json')).next).toEqual(offered(stderr));
   state.isWell = true;
-  await shell(place, offered(stderr)[0] as string);
+  await typed(place, offered(stderr)[0] as string);
   expect(await read('out.csv')).toMatch(/^id,note,name\n(?:(\d),it's \1,n\1\n){7}$/);
 });
 
@@ -45,7 +45,7 @@ test('the suggested retry command includes the format if the errors file has no 
     "automate run 'my flow.yaml' --concurrency 1 --rate 100/s --in failed --in-format csv --out - --errors failed.retry",
   ]);
   state.isWell = true;
-  expect((await shell(place, offered(stderr)[0] as string)).stdout).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
+  expect((await typed(place, offered(stderr)[0] as string)).stdout).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
 test('the summary of a run that stopped early prints a command that resumes it', async () => {
@@ -55,7 +55,7 @@ test('the summary of a run that stopped early prints a command that resumes it',
   const [goOn = ''] = offered(stderr);
   expect(goOn).toBe("automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --max-credits 5 --resume");
   state.isWell = true;
-  await shell(place, goOn);
+  await typed(place, goOn);
   expect((await read('out.csv')).match(/^\d/gm)).toEqual(['1', '2', '4', '5', '6', '7', '8']);
 });
 
@@ -69,7 +69,7 @@ test('a run to stdout suggests a command that skips the finished records', async
     "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --max-credits 4 --skip 5 --limit 2 --errors 'my flow.errors.rest.csv'",
   );
   state.isWell = true;
-  expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
+  expect((await typed(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
 test.each([
@@ -85,7 +85,7 @@ test.each([
   );
   expect(others).toEqual([]);
   state.isWell = true;
-  const { stdout } = await shell(place, goOn.replace('--max-credits', '--limit'));
+  const { stdout } = await typed(place, goOn.replace('--max-credits', '--limit'));
   expect(stdout.match(/^\d/gm)?.[0]).toBe(String(Number(credits) + 1));
 });
 
@@ -193,7 +193,7 @@ test.each([
   expect(stderr).not.toContain('retry failed records');
   if (format !== 'csv') return;
   await write('out.errors.csv', (await read('out.errors.csv')).replace('2,,,input,', '2,mended,,,'));
-  await shell(place, offered(stderr)[0] as string);
+  await typed(place, offered(stderr)[0] as string);
   expect(await read('out.csv')).toBe('id,note,name\n1,a,n1\n2,mended,n2\n');
 });
 
@@ -268,7 +268,7 @@ test('the summary suggests test-request if no response had a value at a mapped p
     ["automate test-request flow.yaml --in rows.txt --in-format csv --delimiter ';' --node ask"],
   ]);
   expect(stderr).toContain('  no answer has user.age; list the paths of an answer with:\n');
-  expect((await shell(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
+  expect((await typed(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
 });
 
 test('the suggested test-request uses the first record that got a response', async () => {
@@ -278,5 +278,5 @@ test('the suggested test-request uses the first record that got a response', asy
   const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
   const look = 'automate test-request flow.yaml --in rows.csv --record 4 --node http-1';
   expect([code, offered(stderr).at(-1)]).toEqual([4, look]);
-  expect((await shell(place, look)).stdout).toContain('data.name');
+  expect((await typed(place, look)).stdout).toContain('data.name');
 });

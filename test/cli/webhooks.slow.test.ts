@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { AuditStore } from '../../src/serve/store/audit.ts';
 import { ServerDatabase } from '../../src/serve/store/database.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import type { Workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 
-const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
+const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
 const webhooks = (place: Workplace, ...args: string[]) => place.automate(['webhooks', ...args], { env });
 
 test("webhooks add prints the webhook's secret only once, to stdout", async () => {
-  const place = await workplace();
+  const place = await vaultPlace();
   const { code, stdout, stderr } = await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in', '--flows', 'ask');
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_\S{44}\n$/)]);
   expect(stderr).toContain('the webhook "ops" gets a message when a run of ask ends');
@@ -19,7 +20,7 @@ test("webhooks add prints the webhook's secret only once, to stdout", async () =
 });
 
 test('webhooks list shows a URL without the values in its query', async () => {
-  const place = await workplace();
+  const place = await vaultPlace();
   await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in?token=t0psecret&s3cret&to=crm');
   for (const args of [['list'], ['list', '--json']]) {
     const { stdout } = await webhooks(place, ...args);
@@ -37,14 +38,14 @@ test.each([
   [['ops', '--url', 'https://169.254.169.254/latest'], 'the address 169.254.169.254 is inside the network'],
   [['ops', '--url', 'https://[fd00::1]/in'], 'the address fd00::1 is inside the network'],
 ])('webhooks add refuses the arguments %j with exit code 2, and stores nothing', async (args, message) => {
-  const place = await workplace();
+  const place = await vaultPlace();
   const { code, stdout, stderr } = await webhooks(place, 'add', ...args);
   expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
   expect((await webhooks(place, 'list')).stderr).toContain('there are no webhooks');
 });
 
 test('webhooks add accepts an internal address with --allow-private, but not a name that exists already', async () => {
-  const place = await workplace();
+  const place = await vaultPlace();
   const add = () => webhooks(place, 'add', 'ops', '--url', 'https://10.0.0.7/in', '--allow-private');
   expect((await add()).code).toBe(0);
   const again = await add();
@@ -59,7 +60,7 @@ describe('automate webhooks test', () => {
     [500, 4, 'expected an answer with status 200 to 299, found 500'],
   ])('with a response status of %i exits with %i', async (status, exit, message) => {
     const receiver = await httpServer((_, response) => response.writeHead(status, { location: '/x' }).end());
-    const place = await workplace();
+    const place = await vaultPlace();
     await webhooks(place, 'add', 'ops', '--url', `${receiver.origin}/in`);
     const { code, stderr } = await webhooks(place, 'test', 'ops');
     expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
@@ -67,13 +68,13 @@ describe('automate webhooks test', () => {
   });
 
   test('exits with 2 for an unknown name', async () => {
-    const { code, stderr } = await webhooks(await workplace(), 'test', 'none');
+    const { code, stderr } = await webhooks(await vaultPlace(), 'test', 'none');
     expect([code, stderr]).toEqual([2, expect.stringContaining('there is no webhook "none"')]);
   });
 });
 
 test("webhooks remove also deletes the webhook's secret, and is recorded in the audit log", async () => {
-  const place = await workplace();
+  const place = await vaultPlace();
   await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in');
   await webhooks(place, 'test', 'ops');
   expect((await webhooks(place, 'remove', 'ops')).stderr).toContain('the webhook "ops" is removed');

@@ -11,7 +11,7 @@ const ndjson = idsTo(records)
   .join('');
 
 /** The moments at which the retry is killed: after a number of calls, or some milliseconds after the last record's call. */
-const kills = [
+const kills: readonly Kill[] = [
   { calls: 1, waitMs: 0 },
   { calls: 250, waitMs: 0 },
   { calls: 600, waitMs: 0 },
@@ -19,15 +19,26 @@ const kills = [
   { last: true, waitMs: 10 },
   { last: true, waitMs: 25 },
 ];
+/** The kills of formats whose retry differs only in how it writes. */
+const fewKills: readonly Kill[] = [
+  { calls: 250, waitMs: 0 },
+  { last: true, waitMs: 10 },
+];
+
+interface Kill {
+  readonly calls?: number;
+  readonly last?: true;
+  readonly waitMs: number;
+}
 
 describe('an "automate retry" that is killed with SIGKILL and resumed', () => {
   test.each([
-    ['csv', 'name: name'],
-    ['ndjson', 'name: name'],
-    ['json.gz', 'name: name'],
-    ['csv', 'name: name, v: "rows[].v"'],
-    ['ndjson', 'name: name, v: "rows[].v"'],
-  ])('writes the same output as a run without failures (%s, map %s)', async (ending, map) => {
+    ['csv', 'name: name', kills],
+    ['ndjson', 'name: name', fewKills],
+    ['json.gz', 'name: name', fewKills],
+    ['csv', 'name: name, v: "rows[].v"', fewKills],
+    ['ndjson', 'name: name, v: "rows[].v"', fewKills],
+  ])('writes the same output as a run without failures (%s, map %s)', async (ending, map, moments) => {
     const server = await failingServer();
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", retry: { max: 0 }, map: { ${map} } }]\n`;
     const { whole, place } = await twoPlaces({ 'flow.yaml': flow, 'rows.csv': csv, 'rows.ndjson': ndjson });
@@ -38,8 +49,8 @@ describe('an "automate retry" that is killed with SIGKILL and resumed', () => {
     expect((await place.automate(args)).code).toBe(4);
     server.failing.clear();
     server.calls.length = 0;
-    const killed = await killAt(place, server, out);
-    expect(killed).toBeGreaterThanOrEqual(3);
+    const killed = await killAt(moments, place, server, out);
+    expect(killed).toBeGreaterThanOrEqual(moments.length / 2);
     const { code, stderr } = await place.automate(['retry', out, '--resume']);
     // The retry may already have been complete when it was killed for the last time.
     if (code !== 0) expect(stderr).toContain(`${out} has no failed records to retry`);
@@ -53,13 +64,14 @@ describe('an "automate retry" that is killed with SIGKILL and resumed', () => {
 
 /** Starts the retry repeatedly, and kills it each time at a different moment. Returns how often it was killed. */
 async function killAt(
+  moments: readonly Kill[],
   place: Awaited<ReturnType<typeof twoPlaces>>['place'],
   server: Awaited<ReturnType<typeof failingServer>>,
   out: string,
 ): Promise<number> {
   let count = 0;
   const lastId = String(failed.at(-1));
-  for (const { calls, last, waitMs } of kills) {
+  for (const { calls, last, waitMs } of moments) {
     const { child, finished } = place.start(['retry', out, ...(count > 0 ? ['--resume'] : [])]);
     const begun = server.calls.length;
     const kill = () => setTimeout(() => child.kill('SIGKILL'), waitMs);

@@ -44,10 +44,11 @@ afterAll(async () => {
   starting = undefined;
 });
 
-/** Returns the problems that axe-core finds in a page, each with the affected elements. */
-export async function axeProblems(page: Page): Promise<string[]> {
+/** Returns the problems that axe-core finds in a page, each with the affected elements. `rules`: the only rules to check. */
+export async function axeProblems(page: Page, rules?: string[]): Promise<string[]> {
   // The script is evaluated directly, because the content security policy of the page would block a script element.
   await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
+  const options: axe.RunOptions = rules ? { runOnly: rules } : {};
+  const { violations } = await page.evaluate((given) => (globalThis as unknown as { axe: typeof axe }).axe.run(given), options);
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }

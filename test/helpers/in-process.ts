@@ -30,7 +30,8 @@ interface Program {
   main(argv: readonly string[]): Promise<void>;
 }
 
-let loaded: Program | undefined;
+/** Programs whose commands have ended. Loading the program takes longer than most commands, so it is done once for several of them. */
+const idle: Program[] = [];
 let isRunning = false;
 
 /** Matches variables that Node.js itself reads. */
@@ -50,15 +51,12 @@ export function canRunInProcess(variables: Readonly<Record<string, string>> = {}
  */
 export async function runInProcess({ args, folder, env, stdin }: Call): Promise<Finished> {
   isRunning = true;
-  loaded ??= load();
-  const { process: own } = loaded;
+  const program = idle.pop() ?? load();
   const [stdout, stderr] = [collector(), collector()];
-  for (const name in own.env) delete own.env[name];
-  own.removeAllListeners();
   const before = process.cwd();
   process.chdir(folder);
   try {
-    const code = await begin(loaded, { args, env, stdin }, stdout.stream, stderr.stream);
+    const code = await begin(program, { args, env, stdin }, stdout.stream, stderr.stream);
     return { code, stdout: stdout.text(), stderr: stderr.text() };
   } finally {
     isRunning = false;
@@ -76,11 +74,11 @@ export interface StartedHere {
 }
 
 /**
- * Starts a command in this process, with its own copy of the program. Its paths must be absolute, and it must listen to the
- * signal that ends it.
+ * Starts a command in this process, with a copy of the program that no other command uses. Its paths must be absolute, and it must
+ * listen to the signal that ends it.
  */
 export function startInProcess({ args, env, stdin }: Omit<Call, 'folder'>): StartedHere {
-  const program = load();
+  const program = idle.pop() ?? load();
   const [stdout, stderr] = [collector(), collector()];
   const printed = new PassThrough();
   const umask = process.umask();
@@ -107,18 +105,17 @@ export function startInProcess({ args, env, stdin }: Omit<Call, 'folder'>): Star
   };
 }
 
-/** Begins a command. Resolves with its exit code. */
-function begin(
-  { process: own, main }: Program,
-  { args, env, stdin }: Omit<Call, 'folder'>,
-  stdout: Writable,
-  stderr: Writable,
-): Promise<number> {
+/** Begins a command. Resolves with its exit code; the program is then idle again. */
+function begin(program: Program, { args, env, stdin }: Omit<Call, 'folder'>, stdout: Writable, stderr: Writable): Promise<number> {
+  const { process: own, main } = program;
+  own.removeAllListeners();
+  for (const name in own.env) delete own.env[name];
   Object.assign(own.env, env);
   return new Promise((resolve, reject) => {
     const ended = new Error('the process has ended');
     const exit = (code: number): never => {
       own.emit('exit', code);
+      if (!idle.includes(program)) idle.push(program);
       resolve(code);
       throw ended;
     };

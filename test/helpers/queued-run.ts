@@ -8,6 +8,9 @@ import { type Finished, type Workplace, workplace } from './cli.ts';
 import { type HttpServer, httpServer } from './http-server.ts';
 import { type RedisServer, redisServer } from './redis.ts';
 
+/** The beginning of the names of all keys of the queue. */
+export const prefix = '{automate:default}';
+
 /** Number of records in the input of a queued run. */
 export const records = 400;
 
@@ -21,10 +24,10 @@ export const table = tableOf(records);
 export const flow = (origin: string, more = '') =>
   `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
-/** Starts a server that responds after `ms`. Every ninth record gets a 404. */
-const slowServer = (ms = 25): Promise<HttpServer> =>
+/** Starts a server that responds after `pace.ms`. Every ninth record gets a 404. */
+const slowServer = (pace: QueuedRun['pace']): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
-    await sleep(ms);
+    await sleep(pace.ms);
     const id = Number(path.slice(1));
     if (id % 9 === 0) response.statusCode = 404;
     response.setHeader('content-type', 'application/json');
@@ -51,11 +54,16 @@ export interface QueuedRun {
   readonly redis: RedisServer;
   readonly place: Workplace;
   readonly server: HttpServer;
+  /** The time that the server takes for each response. A test can change it. */
+  readonly pace: { ms: number };
   readonly client: Redis;
   worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Starts two workers. Resolves when both wait for runs. */
   twoWorkers(): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
+  /** Starts the run in its own process, which a test can kill. */
   run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
+  /** Runs to the end, in the process of the test. */
+  finishedRun(more?: readonly string[], env?: Record<string, string>): Promise<Finished>;
   status(more?: readonly string[]): Promise<Finished>;
 }
 
@@ -69,9 +77,10 @@ interface QueuedRunSettings {
 export const keyed = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 
 /** Starts a Redis server and an API that responds after `ms`. `more` are options of the flow's node. */
-export async function queuedRun(more = '', ms?: number, settings: QueuedRunSettings = {}): Promise<QueuedRun> {
+export async function queuedRun(more = '', ms = 25, settings: QueuedRunSettings = {}): Promise<QueuedRun> {
   const redis = await redisServer({ 'aof-use-rdb-preamble': 'no', ...settings.redis });
-  const server = await slowServer(ms);
+  const pace = { ms };
+  const server = await slowServer(pace);
   const place = await workplace({ 'flow.yaml': flow(server.origin, more), 'in.csv': table });
   const client = new Redis(redis.url);
   client.on('error', () => undefined);
@@ -80,7 +89,7 @@ export async function queuedRun(more = '', ms?: number, settings: QueuedRunSetti
   const worker: QueuedRun['worker'] = (options = [], env = {}) =>
     place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env: { ...settings.env, ...env } });
   return {
-    ...{ redis, place, server, client, worker },
+    ...{ redis, place, server, pace, client, worker },
     async twoWorkers() {
       const workers = [worker(), worker()] as const;
       const said = workers.map(({ child }) => textOf(child));
@@ -88,7 +97,8 @@ export async function queuedRun(more = '', ms?: number, settings: QueuedRunSetti
       return workers;
     },
     run: (options = [], env = {}) => place.start([...args, ...options], { env: { ...settings.env, ...env } }),
-    status: (options = []) => place.start(['status', '--queue', redis.url, ...options], { env: { ...settings.env } }).finished,
+    finishedRun: (options = [], env = {}) => place.automate([...args, ...options], { env: { ...settings.env, ...env } }),
+    status: (options = []) => place.automate(['status', '--queue', redis.url, ...options], { env: { ...settings.env } }),
   };
 }
 

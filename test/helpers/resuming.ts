@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
+import { expect } from 'vitest';
 import { type AskedServer, askingFlow, csvOf, idsTo } from './asking.ts';
 import { type Workplace, workplace } from './cli.ts';
 
@@ -37,6 +38,11 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   await finished;
   server.after(0, () => {});
   return child.signalCode === 'SIGKILL';
+}
+
+/** Stops a run after this many credits. Its journal is like that of a killed run, but no new process has to start. */
+export async function stopped(place: Workplace, credits: number, args: readonly string[] = run): Promise<void> {
+  expect((await place.automate([...args, '--max-credits', String(credits)])).code).toBe(5);
 }
 
 /** Returns the content of every file, without locks and notes about complete runs. */

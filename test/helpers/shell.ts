@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { split } from 'shlex';
 import { type Finished, noCompileCache, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
@@ -27,6 +28,13 @@ export async function shell(place: Workplace, script: string, env: Record<string
   const closed = new Promise<number | null>((resolve, reject) => child.on('close', resolve).on('error', reject));
   const [code, stdout, stderr] = await Promise.all([closed, text(child.stdout), text(child.stderr)]);
   return { code, stdout, stderr };
+}
+
+/** Runs a command line that the tool has printed, as if the user had typed it, but in the process of the test. */
+export function typed(place: Workplace, line: string): Promise<Finished> {
+  const [command, ...args] = split(line);
+  if (command !== 'automate') throw new Error(`expected a command line of automate, found ${line}`);
+  return place.automate(args);
 }
 
 /** True if strace(1) can make system calls fail on this machine. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { httpServer } from '../helpers/http-server.ts';
 import { pageSession } from '../helpers/page-session.ts';
-import { serving } from '../helpers/serving.ts';
+import { servingHere as serving } from '../helpers/serving.ts';
 
 test('the server uses one TCP connection for thirty tests of a saved connection from the page', async () => {
   const api = await httpServer();

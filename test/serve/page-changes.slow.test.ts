@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
-import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 import { listeningServer } from '../helpers/mcp/servers.ts';
 import { linkOf, pageSession } from '../helpers/page-session.ts';
-import { posting, serving } from '../helpers/serving.ts';
+import { posting, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 describe("the server's web page", () => {
   test('saves a map, keeps the comments on its lines, and accepts a field called __proto__', async () => {
@@ -74,8 +74,8 @@ describe('an existing credential on the page', () => {
         json(response, {});
       });
     const [own, evil, listed] = [await api(), await api(), await api()];
-    const env = { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
-    const place = await workplace();
+    const place = await vaultPlace();
+    const env = { ...place.env, AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
     const set = (name: string, ...more: string[]) =>
       place.automate(['credentials', 'set', name, ...more], { env, stdin: 'CANARYsecret123' });
     await set('canary');
@@ -128,7 +128,7 @@ test("automate serve --open starts the browser without automate's environment va
   const { chmod } = await import('node:fs/promises');
   await chmod(place.path('browser'), 0o755);
   const env = { BROWSER: place.path('browser'), AUTOMATE_CREDENTIAL_CRM: 'a secret' };
-  const next = await serving({}, { place, env, args: ['--open'] });
+  const next = await servingAlone({}, { place, env, args: ['--open'] });
   await expect.poll(() => readFile(place.path('opened'), 'utf8').catch(() => '')).not.toBe('');
   const [link, ...variables] = (await readFile(place.path('opened'), 'utf8')).split('\n');
   expect(link).toBe(await linkOf(next));

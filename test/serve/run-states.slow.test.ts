@@ -7,13 +7,13 @@ import { type RunEvent, RunEvents } from '../../src/serve/runs/run-events.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { csvRun, runThat, sentEvents, startRunOf } from '../helpers/served-runs.ts';
-import { type Serving, serving } from '../helpers/serving.ts';
+import { type Serving, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 const stopped = ({ state }: RunShape) => state === 'stopped';
 
-async function slowServer(args: readonly string[] = []): Promise<Serving> {
+async function slowServer(args: readonly string[] = [], start = serving): Promise<Serving> {
   const { origin } = await askedServer(20);
-  return serving({ ask: askingFlow(origin, ', concurrency: 1') }, { args });
+  return start({ ask: askingFlow(origin, ', concurrency: 1') }, { args });
 }
 
 async function act({ send }: Serving, key: string, { id }: { id: string }, action: string): Promise<number> {
@@ -73,12 +73,12 @@ describe('a run on the server', () => {
   });
 
   test('has the counts and credits of its last checkpoint after a crash', async () => {
-    const server = await slowServer();
+    const server = await slowServer([], servingAlone);
     const key = server.key();
     const run = await startRunOf(server, key, idRows(300));
     await runThat(server, key, run, ({ counts }) => counts.read > 20);
     await server.end('SIGKILL');
-    const next = await serving({}, { place: server.place, args: ['--no-resume'] });
+    const next = await servingAlone({}, { place: server.place, args: ['--no-resume'] });
     const crashed = await runThat(next, key, run, stopped);
     const { read, written, failed } = crashed.counts;
     expect(read).toBeGreaterThan(5);

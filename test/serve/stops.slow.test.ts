@@ -1,11 +1,11 @@
-import { readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { clientAddress } from '../../src/serve/listening.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 const body = (text: string): RequestInit => ({ method: 'POST', body: text, headers: { 'content-type': 'text/csv' } });
 
@@ -56,7 +56,7 @@ describe('a server that stops or crashes', () => {
 
   test('loses nothing at SIGKILL, and sends only requests that were in progress twice', async () => {
     const upstream = await askedServer(10);
-    const server = await serving({ ask: askingFlow(upstream.origin, ', concurrency: 4') });
+    const server = await servingAlone({ ask: askingFlow(upstream.origin, ', concurrency: 4') });
     const { place } = server;
     const key = server.key();
     const run = await started(server, key, idRows(200));
@@ -82,14 +82,14 @@ describe('a server that stops or crashes', () => {
 
   test('does not resume a run by itself after three crashes during this run', async () => {
     const { origin } = await askedServer(30);
-    let server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    let server = await servingAlone({ ask: askingFlow(origin, ', concurrency: 1') });
     const { place } = server;
     const key = server.key();
     const run = await started(server, key, idRows(300));
     for (let crash = 0; crash < 3; crash++) {
       await until(server, key, run, ({ counts }) => counts.read > crash * 3);
       await server.end('SIGKILL');
-      server = await serving({}, { place });
+      server = await servingAlone({}, { place });
     }
     const stopped = await until(server, key, run, ({ state }) => state === 'stopped');
     expect(stopped).toMatchObject({ ending: 'crashed', resumable: true });
@@ -99,7 +99,7 @@ describe('a server that stops or crashes', () => {
 
   test('does not resume a run by itself after a crash if --no-resume is set', async () => {
     const { origin } = await askedServer(30);
-    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const server = await servingAlone({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key();
     const run = await started(server, key, idRows(300));
     await until(server, key, run, ({ counts }) => counts.read > 0);
@@ -110,7 +110,7 @@ describe('a server that stops or crashes', () => {
 
   test("exits at once at a second signal, with that signal's exit code", async () => {
     const { origin, requests } = await httpServer((_request, response) => void response.on('close', () => undefined));
-    const server = await serving({ ask: askingFlow(origin) });
+    const server = await servingAlone({ ask: askingFlow(origin) });
     const key = server.key();
     const run = await started(server, key, idRows(3));
     await until(server, key, run, () => requests.length > 0);
@@ -138,8 +138,8 @@ describe('the home folder of a server', () => {
   });
 
   test('is used by only one server: a second server exits, unless the first is dead', async () => {
-    const server = await serving({});
-    const second = await server.place.start(['serve', 'flows', '--port', '0']).finished;
+    const server = await servingAlone({});
+    const second = await server.place.automate(['serve', 'flows', '--port', '0']);
     expect([second.code, second.stderr]).toEqual([73, expect.stringMatching(new RegExp(`process \\d+ at ${server.address}`))]);
     await server.end('SIGKILL');
     await serving({}, { place: server.place });
@@ -172,9 +172,9 @@ describe('a server address that is reachable from other machines', () => {
     ],
     [['--host', '0.0.0.0', '--tls-cert', 'a.pem'], ['--tls-key']],
   ])('needs an API key, encryption and a host name: %s', async (args, missing) => {
-    const server = await serving({});
-    await server.end();
-    const { code, stderr } = await server.place.start(['serve', 'flows', '--port', '0', ...args]).finished;
+    const place = await workplace();
+    await mkdir(place.path('flows'));
+    const { code, stderr } = await place.automate(['serve', 'flows', '--port', '0', ...args]);
     expect(code).toBe(2);
     for (const one of missing) expect(stderr).toContain(one);
   });

@@ -2,17 +2,18 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { newSecret } from '../../src/serve/store/webhook-sender.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
-import { readAllFiles, workplace } from '../helpers/cli.ts';
+import { readAllFiles } from '../helpers/cli.ts';
 import { type Handler, httpServer } from '../helpers/http-server.ts';
-import { serving } from '../helpers/serving.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
+import { servingHere as serving } from '../helpers/serving.ts';
 
-const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
+const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
 
 /** Starts a server with one webhook, whose receiver responds with `handler`. */
 async function told(handler: Handler = () => {}, ...options: string[]) {
   const { origin } = await askedServer();
   const receiver = await httpServer(handler);
-  const place = await workplace();
+  const place = await vaultPlace();
   const added = await place.automate(['webhooks', 'add', 'ops', '--url', `${receiver.origin}/in`, ...options], { env });
   expect(added.code).toBe(0);
   const secret = added.stdout.trim();

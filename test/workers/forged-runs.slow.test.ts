@@ -66,7 +66,7 @@ async function longPages() {
 
 /** Runs two good records, and checks that the worker processes them and then stops without a problem. */
 async function expectAlive({ redis, place, worker }: Awaited<ReturnType<typeof workedQueue>>): Promise<string> {
-  const { code, stderr } = await place.start([...runArgs, '--queue', redis.url]).finished;
+  const { code, stderr } = await place.automate([...runArgs, '--queue', redis.url]);
   expect(code, stderr).toBe(0);
   expect(await place.read('out.csv')).toBe('id,name\n1,name 1\n2,name 2\n');
   worker.child.kill('SIGTERM');
@@ -123,7 +123,7 @@ describe.skipIf(!hasRedis)(`a worker that finds forged runs in its queue${unless
     expect(said()).not.toContain('x'.repeat(61));
     expect(await client.llen('{automate:default}:units:wait')).toBe(0);
     expect(canaries(place)).toEqual([]);
-    const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
+    const { stdout } = await place.automate(['status', '--queue', redis.url, '--json']);
     expect(JSON.parse(stdout).runs).toEqual([]);
     await expectAlive(queue);
   });
@@ -200,13 +200,13 @@ Buffer.from = function (value, ...more) {
   test('ends the run with the reason if all of its workers have it', async () => {
     // The worker finds out about the wrong URL of the proxy only when it sends the first request.
     const { redis, server, place, worker } = await workedQueue({ HTTP_PROXY: 'ftp://proxy' });
-    const { code, stderr } = await place.start([...runArgs, '--queue', redis.url]).finished;
+    const { code, stderr } = await place.automate([...runArgs, '--queue', redis.url]);
     expect(code).toBe(5);
     expect(stderr).toContain("no worker can process the run: an unexpected error (shown in the worker's output)");
     expect(stderr).toContain('--resume');
     expect(server.requests).toEqual([]);
     place.start(['worker', '--queue', redis.url, '--lease', '5s']);
-    const resumed = await place.start([...runArgs, '--resume', '--queue', redis.url]).finished;
+    const resumed = await place.automate([...runArgs, '--resume', '--queue', redis.url]);
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(await place.read('out.csv')).toBe('id,name\n1,name 1\n2,name 2\n');
     worker.child.kill('SIGTERM');
@@ -218,7 +218,7 @@ Buffer.from = function (value, ...more) {
     const good = place.start(['worker', '--queue', redis.url, '--lease', '5s']);
     const said = textOf(good.child);
     await until(() => said().includes(' is ready: '));
-    const { code, stderr } = await place.start([...runArgs, '--queue', redis.url, '--max-credits', '2', '--summary', 's.json']).finished;
+    const { code, stderr } = await place.automate([...runArgs, '--queue', redis.url, '--max-credits', '2', '--summary', 's.json']);
     expect(code, stderr).toBe(0);
     expect(server.requests).toHaveLength(2);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({ written: 2, credits: 2 });
@@ -242,7 +242,7 @@ Buffer.from = function (value, ...more) {
     expect(code, stderr).toBe(0);
     other.child.kill('SIGTERM');
     await other.finished;
-    const next = await place.start([...runArgs, '--queue', redis.url]).finished;
+    const next = await place.automate([...runArgs, '--queue', redis.url]);
     expect(next.code, next.stderr).toBe(0);
     process.kill(Number(await place.read('worker.pid')), 'SIGTERM');
     const ended = await small;
@@ -267,7 +267,7 @@ describe.skipIf(!hasRedis)(`the certificate authorities of a run${unlessRedis}`,
     const { redis, place } = queue;
     await place.write('secure.yaml', getFlow(secure.origin));
     const args = ['run', 'secure.yaml', '--in', 'in.csv', '--out', 'secure.csv', '--queue', redis.url];
-    const { code, stderr } = await place.start([...args, '--cacert', certificates.authority]).finished;
+    const { code, stderr } = await place.automate([...args, '--cacert', certificates.authority]);
     expect(code, stderr).toBe(0);
     expect(await place.read('secure.csv')).toBe('id,name\n1,a\n2,a\n');
     expect([...files, ...readdirSync(temporary)]).toEqual([]);

@@ -1,16 +1,15 @@
 import { existsSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Finished } from '../helpers/cli.ts';
 import {
   countsOf,
   expectedRows,
-  flip,
   flow,
   keyed,
   keysOf,
   keysOfRuns,
   mostRequests,
+  prefix,
   queuedRun,
   records,
   repeated,
@@ -21,7 +20,11 @@ import {
 } from '../helpers/queued-run.ts';
 import { hasRedis, unlessRedis } from '../helpers/redis.ts';
 
-const prefix = '{automate:default}';
+/** Returns the number of the last sign of life of the only run's coordinator. */
+async function beatOf(client: Redis): Promise<number> {
+  const key = (await keysOf(client)).find((name) => /:run:[^:]+$/.test(name)) as string;
+  return Number(await client.hget(key, 'beat'));
+}
 
 /** Every key of a queue, with the values of all types that a different program might store in it. */
 type Snapshot = ReadonlyMap<string, Buffer>;
@@ -38,8 +41,8 @@ async function restore(client: Redis, snapshot: Snapshot): Promise<void> {
 
 describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () => {
   test('is not repeated by a worker if somebody puts back everything that Redis contained', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', undefined, { env: keyed });
-    const { finished } = run();
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', undefined, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 0);
     const subscriber = client.duplicate();
     subscriber.on('error', () => undefined);
@@ -86,7 +89,7 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     clearInterval(alive);
     subscriber.disconnect();
     expect(server.requests.length).toBe(records);
-    const status = await place.start(['status', '--queue', redis.url], { env: keyed }).finished;
+    const status = await place.automate(['status', '--queue', redis.url], { env: keyed });
     expect(status.code, status.stderr).toBe(0);
     expect(status.stdout).toMatch(/ {2}cannot process run .*: its coordinator does not answer\n/);
     first.child.kill('SIGTERM');
@@ -100,13 +103,15 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   const snapshots = { appendonly: 'no' };
 
   test('with an older snapshot queues its open records again', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 30, { redis: snapshots, env: keyed });
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', 150, { redis: snapshots, env: keyed });
     worker();
     worker();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 60);
     await client.save();
-    await until(() => server.requests.length > 200);
+    // The snapshot is older only once the coordinator knows of a later sign of life.
+    const beat = await beatOf(client);
+    await until(async () => (await beatOf(client)) > beat + 1);
     const { written, failed } = await countsOf(client);
     await redis.kill();
     await redis.start();
@@ -120,8 +125,8 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   });
 
   test('without the units that were queued last queues them again', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', 30, { env: keyed });
-    const { finished } = run();
+    const { place, server, client, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
     const [job] = (await client.lrange(`${prefix}:units:wait`, 0, 0)) as [string];
     await client.lrem(`${prefix}:units:wait`, 1, job);
@@ -135,14 +140,14 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
   });
 
   test('as it was under an earlier coordinator continues', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 30, { redis: snapshots, env: keyed });
+    const { redis, place, server, client, worker, run, finishedRun } = await queuedRun('', 30, { redis: snapshots, env: keyed });
     worker();
     const first = run();
     await until(() => server.requests.length > 40);
     await client.save();
     first.child.kill('SIGKILL');
     await first.finished;
-    const { finished } = run(['--resume']);
+    const finished = finishedRun(['--resume']);
     await until(() => server.requests.length > 150);
     await redis.kill();
     await redis.start();
@@ -156,8 +161,8 @@ describe.skipIf(!hasRedis)(`a run whose Redis comes back${unlessRedis}`, () => {
 
 describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   test('is found by workers after a worker has removed it from the set of runs', async () => {
-    const { place, client, worker, run } = await queuedRun('', undefined, { env: keyed });
-    const { finished } = run();
+    const { place, client, worker, finishedRun } = await queuedRun('', undefined, { env: keyed });
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 0);
     await client.del(`${prefix}:runs`);
     worker();
@@ -167,7 +172,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   });
 
   test('counts the results of an earlier coordinator once, however often they are in Redis', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', undefined, { env: keyed });
+    const { place, server, client, worker, run, finishedRun } = await queuedRun('', undefined, { env: keyed });
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 100);
@@ -178,7 +183,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     await finished;
     const key = await results();
     for (const message of await client.lrangeBuffer(key, 0, -1)) for (let time = 0; time < 5; time++) await client.rpush(key, message);
-    const resumed = await run(['--resume']).finished;
+    const resumed = await finishedRun(['--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     const { whole } = JSON.parse(await place.read('summary.json'));
@@ -187,9 +192,9 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   });
 
   test('sends no request again while it is in progress if somebody puts its units back, and says so', async () => {
-    const { place, server, client, worker, run } = await queuedRun('', 30, { env: keyed });
+    const { place, server, client, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
     await place.write('in.csv', tableOf(2000));
-    const { finished } = run();
+    const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
     // Everything that belongs to the units, before a worker has taken one.
     const units = new Map([...(await snapshotOf(client))].filter(([key]) => /:in:|:units:[-\da-f]{36}-/.test(key)));
@@ -212,108 +217,6 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     expect(await place.read('out.csv')).toBe(rowsOf(2000));
     expect(repeated(server)).toBe(0);
     for (const text of said) expect(text().split(line)).toHaveLength(2);
-  });
-
-  /** What somebody does to one key of a queue, and the pattern of the key after the queue's prefix. */
-  interface Disturbance {
-    readonly kind: string;
-    act(client: Redis, key: string): Promise<unknown>;
-  }
-
-  /** Runs a flow while somebody disturbs one key of its queue after another, and checks that the run and its workers are not affected. */
-  async function disturbed(disturbances: readonly Disturbance[]) {
-    const count = 300 * disturbances.length;
-    const queued = await queuedRun('', 100, { env: keyed });
-    const { place, server, client, worker, run, status } = queued;
-    await place.write('in.csv', tableOf(count));
-    const workers = [worker(), worker()];
-    const { finished } = run();
-    let ended: Finished | undefined;
-    void finished.then((result) => (ended = result));
-    const isTrue = (condition: () => boolean | Promise<boolean>) => until(async () => (await condition()) || ended !== undefined);
-    /** Resolves with the name of a key as soon as there is one. */
-    const keyOf = async (kind: string) => {
-      const names: string[] = [];
-      await isTrue(async () => {
-        names.push(...(await client.keys(`${prefix}:*`)).filter((name) => new RegExp(`^${kind}$`).test(name.slice(prefix.length + 1))));
-        return names.length > 0;
-      });
-      expect(ended, kind).toBeUndefined();
-      return names[0] as string;
-    };
-    const beatOf = async (key: string) => Number(await client.hget(key, 'beat').catch(() => 0)) || 0;
-    const outcomes: Finished[] = [];
-    for (const { kind, act } of disturbances) {
-      // Each disturbance has to be overcome before the next one. Otherwise, both could be repaired together.
-      const { length } = server.requests;
-      const entry = await keyOf(entryKind);
-      const beat = await beatOf(entry);
-      await isTrue(async () => (await beatOf(entry)) > beat + 1);
-      await isTrue(() => server.requests.length > length + 20);
-      await act(client, await keyOf(kind));
-      if (outcomes.length < 2) outcomes.push(await status());
-    }
-    const { code, stderr } = await finished;
-    expect(code, stderr).toBe(4);
-    expect(stderr).not.toContain('this is a bug');
-    expect(await place.read('out.csv')).toBe(rowsOf(count));
-    for (const { child } of workers) child.kill('SIGTERM');
-    for (const { code: workerCode, stderr: problems } of await Promise.all(workers.map((one) => one.finished))) {
-      expect(workerCode, problems).toBe(0);
-      expect(problems).not.toContain('this is a bug');
-    }
-    for (const outcome of outcomes) expect(outcome.code, outcome.stderr).toBe(0);
-    const left = (await client.keys('*')).filter((key) => /:run:|:units:[-\da-f]{36}/.test(key) && !key.endsWith(':run:odd'));
-    expect(left).toEqual([]);
-    return { stderr, outcomes };
-  }
-
-  const job = 'units:[-\\da-f]{36}-[\\da-f]{8}-\\d+';
-  const entryKind = 'run:[-\\da-f]{36}';
-  const kinds = [
-    ...['runs', 'workers', entryKind, `${entryKind}:manifest`, `${entryKind}:in:.*`, job],
-    ...['units:active', 'units:meta', 'units:id', 'units:events', 'units:stalled', 'units:stalled-check'],
-  ];
-
-  test('continues after single keys were deleted', async () => {
-    await disturbed(kinds.map((kind) => ({ kind, act: (client, key) => client.del(key) })));
-  });
-
-  test('continues after values of a different type were stored in single keys', async () => {
-    const act: Disturbance['act'] = async (client, key) => {
-      const isString = (await client.type(key)) === 'string';
-      const emptied = client.multi().del(key);
-      await (isString ? emptied.rpush(key, 'foreign') : emptied.set(key, 'foreign')).exec();
-    };
-    const more = ['later', 'units:wait', 'units:marker', 'units:paused', 'units:delayed'];
-    const put = more.map((name) => ({ kind: 'units:meta', act: (client: Redis) => client.set(`${prefix}:${name}`, 'foreign') }));
-    await disturbed([...kinds.map((kind) => ({ kind, act })), ...put]);
-  });
-
-  test('continues after other texts were stored in single keys', async () => {
-    const fields = (values: Record<string, string>) => ({ kind: entryKind, act: (client: Redis, key: string) => client.hset(key, values) });
-    const { stderr, outcomes } = await disturbed([
-      { kind: 'workers', act: (client, key) => client.hset(key, 'odd', '1 {"id":"odd","leaseMs":5000,"problems":[null]}') },
-      fields({ counts: 'notjson' }),
-      fields({ counts: '[{"read":"x"}]', state: 'odd' }),
-      fields({ gen: 'odd', seen: 'odd', version: 'odd', fingerprint: 'odd', pid: 'odd', closing: 'odd' }),
-      fields({ beat: 'odd' }),
-      { kind: 'runs', act: (client, key) => client.sadd(key, 'odd') },
-      { kind: 'runs', act: (client) => client.hset(`${prefix}:run:odd`, { gen: 'odd', seen: 'odd', state: 'odd', version: '0.1.0' }) },
-      { kind: `${entryKind}:manifest`, act: (client, key) => client.set(key, 'odd') },
-      { kind: `${entryKind}:in:.*`, act: (client, key) => flip(client, key) },
-      { kind: entryKind, act: (client, key) => client.rpush(`${key}:results`, 'odd') },
-      { kind: job, act: (client, key) => client.hset(key, 'data', 'notjson') },
-      { kind: job, act: (client, key) => client.hset(key, 'data', '[null]', 'opts', '"odd"') },
-      { kind: 'units:meta', act: (client) => client.rpush(`${prefix}:units:wait`, 'odd') },
-      { kind: 'units:meta', act: (client) => client.zadd(`${prefix}:later`, 0, 'odd', 0, '{"run":1}', 0, '{"run":"odd","unit":"odd"}') },
-      { kind: 'units:meta', act: (client, key) => client.hset(key, 'paused', '1', 'concurrency', '0') },
-      { kind: 'units:id', act: (client, key) => client.set(key, 'odd') },
-      { kind: 'units:meta', act: (client) => client.set(`${prefix}:units:stalled-check`, 'odd') },
-    ]);
-    expect(stderr).toContain(' contains a status of the worker "odd" that cannot be read; it is ignored\n');
-    expect(stderr).toContain(' contains messages to this run that cannot be read; they are ignored\n');
-    expect(outcomes[0]?.stderr).toContain(' contains a status of the worker "odd" that cannot be read; it is ignored\n');
   });
 });
 

@@ -27,11 +27,12 @@ import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers
 
 describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
-    const { place, server, client, twoWorkers, run } = await queuedRun();
-    const [first] = await twoWorkers();
-    const { finished } = run();
-    await until(() => server.requests.length > 100);
-    first.child.kill('SIGKILL');
+    const { place, server, client, twoWorkers, finishedRun } = await queuedRun('', 50);
+    const workers = await twoWorkers();
+    const said = workers.map(({ child }) => textOf(child));
+    const finished = finishedRun();
+    await until(() => server.requests.length > 100 && said.every((text) => text().includes('joined run ')));
+    workers[0].child.kill('SIGKILL');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
@@ -53,9 +54,9 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('cause no repeated requests if one of them is stopped with SIGTERM', async () => {
-    const { place, server, twoWorkers, run } = await queuedRun();
+    const { place, server, twoWorkers, finishedRun } = await queuedRun();
     const [first] = await twoWorkers();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 100);
     first.child.kill('SIGTERM');
     const stopped = await first.finished;
@@ -68,9 +69,9 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('begin no more records after their right to the records (lease) expired while they were suspended', async () => {
-    const { place, server, worker, run } = await queuedRun('', 150);
+    const { place, server, worker, finishedRun } = await queuedRun('', 150);
     const first = worker();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 60);
     first.child.kill('SIGSTOP');
     worker();
@@ -85,10 +86,10 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('continue when Redis is available again', async () => {
-    const { redis, place, server, worker, run } = await queuedRun();
+    const { redis, place, server, worker, finishedRun } = await queuedRun();
     worker();
     worker();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 100);
     await redis.stop();
     await sleep(1500);
@@ -101,10 +102,10 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('continue after Redis has lost all its data', async () => {
-    const { place, server, client, worker, run } = await queuedRun(', credits: 2');
+    const { place, server, client, worker, finishedRun } = await queuedRun(', credits: 2');
     worker();
     worker();
-    const { finished } = run(['--max-credits', '2000']);
+    const finished = finishedRun(['--max-credits', '2000']);
     await until(() => server.requests.length > 150);
     const { written, failed } = await countsOf(client);
     await client.flushall();
@@ -122,7 +123,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('continue a run whose coordinator was killed once the run is resumed', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
+    const { place, server, client, worker, run, finishedRun } = await queuedRun();
     worker();
     worker();
     const { child, finished } = run();
@@ -134,7 +135,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     await finished;
     const written = (await place.read('out.csv')).split('\n').length - 2;
     const open = server.requests.length - written;
-    const resumed = await run(['--resume']).finished;
+    const resumed = await finishedRun(['--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     // The repeated records were in progress in the workers (some of them begun after the count) or not yet written.
@@ -154,21 +155,21 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     await until(() => server.requests.length > 100);
     child.kill('SIGINT');
     expect((await finished).code).toBe(130);
-    const resumed = await place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--resume']).finished;
+    const resumed = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(server.requests.length).toBeLessThanOrEqual(records + 20);
   });
 
   test('finish the records in progress after Ctrl-C, and continue once the run is resumed with --queue', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
+    const { place, server, client, worker, run, finishedRun } = await queuedRun();
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 100);
     child.kill('SIGINT');
     expect((await finished).code).toBe(130);
     expect(server.requests.length).toBeLessThan(records);
-    const resumed = await run(['--resume']).finished;
+    const resumed = await finishedRun(['--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(repeated(server)).toBeLessThanOrEqual(20);
@@ -212,7 +213,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('return their unfinished records if their disk fails, and other workers process these records', async () => {
-    const { place, server, worker, run } = await queuedRun();
+    const { place, server, worker, finishedRun } = await queuedRun();
     // A worker writes the rows of a record with many pages to a temporary file. Below, the folder for that file is missing.
     const text = 'x'.repeat(200_000);
     const pages = await httpServer(({ path }, response) => {
@@ -224,7 +225,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     await place.write('flow.yaml', `nodes:\n  - ${node}\n`);
     await place.write('in.csv', 'id\n1\n2\n3\n');
     const broken = worker([], { TMPDIR: place.path('not-there') });
-    const { finished } = run();
+    const finished = finishedRun();
     const ended = await broken.finished;
     expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
     expect(ended.code).toBe(74);
@@ -246,7 +247,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     await finished;
     // Keys that were restored from a dump have no expiry.
     for (const key of await keysOf(client)) await client.persist(key);
-    const state = async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout).runs[0].state;
+    const state = async () => JSON.parse((await place.automate(['status', '--queue', redis.url, '--json'])).stdout).runs[0].state;
     await until(async () => (await state()) === 'orphaned');
     // After this wait, the records in progress have ended.
     await sleep(3000);
@@ -294,20 +295,20 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('begin hardly more records than the credits can complete', async () => {
-    const { place, server, twoWorkers, run } = await queuedRun();
+    const { place, server, twoWorkers, finishedRun } = await queuedRun();
     const node = (field: string) => `  - { type: http, url: "${server.origin}/1{{id}}", map: { ${field}: name } }\n`;
     await place.write('flow.yaml', `nodes:\n${node('a')}${node('b')}`);
     await twoWorkers();
-    expect((await run(['--max-credits', '30']).finished).code).toBe(5);
+    expect((await finishedRun(['--max-credits', '30'])).code).toBe(5);
     const { written, failed, waiting } = JSON.parse(await place.read('summary.json'));
     // 30 credits are enough for 15 records.
     expect(written + failed + waiting).toBeGreaterThanOrEqual(11);
   });
 
   test('spend together no more credits than the run allows', async () => {
-    const { place, server, twoWorkers, run } = await queuedRun();
+    const { place, server, twoWorkers, finishedRun } = await queuedRun();
     const [first] = await twoWorkers();
-    const { finished } = run(['--max-credits', '200']);
+    const finished = finishedRun(['--max-credits', '200']);
     await until(() => server.requests.length > 80);
     first.child.kill('SIGKILL');
     expect((await finished).code).toBe(5);
@@ -335,14 +336,14 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
   }
 
   const isWaiting = async (place: Workplace, { url }: RedisServer) =>
-    JSON.parse((await place.start(['status', '--queue', url, '--json']).finished).stdout).runs.length === 1;
+    JSON.parse((await place.automate(['status', '--queue', url, '--json'])).stdout).runs.length === 1;
 
   test('leaves the run to other workers, which process the records', async () => {
     const { place, run, redis } = await refusedRun(['bad-token-1', 'good-token-1']);
     const { code, stderr } = await run.finished;
     expect(code, stderr).toBe(0);
     expect((await place.read('out.csv')).split('\n')).toHaveLength(records + 2);
-    const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
+    const { stdout } = await place.automate(['status', '--queue', redis.url, '--json']);
     const { workers } = JSON.parse(stdout) as { workers: { records: number }[] };
     expect(Math.min(...workers.map((worker) => worker.records))).toBe(0);
   });
@@ -360,12 +361,12 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
 
 describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
   test('shows its runs and workers in `automate status`, without those that have ended', async () => {
-    const { redis, place, server, worker, run } = await queuedRun('', 50);
+    const { redis, place, server, worker, finishedRun } = await queuedRun('', 50);
     const idle = worker(['--exit-when-idle', '3s']);
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 50);
-    const status = async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout);
-    const [first, text] = await Promise.all([status(), place.start(['status', '--queue', redis.url]).finished]);
+    const status = async () => JSON.parse((await place.automate(['status', '--queue', redis.url, '--json'])).stdout);
+    const [first, text] = await Promise.all([status(), place.automate(['status', '--queue', redis.url])]);
     expect(first).toMatchObject({
       queue: 'default',
       runs: [{ flow: 'flow', state: 'running', coordinator: { alive: true } }],
@@ -387,11 +388,11 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
     const { redis, place, server, worker, run } = await queuedRun();
     const first = run();
     await until(async () => (await place.files()).some((name) => name.includes('automate')));
-    await until(async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout).runs.length === 1);
+    await until(async () => JSON.parse((await place.automate(['status', '--queue', redis.url, '--json'])).stdout).runs.length === 1);
     // The same run is resumed with a copy of its files, as if on a different machine.
     const copy = await workplace({});
     for (const name of await place.files()) if (!name.includes('lock')) await copy.write(name, await place.read(name));
-    const second = await copy.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url, '--resume']).finished;
+    const second = await copy.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url, '--resume']);
     expect(second.code, second.stderr).toBe(73);
     worker();
     expect((await first.finished).code).toBe(4);
@@ -400,12 +401,12 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
   });
 
   test('can process the failed records of `automate retry`', async () => {
-    const { redis, place, worker, run } = await queuedRun();
+    const { redis, place, worker, finishedRun } = await queuedRun();
     worker();
-    expect((await run().finished).code).toBe(4);
+    expect((await finishedRun()).code).toBe(4);
     const healed = await httpServer((_, response) => void response.end('{"name":"late"}'));
     await place.write('flow.yaml', flow(healed.origin));
-    const { code, stderr } = await place.start(['retry', 'out.csv', '--queue', redis.url]).finished;
+    const { code, stderr } = await place.automate(['retry', 'out.csv', '--queue', redis.url]);
     expect(code, stderr).toBe(0);
     expect(healed.requests.length).toBe(Math.floor(records / 9));
     expect((await place.read('out.csv')).split('\n')[9]).toBe('9,late');
@@ -414,8 +415,8 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
 
 describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${unlessRedis}`, () => {
   test('exits with 5 and prints the command that starts a worker', async () => {
-    const { redis, server, client, run } = await queuedRun();
-    const { code, stderr } = await run(['--wait-for-workers', '2s']).finished;
+    const { redis, server, client, finishedRun } = await queuedRun();
+    const { code, stderr } = await finishedRun(['--wait-for-workers', '2s']);
     expect(code).toBe(5);
     expect(stderr).toMatch(/^at most 4 requests at once in each worker\nwaiting for a worker: /m);
     expect(stderr).toContain(`waiting for a worker: automate worker --queue ${redis.url}`);
@@ -444,7 +445,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     const { child, finished } = run(['--wait-for-workers', '15s']);
     const said = textOf(child);
     await until(() => said().includes('has no credential'));
-    const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
+    const { stdout } = await place.automate(['status', '--queue', redis.url, '--json']);
     expect(JSON.parse(stdout).workers[0].problems).toMatchObject([{ problem: 'no credential "crm-token"' }]);
     const { code, stderr } = await finished;
     expect(stderr).toContain('has no credential "crm-token" (automate credentials set crm-token)');
@@ -453,14 +454,14 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   });
 
   test('exits with 7 and prints why the workers cannot use a credential that they have', async () => {
-    const { place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
+    const { place, server, worker, finishedRun } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
     const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
     await mkdir(place.path('.automate'));
     await place.write('.automate/vault.json', JSON.stringify(lightVault()));
     const set = ['credentials', 'set', 'crm-token', '--backend', 'vault', '--hosts', 'other.example'];
     expect((await place.automate(set, { env, stdin: 'canary-secret-5417' })).code).toBe(0);
     worker([], env);
-    const { code, stderr } = await run(['--wait-for-workers', '15s']).finished;
+    const { code, stderr } = await finishedRun(['--wait-for-workers', '15s']);
     expect(stderr).toMatch(
       /^waiting for a worker: 1 is there; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
     );
@@ -470,9 +471,9 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   });
 
   test('reports that a worker uses a different queue key', async () => {
-    const { server, worker, run } = await queuedRun();
+    const { server, worker, finishedRun } = await queuedRun();
     const other = worker([], { AUTOMATE_QUEUE_KEY: 'another key of the queue' });
-    const { code, stderr } = await run(['--wait-for-workers', '15s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' }).finished;
+    const { code, stderr } = await finishedRun(['--wait-for-workers', '15s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' });
     expect(code).toBe(5);
     expect(stderr).toContain("its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere");
     expect(server.requests).toHaveLength(0);
@@ -485,8 +486,8 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
   const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 
   test('puts changed records into the queue once more', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
-    const { finished } = run([], env);
+    const { place, server, client, worker, finishedRun } = await queuedRun();
+    const finished = finishedRun([], env);
     await until(async () => (await keysOf(client, ':in:')).length > 0);
     for (const key of await keysOf(client, ':in:')) await flip(client, key);
     worker([], env);
@@ -518,9 +519,9 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
   });
 
   test('puts its records into the queue once more if their results have a different type', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 30);
+    const { redis, place, server, client, worker, finishedRun } = await queuedRun('', 30);
     const one = worker();
-    const { finished } = run();
+    const finished = finishedRun();
     await until(() => server.requests.length > 50);
     const [run1] = (await keysOf(client)).filter((key) => /:run:[^:]+$/.test(key)) as [string];
     // The key can be created only while no results are waiting.
@@ -538,8 +539,8 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
   });
 
   test('stores its description again if it was changed', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
-    const { finished } = run([], env);
+    const { place, server, client, worker, finishedRun } = await queuedRun();
+    const finished = finishedRun([], env);
     await until(async () => (await keysOf(client, ':in:')).length > 0);
     for (const key of await keysOf(client, ':manifest')) await flip(client, key);
     worker([], env);
@@ -607,7 +608,7 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
       ] as const) {
         const args = ['run', 'flow.yaml', '--in', `in.${format}`, ...options];
         const plain = await place.automate([...args, '--out', `plain.${format}`], { env });
-        const queued = await place.start([...args, '--out', `out.${format}`, '--queue', redis.url], { env }).finished;
+        const queued = await place.automate([...args, '--out', `out.${format}`, '--queue', redis.url], { env });
         expect([plain.code, queued.code], plain.stderr + queued.stderr).toEqual([4, 4]);
         for (const name of [format, `errors.${format}`]) expect(await place.read(`out.${name}`)).toBe(await place.read(`plain.${name}`));
       }

@@ -6,7 +6,7 @@ import { readCredits, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, type SeenRequest } from '../helpers/http-server.ts';
 import { listeningServer } from '../helpers/mcp/servers.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
-import { type Serving, serving } from '../helpers/serving.ts';
+import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 /** A flow and its input, which are run in one process and then in several processes. */
 interface Case {
@@ -22,6 +22,8 @@ interface Case {
   readonly query?: string;
   /** The content type if it differs from the usual type for the file's format. */
   readonly type?: string;
+  /** True to run the case in every way to use workers. The other cases are run in only one of these ways, which is the fastest. */
+  readonly everyWay?: true;
 }
 
 const rows = (count: number, row: (id: number) => string) => Array.from({ length: count }, (_, index) => row(index + 1)).join('');
@@ -31,8 +33,15 @@ const get = (more = '') => `nodes:\n  - { type: http, url: "API/items/{{id}}", m
 
 const cases: Case[] = [
   { name: 'failures, and quoted line breaks', flow: get(), input: table },
-  { name: 'retries', flow: get().replace('/items/', '/flaky/'), input: few },
-  { name: 'a byte order mark and gzip', flow: get(), input: gzipSync(`\ufeff${few}`), file: 'in.csv.gz', out: 'out.csv.gz' },
+  { name: 'retries', everyWay: true, flow: get().replace('/items/', '/flaky/'), input: few },
+  {
+    name: 'a byte order mark and gzip',
+    everyWay: true,
+    flow: get(),
+    input: gzipSync(`\ufeff${few}`),
+    file: 'in.csv.gz',
+    out: 'out.csv.gz',
+  },
   {
     name: 'Latin-1',
     flow: get(),
@@ -72,6 +81,7 @@ const cases: Case[] = [
   },
   {
     name: 'batches that some records do not join, and that pass their failures',
+    everyWay: true,
     flow: `nodes:
   - { type: http, method: POST, url: "API/batch", when: "id != '7'", on_error: keep, batch: { size: 20, items: "{{id}}", match: { field: id, path: "found[].id" } }, body: { ids: "{{items}}" }, map: { name: "found[].name" } }
   - { type: http, method: POST, url: "API/refused", on_error: keep, batch: { size: 4, items: "{{id}}" }, body: { ids: "{{items}}" } }
@@ -91,6 +101,7 @@ const cases: Case[] = [
   },
   {
     name: 'a loop',
+    everyWay: true,
     flow: `nodes:
   - { type: set, fields: { cursor: "" } }
   - type: loop
@@ -111,6 +122,7 @@ nodes:
   },
   {
     name: 'a model with a maximum cost',
+    everyWay: true,
     flow: `connections: { m: { type: http, base_url: "API/v1" } }
 nodes:
   - { type: llm, provider: openai, connection: m, model: m, prompt: "{{id}}", max_tokens: 10, output: { a: string }, price: { input: 10, output: 10 }, max_cost: 5 }
@@ -134,9 +146,16 @@ nodes:
     file: 'in.tsv',
     out: 'out.tsv',
   },
-  { name: 'a workbook with numbers from a table', flow: get(), input: few, out: 'out.xlsx' },
-  { name: 'stdin and stdout', flow: get(), input: few, file: '-', out: '-' },
-  { name: 'rows in any order', flow: get().replace('/items/', '/flaky/'), input: few, args: ['--unordered'], query: 'unordered' },
+  { name: 'a workbook with numbers from a table', everyWay: true, flow: get(), input: few, out: 'out.xlsx' },
+  { name: 'stdin and stdout', everyWay: true, flow: get(), input: few, file: '-', out: '-' },
+  {
+    name: 'rows in any order',
+    everyWay: true,
+    flow: get().replace('/items/', '/flaky/'),
+    input: few,
+    args: ['--unordered'],
+    query: 'unordered',
+  },
   { name: 'an empty file', flow: get(), input: '', file: 'in.ndjson', out: 'out.ndjson' },
   { name: 'empty lines alone', flow: get(), input: '\n\n', file: 'in.ndjson', out: 'out.ndjson' },
   { name: 'an empty input', flow: get(), input: '[]', file: 'in.json' },
@@ -150,11 +169,12 @@ nodes:
   },
   {
     name: 'long results, of which the first is late',
+    everyWay: true,
     flow: 'nodes:\n  - { type: http, url: "API/long/{{id}}", map: [text] }\n',
     input: `id\n${rows(5, (id) => `${id}\n`)}`,
   },
   { name: 'a stop at a failure', flow: get(', on_error: stop'), input: few },
-  { name: 'a maximum of errors', flow: get(), input: few, args: ['--max-errors', '0', '--concurrency', '1'] },
+  { name: 'a maximum of errors', everyWay: true, flow: get(), input: few, args: ['--max-errors', '0', '--concurrency', '1'] },
 ];
 
 /** Responds according to the path and the number of earlier requests for it. Every run therefore gets the same responses. */
@@ -267,8 +287,12 @@ function expectSame({ stderr = '', ...found }: Outcome & { readonly stderr?: str
   else expect(found, `${name}: ${stderr}`).toEqual(plain);
 }
 
+/** The cases that are run in every way to use workers. */
+const fewCases = cases.filter(({ everyWay }) => everyWay);
+
 describe('a run with --workers 2', () => {
-  test.each(cases)('has the same result as in one process: $name', async (one) => {
+  // A worker of a queue stays for all cases, but these workers start for each case. They run all cases only if there is no queue.
+  test.each(hasRedis ? fewCases : cases)('has the same result as in one process: $name', async (one) => {
     expectSame(await outcome(one, ['--workers', '2']), await plainOutcome(one), one.name);
   });
 });
@@ -284,8 +308,11 @@ describe.skipIf(!hasRedis)(`a run with --queue${unlessRedis}`, () => {
   });
 });
 
-/** The cases that can be run on the server. */
-const servedCases = cases.filter(({ file, args, query, out }) => file !== '-' && out !== 'out.xlsx' && (!args || query !== undefined));
+/** The cases for the server: it reads no stdin, and has no query for some options. */
+const servedCases = cases.filter(
+  ({ everyWay, file, args, query, out, type }) =>
+    (everyWay || type) && file !== '-' && out !== 'out.xlsx' && (!args || query !== undefined),
+);
 
 const types: Readonly<Record<string, string>> = {
   csv: 'text/csv',

@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
     const worker = server.place.start(['worker', '--queue', redis.url]);
     const run = await started(server, key, 'ask');
     await until(server, key, run, ({ counts }) => counts.read > 20);
-    const { stdout } = await server.place.start(['status', '--queue', redis.url, '--json']).finished;
+    const { stdout } = await server.place.automate(['status', '--queue', redis.url, '--json']);
     expect(JSON.parse(stdout).runs.map((one: { run: string }) => one.run)).toEqual([run.id]);
     worker.child.kill('SIGTERM');
     expect((await worker.finished).stderr).toMatch(

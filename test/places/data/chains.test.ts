@@ -3,63 +3,22 @@ import { loadChains } from '../../../src/places/data/chains/chains.ts';
 import type { ChainQuery } from '../../../src/places/lookup.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 import { noChains, spellings } from './company-names.ts';
+import { readTable } from './table.ts';
 
 const find = await loadChains(dataFolder);
 const lookUp = (name: string, more: Partial<ChainQuery> = {}) => find({ name, minScore: 0.85, ...more });
 
 describe('the chain found for a name', () => {
-  test.each([
-    ['Mc Donalds', 'Q38076'],
-    ["MCDONALD'S #4471", 'Q38076'],
-    ['マクドナルド', 'Q38076'],
-    ['STARBUCKS #1234', 'Q37158'],
-    ['starbuks', 'Q37158'],
-    ['星巴克', 'Q37158'],
-    ['7 eleven', 'Q259340'],
-    ['Seven Eleven', 'Q259340'],
-    ['7-Eleven Inc.', 'Q259340'],
-    ['WAL-MART SUPERCENTER', 'Q483551'],
-    ['wallmart', 'Q483551'],
-    ['THE HOME DEPOT 0893', 'Q864407'],
-    ['Kentucky Fried Chicken', 'Q524757'],
-    ['KFC', 'Q524757'],
-    ['REWE Markt GmbH', 'Q16968817'],
-    ['Chick fil A', 'Q491516'],
-    ['Exxon', 'Q109675651'],
-    ['Sainsbury', 'Q152096'],
-    ['Mac Donald', 'Q38076'],
-    ['株式会社ローソン', 'Q1557223'],
-    ['ファミリーマート 渋谷店', 'Q11247682'],
-    ['肯德基(北京路店)', 'Q524757'],
-    ['파리바게뜨 강남점', 'Q62605260'],
-    ['スターバックス渋谷駅前店', 'Q37158'],
-    ['스타벅스커피', 'Q37158'],
-    ['LIDL DIENSTLEISTUNG GMBH & CO KG FIL. 4711', 'Q151954'],
-    ['OXXO SUC. CENTRO', 'Q1342538'],
-    ['BANK OF AMERICA N.A.', 'Q487907'],
-    ['Société Générale Agence Lyon', 'Q270363'],
-    ['U.S. Bank National Association', 'Q739084'],
-    ['Bunnings', 'Q4997829'],
-    ['Applebees Neighborhood Grill', 'Q621532'],
-    ['Asda Superstore', 'Q297410'],
-    ['Greggs Bakery', 'Q3403981'],
-  ])('is right: %s is %s', (name, id) => {
-    expect(lookUp(name)).toMatchObject({ match: true, id });
-  });
-
-  test.each([
-    ['Migros', 'CH', 'Q680727'],
-    ['Migros', 'TR', 'Q1754510'],
-    ['Target', 'AU', 'Q7685854'],
-    ['Target', 'US', 'Q1046951'],
-    ['Carrefour', 'FR', 'Q217599'],
-    ['Domino Pizza', 'US', 'Q839466'],
-    ['EDEKA Center Müller', 'DE', 'Q701755'],
-    ['Supermercados Mercadona', 'ES', 'Q377705'],
-    ['Warehouse', 'GB', 'Q28135370'],
-  ])('depends on the country: %s in %s is %s', (name, country, id) => {
-    expect(lookUp(name, { country })).toMatchObject({ match: true, ambiguous: false, id });
-  });
+  test.each(readTable<'name' | 'country' | 'id'>('chains.csv'))(
+    'is right: $name in the country $country is $id',
+    ({ name, country, id }) => {
+      expect(lookUp(name, country === '' ? {} : { country })).toMatchObject({
+        match: true,
+        id,
+        ...(country !== '' && { ambiguous: false }),
+      });
+    },
+  );
 
   test.each([
     ['exact', "McDonald's", 1],

@@ -57,7 +57,7 @@ describe("the forecast of a run's calls", () => {
           expect(failures.length).toBeGreaterThanOrEqual(found.failing);
         },
       ),
-      { numRuns: 120 },
+      { numRuns: 60 },
     );
   });
 
@@ -70,7 +70,7 @@ describe("the forecast of a run's calls", () => {
         expect(found.actions.expected).toBe(requests.length);
         expect(found.credits.expected).toBe(given.length * nodes.reduce((sum, { credits }) => sum + credits, 0));
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 
@@ -97,7 +97,7 @@ describe("the forecast of a run's calls", () => {
         expect(requests.length).toBeLessThanOrEqual(found.actions.most);
         expect(failures.length).toBeGreaterThanOrEqual(found.failing);
       }),
-      { numRuns: 120 },
+      { numRuns: 60 },
     );
   });
 
@@ -194,7 +194,7 @@ test('the forecast adds no batch for conflicting records that are in different b
       const { requests } = await runFlow(flow, given, { http: () => ({ body: { r: [] } }) });
       expect((await forecast(flow, given)).actions.least).toBeLessThanOrEqual(requests.length);
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
   const apart = ['xv', 'yv', 'xw', 'zv'].map(([a, b]) => ({ a: a as string, b: b as string }));
   expect((await forecast(flow, apart)).actions.least).toBe(2);

@@ -153,7 +153,7 @@ describe('a workbook that has been damaged', () => {
       for (const [at, byte] of bytes) content[Math.floor(at * (content.length - 1))] = byte;
       await check(content.subarray(0, Math.ceil(end * content.length)));
     });
-    await fc.assert(damaged, { numRuns: 1500 });
+    await fc.assert(damaged, { numRuns: 300 });
   });
 
   test.each(partNames)('in the XML of %s is read, or refused with an error that names the part or the row', async (part) => {
@@ -161,7 +161,7 @@ describe('a workbook that has been damaged', () => {
     const damaged = fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
       await check(await zipOf({ ...parts, [part]: changed(parts[part] ?? '', changes) }));
     });
-    await fc.assert(damaged, { numRuns: 500 });
+    await fc.assert(damaged, { numRuns: 100 });
   });
 
   test.each(partNames)('in the bytes of %s is read, or refused with an error that names the part or the row', async (part) => {
@@ -172,7 +172,7 @@ describe('a workbook that has been damaged', () => {
       for (const [at, byte] of all) content[Math.floor(at * (content.length - 1))] = byte;
       await check(await zipOf({ ...parts, [part]: content }));
     });
-    await fc.assert(damaged, { numRuns: 300 });
+    await fc.assert(damaged, { numRuns: 60 });
   });
 });
 
@@ -244,24 +244,28 @@ const hostile: Readonly<Record<string, (size: number) => WorkbookParts>> = {
   }),
 };
 
-/** Returns the CPU time in ms for reading a workbook, which does not depend on what else the machine does. The shortest of three counts. */
-async function cpuMs(content: Buffer): Promise<number> {
-  const times: number[] = [];
-  for (let at = 0; at < 3; at++) {
+/**
+ * Returns the CPU time in ms for reading a workbook, which depends only a little on what else the machine does. The shortest of three
+ * counts, or the first that is short enough.
+ */
+async function cpuMs(content: Buffer, enough = 0): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let at = 0; at < 3 && shortest >= enough; at++) {
     const before = process.cpuUsage();
     await read(content, 'hostile.xlsx');
     const { user, system } = process.cpuUsage(before);
-    times.push((user + system) / 1000);
+    shortest = Math.min(shortest, (user + system) / 1000);
   }
-  return Math.min(...times);
+  return shortest;
 }
 
 describe('the work for a workbook grows in proportion to its size', () => {
   test.each(Object.keys(hostile))('%s', async (name) => {
     const make = hostile[name] as (size: number) => WorkbookParts;
-    await cpuMs(await workbook(make(1000)));
-    const [small, large] = [await cpuMs(await workbook(make(1000))), await cpuMs(await workbook(make(16_000)))];
+    const small = await workbook(make(1000));
+    await read(small, 'hostile.xlsx');
     // Sixteen times the size may take 16 times the work. Quadratic work would be 256 times as much.
-    expect(large).toBeLessThan(64 * Math.max(small, 2));
+    const most = 64 * Math.max(await cpuMs(small), 2);
+    expect(await cpuMs(await workbook(make(16_000)), most)).toBeLessThan(most);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { messageWithAdvice } from '../../src/cli/advice.ts';
-import { ExactNumber } from '../../src/core/value/value.ts';
-import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
+import { messageWithAdvice } from '../../../src/cli/advice.ts';
+import { ExactNumber } from '../../../src/core/value/value.ts';
+import { itemsOf, openText, problem, shown, writtenError } from '../reading.ts';
 
 const ndjson = (text: string, options = {}) => shown(openText('ndjson', text, options));
 

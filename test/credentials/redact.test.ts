@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeAll } from '../../../src/core/text/base64.ts';
-import { ExactNumber, type Value } from '../../../src/core/value/value.ts';
-import { createRedactor } from '../../../src/credentials/redact.ts';
+import { decodeAll } from '../../src/core/text/base64.ts';
+import { ExactNumber, type Value } from '../../src/core/value/value.ts';
+import { createRedactor } from '../../src/credentials/redact.ts';
 
 function redactorOf(...secrets: string[]) {
   const redactor = createRedactor();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { itemsOf, openText, problem, shown, writtenError } from '../reading.ts';
+import { itemsOf, openText, problem, shown, writtenError } from './reading.ts';
 
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { LocalTransport } from '../../../src/mcp/local-transport.ts';
+import { LocalTransport } from '../../src/mcp/local-transport.ts';
 
 /** A server that responds to each request, and at the same time sends a response to the next request. */
 const hasty = `

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Event } from '../../../src/core/event.ts';
-import { MetricsRegistry } from '../../../src/report/metrics-registry.ts';
-import { parsedMetrics, valuesOf } from '../../helpers/prometheus.ts';
+import type { Event } from '../../src/core/event.ts';
+import { MetricsRegistry } from '../../src/report/metrics-registry.ts';
+import { parsedMetrics, valuesOf } from '../helpers/prometheus.ts';
 
 const noFigures = { credits: () => 0, pausedMs: () => 0, open: () => 0 };
 const failure = { node: 'get', class: 'http', status: 503, message: 'the server answered 503', attempts: 1 } as const;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { pathTo } from '../../src/core/answer/path.ts';
-import { itemsOf, openText, problem, shown } from './reading.ts';
+import { pathTo } from '../../../src/core/answer/path.ts';
+import { itemsOf, openText, problem, shown } from '../reading.ts';
 
 const chunkSizes = [1, 2, 3, 7, 1000];
 

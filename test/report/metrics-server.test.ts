@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { serveMetrics } from '../../../src/report/metrics-server.ts';
+import { serveMetrics } from '../../src/report/metrics-server.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 const page = { type: 'text/plain', text: async () => 'figures\n' };

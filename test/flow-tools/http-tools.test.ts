@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { ToolsOverHttp } from '../../../src/flow-tools/http-tools.ts';
+import { ToolsOverHttp } from '../../src/flow-tools/http-tools.ts';
 
 /** Creates an endpoint without tools, whose clock a test sets. A request's header `owner` contains its owner. */
 async function endpoint() {

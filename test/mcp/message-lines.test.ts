@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MessageLines } from '../../../src/mcp/local-transport.ts';
+import { MessageLines } from '../../src/mcp/local-transport.ts';
 
 const message = (id: number | string) => ({ jsonrpc: '2.0', id, result: {} });
 const line = (id: number | string) => `${JSON.stringify(message(id))}\n`;

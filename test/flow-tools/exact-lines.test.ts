@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ExactLines } from '../../../src/flow-tools/stdio-tools.ts';
+import { ExactLines } from '../../src/flow-tools/stdio-tools.ts';
 
 /** Returns everything that comes out until the stream ends. */
 async function through(chunks: readonly (string | Buffer)[], said: string[] = []): Promise<string> {
