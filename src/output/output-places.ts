@@ -8,6 +8,7 @@ import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
 import { inputPaths } from '../records/inputs.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
+import { truthPart } from './replace.ts';
 import { truthFactsIn, truthPath } from './truth.ts';
 
 /** The names for messages. */
@@ -66,10 +67,8 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
-    beside(out, 'the file that marks the run as complete', 'complete'),
-    beside(out, 'the file that marks the run as complete', 'complete.new'),
-    beside(out, 'the memory file of the output', 'rows'),
-    beside(out, 'the list of failed records of the output', 'failed'),
+    { what: 'the file about the output', path: truthPath(realFile(out)) },
+    { what: 'the file about the output', path: truthPart(out) },
   ];
 }
 

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
-import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { type CompleteRun, readTruth, TruthLog } from '../../src/output/truth.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const note = 'out.csv.automate';
+
+async function* noMarks() {}
 
 /** Creates a job over three records, which always starts with --resume. The records whose paths are in `failing` fail. */
 async function job(...failing: string[]) {
@@ -16,7 +18,7 @@ async function job(...failing: string[]) {
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n3\n' });
   const start = (...more: string[]) => place.automate([...run, '--resume', ...more]);
   const sent = () => server.requests.length;
-  const hasNote = async () => (await place.files()).includes(note);
+  const hasNote = async () => (await place.files()).includes(note) && (await place.read(note)).includes('"note":');
   const contents = async () => Promise.all((await place.files()).map(async (name) => [name, await readFile(place.path(name), 'utf8')]));
   return { ...place, start, sent, refused, hasNote, contents };
 }
@@ -84,14 +86,12 @@ describe('--resume of a run that is already complete', () => {
   });
 
   test('reports even a run that a different version of automate completed', async () => {
-    const { start, read, write, sent } = await job();
+    const { start, path, sent } = await job();
     await start();
-    const text = (await read(note))
-      .slice(9)
-      .trimEnd()
-      .replace(/("the version of automate":")[^"]+/, '$10.0.9');
-    expect(text).toContain('0.0.9');
-    await write(note, `${crc32(text).toString(16).padStart(8, '0')} ${text}\n`);
+    const truth = await readTruth(path(note));
+    const complete = truth?.note as CompleteRun;
+    const log = await TruthLog.create(path(note));
+    await log.finish({ note: { ...complete, identity: { ...complete.identity, version: '0.0.9' } } }, noMarks());
     expect([(await start()).code, sent()]).toEqual([0, 3]);
   });
 
@@ -209,7 +209,7 @@ describe('the completion note, a file that marks a run as complete', () => {
     const { start } = await job();
     expect(await start('--events', note)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('the file that marks the run as complete'),
+      stderr: expect.stringContaining('the file about the output'),
     });
   });
 });

@@ -40,7 +40,7 @@ describe.skipIf(!canTrace)(`an "automate run --update" that is killed with SIGKI
     const { code } = await place.automate(args);
     expect(code).toBe(4);
     expect(await files()).toEqual(after);
-    expect(await leftBehind(place)).toEqual(['out.csv.automate']);
+    expect(await leftBehind(place)).toEqual([]);
   });
 });
 

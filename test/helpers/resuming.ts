@@ -52,5 +52,4 @@ export async function contentsOf(place: Workplace): Promise<Record<string, strin
 }
 
 /** Returns the names of the journals, locks and part files in a workplace. */
-export const leftBehind = async (place: Workplace) =>
-  (await place.files()).filter((name) => /\.automate-(?!(?:failed|complete)$)/.test(name));
+export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => /\.automate-/.test(name));
