@@ -3,7 +3,7 @@ import type { CodedMessage } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
 import { credentialName } from '../core/options/names.ts';
 import { defaultEnv } from '../core/run-options.ts';
-import { holdsToken, isRandomText } from '../core/template/token-text.ts';
+import { looksSecret } from '../core/text/secret-shapes.ts';
 import { type BackendName, backendNames } from '../credentials/backend.ts';
 import { commandWords } from '../credentials/command-run.ts';
 import { openCredentials, type StoreOptions } from '../credentials/credential-store.ts';
@@ -163,7 +163,7 @@ function holdsSecret(word: string, option: string): boolean {
   const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
   const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);
   if (/^(?:u|user)$/.test(before) && word.includes(':')) return true;
-  return holdsToken(word) || isRandomText(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
+  return looksSecret(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
 }
 
 export async function tryCommand(

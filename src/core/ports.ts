@@ -6,7 +6,6 @@ import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { Completion, Lookups } from './lookup.ts';
 import type { Spending } from './spending.ts';
-import type { SecretOf } from './template/token-text.ts';
 import type { Tools } from './tools.ts';
 import type { FormPart, Save, SavedFile } from './transfer.ts';
 import type { Value } from './value/value.ts';
@@ -26,6 +25,8 @@ export interface Clock {
   /** Runs an evaluation, and aborts it with an Error if it takes too long. A long one would block even signal handlers, as for Ctrl+C. */
   abortIfLong<Result>(evaluate: () => Result): Result;
 }
+
+export type SecretOf = (credential: string) => string;
 
 /** A body that contains secrets. They are sent only to the request's origin, which is written literally in the flow. */
 export interface SecretBody {

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { AutomateError } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
-import { holdsToken, isRandomText } from '../core/template/token-text.ts';
+import { looksSecret } from '../core/text/secret-shapes.ts';
 import { OutputTail, ProcessGroup } from '../files/process-group.ts';
 import { withoutOwnVariables } from './environment.ts';
 
@@ -123,7 +123,7 @@ async function readRest(stdout: Readable): Promise<void> {
 
 /** Leaves out the program's name if it looks like a secret. */
 function startProblem(error: Error, program: string): string {
-  const shown = holdsToken(program) || isRandomText(program) ? '' : ` "${program.replace(/=.*/s, '=...')}"`;
+  const shown = looksSecret(program) ? '' : ` "${program.replace(/=.*/s, '=...')}"`;
   const { code = error.message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return `there is no program${shown}`;
   return code === 'EACCES' ? `the program${shown} is not executable` : code;

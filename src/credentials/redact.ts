@@ -1,6 +1,5 @@
 import { isObject, jsonOf, type Value } from '../core/value/value.ts';
-import { maxEscapes, shortestSecret } from './secret-forms.ts';
-import { SecretSearch } from './secret-search.ts';
+import { createSearch, type Form, formsOf, maxEscapes, shortestSecret } from './secret-search.ts';
 
 /** Masks secrets in everything that the program prints or writes. */
 export interface Redactor {
@@ -29,25 +28,30 @@ const moreEscapes = new RegExp(`[\\\\"]{${maxEscapes + 1}}`);
 const slotSize = 3;
 
 export function createRedactor(): Redactor {
-  const permanent = new Set<string>();
-  const slots = new Map<string, readonly string[]>();
+  const permanent = new Map<string, readonly Form[]>();
+  const slots = new Map<string, ReadonlyMap<string, readonly Form[]>>();
   /** Undefined after a secret is added, and created again for the next text. This saves time if many secrets are added in a row. */
-  let current: SecretSearch | undefined;
-  let last: SecretSearch | undefined;
-  const search = () => {
-    current ??= new SecretSearch(new Set([...permanent, ...[...slots.values()].flat()]), last);
-    last = current;
-    return current;
+  let search: ((text: string) => string) | undefined;
+  const createCurrent = () => {
+    // Longer secrets come first. A shorter secret may be the beginning of a longer one. If it came first, only this beginning would be
+    // masked.
+    const secrets = new Map([permanent, ...slots.values()].flatMap((all) => [...all]));
+    return createSearch([...secrets].sort(([a], [b]) => b.length - a.length).flatMap(([, forms]) => forms));
   };
   const redactor: Redactor = {
     add(secret, slot) {
       if (secret.length < shortestSecret || permanent.has(secret)) return;
-      if (slot === undefined) permanent.add(secret);
-      else slots.set(slot, [...(slots.get(slot) ?? []).filter((other) => other !== secret), secret].slice(-slotSize));
-      current = undefined;
+      const last = slot === undefined ? [] : [...(slots.get(slot) ?? [])];
+      const added = last.find(([other]) => other === secret) ?? ([secret, formsOf(secret)] as const);
+      if (slot === undefined) permanent.set(...added);
+      else slots.set(slot, new Map([...last.filter((other) => other !== added), added].slice(-slotSize)));
+      search = undefined;
     },
     isIn: (text) => redactor.text(text) !== text,
-    text: (text) => search().mask(text),
+    text(text) {
+      search ??= createCurrent();
+      return search(text);
+    },
     mayBeWrittenIn: (text) => redactor.isIn(text) || moreEscapes.test(text),
     value(value) {
       if (typeof value === 'string') return redactor.text(value);

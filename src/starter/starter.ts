@@ -1,6 +1,6 @@
 import { isReferable } from '../core/template/template.ts';
-import { looksRandom } from '../core/template/token-text.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
+import { looksRandom } from '../core/text/secret-shapes.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import {

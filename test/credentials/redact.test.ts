@@ -247,6 +247,19 @@ describe('masking secrets', () => {
     }
   });
 
+  test.each([0, 30, 62, 63, 64, 65, 126, 127])('hides a long secret that itself looks escaped after %i characters', (length) => {
+    const secret = `${'x7-'.repeat(50).slice(0, length)}%25ab&amp;\\u0041"\\\u00e4 ${'y8_'.repeat(50)}`;
+    const redactor = redactorOf(secret);
+    for (const [name, encode] of Object.entries(encodings)) {
+      expect(redactor.text(`a ${encode(secret)} b`), name).toMatch(/^a .{0,9}\*\*\*.{0,9} b$/);
+      expect(redactor.text(`a ${encode(secret).slice(0, 300)}...`), name).toMatch(/^a .{0,9}\*\*\*.{0,9}\.\.\.$/);
+    }
+  });
+
+  test('hides a whole secret that contains three dots even if it is in text with other dots', () => {
+    expect(redactorOf('abcd...efgh-and-more').text('a abcd...efgh-and-more b... c abcd...ef...')).toBe('a *** b... c ***...');
+  });
+
   test('hides a secret with several consecutive spaces even if they were reduced to one space', () => {
     const redactor = redactorOf('two  spaces\u00a0and more');
     expect(redactor.text('a two  spaces\u00a0and more b two spaces and more c two spa...')).toBe('a *** b *** c ***...');

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { holdsToken, isRandomText } from '../template/token-text.ts';
+import { looksSecret } from '../text/secret-shapes.ts';
 import { didYouMean, shortName } from '../text/suggest.ts';
 import { describedAs, dictionary } from '../value/dictionary.ts';
 import { orUndefined } from '../value/value.ts';
@@ -11,7 +11,7 @@ export const fieldName = z.string().min(1, 'expected a field name, found an empt
 
 /** The name of a credential. Text that looks like a secret is rejected, and not shown in the message. */
 export const credentialName = name
-  .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
+  .refine((text) => text.length <= 100 && !looksSecret(text), {
     error: 'expected the name of a credential, found what looks like the secret itself',
   })
   .refine((text) => !/[-_.]file$/i.test(text), {

@@ -1,10 +1,10 @@
 import { inQuotes } from '../answer/response.ts';
 import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
+import type { SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
 import { fieldOf, type TemplatePart, templateParts } from './template.ts';
-import { credentialIn, type SecretOf } from './token-text.ts';
 
 /** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
 type BodyPiece = string | BodyTemplate;
@@ -47,6 +47,26 @@ export function secretValue(value: Value): SpecialValue | undefined {
 
 function masked(): string {
   return '***';
+}
+
+export interface BodyCredential {
+  readonly name: string;
+  readonly at: readonly (string | number)[];
+}
+
+/** Returns the credential's name if the value is `{ credential: NAME }`; undefined for any other value. */
+export function credentialIn(value: Value | undefined): string | undefined {
+  if (!isObject(value) || typeof value.credential !== 'string') return undefined;
+  return Object.keys(value).length === 1 ? value.credential : undefined;
+}
+
+/** If the body itself is an object with the member `credential`, that is an ordinary member. */
+export function credentialsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyCredential[] {
+  const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
+  return values.flatMap(([key, value]) => {
+    const name = credentialIn(value);
+    return name === undefined ? credentialsWithin(value, [...at, key]) : [{ name, at: [...at, key, 'credential'] }];
+  });
 }
 
 function piecesOf(value: Value, special: Special): BodyPiece[] {

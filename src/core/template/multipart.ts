@@ -1,11 +1,11 @@
 import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
+import type { SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
 import type { FormPart } from '../transfer.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
 import type { SpecialValue } from './body.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from './template.ts';
-import type { SecretOf } from './token-text.ts';
 
 /** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
 export type PartsTemplate = (fields: Fields, clock: EvaluationClock, secretOf?: SecretOf) => FormPart[];

@@ -1,3 +1,5 @@
+import { bytesOfBase64 } from './base64.ts';
+
 /** A name can show that its value is a secret. */
 export type NamedPlace = 'header' | 'query' | 'body';
 
@@ -21,12 +23,15 @@ export interface SecretName {
   readonly if?: 'likely' | 'random' | 'generated';
 }
 
+/** An API key of `automate serve`. */
+export const apiKey = { begins: 'amk_', rest: '[0-9A-Za-z]{49}', of: 'automate, API key of a server' };
+
 /**
  * The known kinds of secrets. Tokens are recognized by their first characters. Other values are recognized by the name of their header,
  * query parameter or body member. Tokens are case-sensitive. Names are compared without case, `-`, `_` and a leading `x-`.
  */
 export const secretShapes: readonly (TokenShape | SecretName)[] = [
-  { begins: 'amk_', rest: '[0-9A-Za-z]{49}', of: 'automate, API key of a server' },
+  apiKey,
   { begins: 'sk_live_', of: 'Stripe, secret key' },
   { begins: 'sk_test_', of: 'Stripe, secret key' },
   { begins: 'rk_live_', of: 'Stripe, restricted key' },
@@ -170,3 +175,70 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: '*-password', in: ['header'], if: 'random' },
   { named: '*secret*', in: ['header'] },
 ];
+
+/** The pattern of a private key with all of its lines (RFC 7468). It does not match if a reference such as `{{key}}` replaces the lines. */
+const privateKey = '-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?!(?:\\s|\\\\[nr])*\\{\\{)(?:[^]*?-----END [A-Z0-9 ]+-----|[^]*)';
+
+const knownTokens = new RegExp(`\\b(?:${tokenPatterns().join('|')})[\\w.-]*|${privateKey}`, 'g');
+
+function tokenPatterns(): string[] {
+  return secretShapes.flatMap((shape) => ('begins' in shape ? [shape.begins.replaceAll('.', '\\.') + (shape.rest ?? '[\\w.-]{8,}')] : []));
+}
+
+export function holdsToken(text: string): boolean {
+  return text.search(knownTokens) >= 0;
+}
+
+/** Returns the first secret token or private key in the text; undefined if there is none. */
+export function tokenIn(text: string): string | undefined {
+  return text.match(knownTokens)?.[0];
+}
+
+/** Returns the text with every secret token and private key replaced by the result of `hide`. */
+export function withoutTokens(text: string, hide: (token: string) => string): string {
+  return text.replace(knownTokens, hide);
+}
+
+/** Decides by the text alone, for example where a name is expected. */
+export function looksSecret(text: string): boolean {
+  return holdsToken(text) || isRandomText(text);
+}
+
+/** True if the text is long and mixes several kinds of characters. */
+export function isRandomText(text: string): boolean {
+  if (/^[0-9a-f]{32,}$/i.test(text)) return true;
+  return /^[\w.~+/=-]{24,}$/.test(text) && [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(text)) && digitChanges(text) > 3;
+}
+
+/** True if the text is one word that looks generated. Base64 of plain text does not count, because page cursors look like that. */
+export function isGeneratedWord(text: string, shortest = 16): boolean {
+  if (/^(?=.*\d)(?=.*[a-f])[\da-f]{32,}$/i.test(text)) return true;
+  if (text.length < shortest || !/^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w~+/=-]+$/.test(text) || isEncodedText(text)) return false;
+  const digits = digitTurns(text);
+  return digits > 3 && digits + caseTurns(text) >= 0.4 * (text.length - 1);
+}
+
+/** True if a word of at least 16 characters often changes between letters and digits, or upper and lower case. UUIDs count, too. */
+export function looksRandom(word: string): boolean {
+  if (word.length < 16 || !/^[\w~+/=-]+$/.test(word) || new Set(word.toLowerCase()).size < 8) return false;
+  const digits = digitTurns(word);
+  const cases = caseTurns(word);
+  return digits >= 4 || (digits >= 2 && digits + cases >= 0.25 * word.length) || cases >= 0.4 * word.length;
+}
+
+function digitTurns(text: string): number {
+  return text.match(/\d(?=[A-Za-z])|[A-Za-z](?=\d)/g)?.length ?? 0;
+}
+
+function caseTurns(text: string): number {
+  return text.match(/[a-z](?=[A-Z])|[A-Z](?=[a-z])/g)?.length ?? 0;
+}
+
+function isEncodedText(text: string): boolean {
+  return /^[\x20-\x7e\s]+$/.test(bytesOfBase64(text) ?? '');
+}
+
+/** Ordinary names have few changes, because their digits are together. */
+function digitChanges(text: string): number {
+  return text.match(/\d(?=\D)|\D(?=\d)/g)?.length ?? 0;
+}

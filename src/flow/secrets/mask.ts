@@ -1,5 +1,5 @@
 import { type Document, isScalar, type LineCounter, type Node, visit } from 'yaml';
-import { withoutTokens } from '../../core/template/token-text.ts';
+import { withoutTokens } from '../../core/text/secret-shapes.ts';
 import { nearest } from '../../core/text/suggest.ts';
 import type { LiteralSecret } from './secrets.ts';
 
@@ -26,7 +26,11 @@ export function createMask(parsed: ParsedText, literals: readonly LiteralSecret[
   // In invalid YAML, a value might belong to any name above it. So all lines from the first possible secret on are hidden.
   const firstSecret = parsed.isBroken ? lines.findIndex((line) => mayBeginSecret.test(line)) : -1;
   const shownUntil = firstSecret < 0 ? lines.length : firstSecret;
-  const values = literals.map((secret) => secret.text).filter((value) => value.length >= 4);
+  // A shorter secret may be the beginning of a longer one. If it came first, the rest of the longer one would be shown.
+  const values = literals
+    .map((secret) => secret.text)
+    .filter((value) => value.length >= 4)
+    .sort((a, b) => b.length - a.length);
   const message = (said: string) => withoutSecrets(values.reduce((left, value) => left.replaceAll(value, '***'), said));
   // Caches the result for each line, because a long line can have many problems.
   const harmless = new Map<number, boolean>();

@@ -1,6 +1,5 @@
-import { isGeneratedWord, isRandomText } from '../../core/template/token-text.ts';
 import { bytesOfBase64 } from '../../core/text/base64.ts';
-import { type NamedPlace, type SecretName, secretShapes } from '../../core/text/secret-shapes.ts';
+import { isGeneratedWord, isRandomText, type NamedPlace, type SecretName, secretShapes } from '../../core/text/secret-shapes.ts';
 
 const schemeAndToken = /^\s*(?:bearer|basic|token|digest|apikey)\s+(?=\S*\d)\S{8,}\s*$/i;
 const signedValue = /(?:^|["'=])\s*(bearer|basic)(?:\s|\+|%20)+([^\s"'&#]{8,})\s*(?:$|["'&#])/gi;

@@ -1,9 +1,8 @@
 import { type Document, isMap, isPair, isScalar, isSeq, visit } from 'yaml';
 import { publicAuthOptions } from '../../core/auth/auth.ts';
 import { isServerUrl } from '../../core/auth/token-options.ts';
-import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
 import { percentDecoded } from '../../core/template/url.ts';
-import type { NamedPlace } from '../../core/text/secret-shapes.ts';
+import { holdsToken, isGeneratedWord, type NamedPlace, tokenIn } from '../../core/text/secret-shapes.ts';
 import {
   hasLiteral,
   holdsLogin,

@@ -9,10 +9,16 @@ import { fieldUses } from '../../core/options/expressions.ts';
 import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { type BodyTemplate, bodyTemplate, type SpecialValue, secretValue } from '../../core/template/body.ts';
+import {
+  type BodyCredential,
+  type BodyTemplate,
+  bodyTemplate,
+  credentialsWithin,
+  type SpecialValue,
+  secretValue,
+} from '../../core/template/body.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from '../../core/template/template.ts';
-import { type BodyCredential, credentialsWithin } from '../../core/template/token-text.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
 import { isObject, orUndefined, textOf, type Value } from '../../core/value/value.ts';

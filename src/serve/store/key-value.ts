@@ -1,14 +1,15 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { apiKey } from '../../core/text/secret-shapes.ts';
 
-const prefix = 'amk_';
+const { begins: prefix, rest } = apiKey;
 
 /** Number of base62 characters in an API key: 43 for 256 random bits, and 6 for the CRC-32 of these. */
 const length = { random: 43, check: 6 };
 
-const shape = /^amk_[0-9A-Za-z]{49}$/;
+const shape = new RegExp(`^${prefix}${rest}$`);
 
-const shapeInside = /amk_[0-9A-Za-z]{49}/g;
+const shapeInside = new RegExp(prefix + rest, 'g');
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

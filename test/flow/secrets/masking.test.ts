@@ -63,6 +63,13 @@ test('a problem on the second line of a two-line secret is reported without its 
   ]);
 });
 
+test('a secret that begins with another secret is not printed', () => {
+  const body = `body: { password: ${secret}, secret: ${secret}-and-more-x7 }`;
+  const all = said(`nodes:\n  - { type: ${secret}-and-more-x7, method: POST, url: "https://a.com", ${body} }\n`);
+  expect(all).toContain('***');
+  expect(all).not.toMatch(/and-more/);
+});
+
 describe('the message for a flow that is not valid YAML', () => {
   const broken = (line: string) => `nodes:\n  - type: http\n    url: https://a.com\n    ${line}\n    map: { a: b\n`;
   const lines = (line: string) => flowProblems(broken(line)).map(({ line: number, source }) => [number, source?.text]);
