@@ -8,9 +8,8 @@ import type { Checkpoint } from '../output/journal/journal.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type DataSource, type SourceName, sources } from '../places/sources.ts';
 import { inputLabel } from '../records/inputs.ts';
-import { type ReportedRun, showsCredits } from './reported-run.ts';
+import { type DoneCounts, doneOf, type ReportedRun, showsCredits } from './reported-run.ts';
 import { type ResponseTimes, typicalMs } from './response-times.ts';
-import { type DoneCounts, doneOf } from './run-figures.ts';
 import type { WorkerFigures } from './run-progress.ts';
 import type { FailureGroup, Tally, TokenCounts } from './tally.ts';
 

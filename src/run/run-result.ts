@@ -6,7 +6,6 @@ import type { CompleteRun } from '../output/journal/complete-run.ts';
 import { canResume } from '../output/output-plan.ts';
 import { keepsOld, unfinishedPlan } from '../output/replace.ts';
 import { writeReport, writeSummary } from '../report/report-file.ts';
-import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from '../report/run-figures.ts';
 import { runViewOf } from '../report/run-view-of.ts';
 import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from '../report/summary.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
@@ -18,10 +17,6 @@ export interface RunResult {
   readonly ending: Ending | 'failed';
   readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
-  /** Counts of the whole run; undefined if it did not start. */
-  readonly counts: RunCounts | undefined;
-  /** Figures since the run was started or last resumed; undefined if it did not start. */
-  readonly totals: RunTotals | undefined;
   /** Undefined if an error ended the run. */
   readonly facts: SummaryFacts | undefined;
   /** An earlier run had already written the whole output, so that this run had nothing to do. */
@@ -46,7 +41,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
   const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
   const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
-  const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
+  const ended = { ending, reason: tally.stop, facts };
   const { report, summary } = request.options;
   try {
     // Closes the events file before the summary is written. If the last write to it fails, the exit code in the summary must show that.
@@ -60,15 +55,12 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
-/** The output was already complete. The counts are from the run that wrote it. */
+/** The output was already complete. */
 export function completeAlready(earlier: CompleteRun): RunResult {
-  const { counts } = earlier;
   return {
     ending: 'complete',
     reason: undefined,
-    exitCode: exitCodeOfRun('complete', counts.failed),
-    counts: { read: doneOf(counts), ...counts, waiting: 0 },
-    totals: undefined,
+    exitCode: exitCodeOfRun('complete', earlier.counts.failed),
     facts: undefined,
     earlier,
     error: undefined,
@@ -93,8 +85,6 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
     ending: 'failed',
     reason: error instanceof AutomateError ? error : undefined,
     exitCode: exitCodeOf(error),
-    counts: run && countsOf(run),
-    totals: run && totalsOf(run),
     facts: undefined,
     error,
   };

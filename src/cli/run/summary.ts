@@ -7,8 +7,8 @@ import { counted, creditsText, creditText, formatCount } from '../../core/text/n
 import { listedNames } from '../../core/text/suggest.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';
 import { onOneLine } from '../../records/errors.ts';
+import { doneOf } from '../../report/reported-run.ts';
 import { type ResponseTimes, typicalMs } from '../../report/response-times.ts';
-import { doneOf } from '../../report/run-figures.ts';
 import {
   type Attribution,
   codedIn,

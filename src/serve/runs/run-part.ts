@@ -6,7 +6,7 @@ import { orUndefined } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { planOutput } from '../../output/output-plan.ts';
 import { inputFormat, openInput } from '../../records/inputs.ts';
-import { countsOf, totalsOf, workOf } from '../../report/run-figures.ts';
+import { doneOf, workOf } from '../../report/reported-run.ts';
 import type { RunView } from '../../report/run-view.ts';
 import { liveViewOf } from '../../report/run-view-of.ts';
 import { exitCodeOfRun } from '../../run/exit-codes.ts';
@@ -97,14 +97,32 @@ export class RunPart {
   /** Returns the record counts of the run so far, including its earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
-    return { ...countsOf(this.#run), retries: this.totals().retries };
+    const { tally } = this.#run.progress;
+    const { from } = this.#run.claim;
+    const filtered = (from.filtered ?? 0) + tally.filtered;
+    return {
+      read: doneOf(from) + tally.read,
+      written: from.written + tally.written,
+      failed: from.failed + tally.failed,
+      ...(filtered > 0 && { filtered }),
+      waiting: tally.parked,
+      retries: this.totals().retries,
+    };
   }
 
   /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
-    const { failures, mapped, ...sums } = totalsOf(this.#run);
-    return sumOfTotals(totalsAt(this.#run.claim.from), { ...sums, failures: [...failures], mapped: [...mapped] });
+    const { progress, session, claim } = this.#run;
+    const { retries, failures, hits } = progress.tally;
+    return sumOfTotals(totalsAt(claim.from), {
+      retries,
+      credits: session.ports.credits(),
+      failures: [...failures.values()].map(({ node = null, class: kind, status = null, count, message }) => {
+        return { node, class: kind, status, count, message: session.redactor.text(message) };
+      }),
+      mapped: [...hits.values()].flat(),
+    });
   }
 
   /** Null if this process runs the nodes itself. */
