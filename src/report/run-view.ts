@@ -20,8 +20,8 @@ import {
 } from './tally.ts';
 
 /**
- * A run as data, made from its tally. The summary, `--summary`, the report, the page and the status show nothing else. A member is undefined
- * if it is not known or if there is nothing to show, because a page gets the view as JSON.
+ * A run as data, made from its tally. The summary, `--summary`, the report and the page show nothing else. A member is undefined if it is
+ * not known or if there is nothing to show, because the page gets the view as JSON.
  */
 export interface RunView {
   readonly flow: string;
@@ -80,6 +80,8 @@ export interface RunView {
   /** Answers that were taken from the request of another record. `counts.cached` includes them. */
   readonly cachedInFlight?: number;
   readonly pauses: PausesView;
+  /** Reasons such as 429s or rate limits. */
+  readonly pausedFor?: readonly string[];
   /** `now` is the current number of workers, `units` the number of unfinished groups of records. Undefined for a run without workers. */
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
@@ -98,7 +100,7 @@ export interface RunView {
 type EndingCode = Ending | 'failed';
 
 /** `stopped` means that the run ended early and can be resumed, `failed` that an error ended it. */
-export type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
+type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
 
 interface RecordCounts {
   readonly written: number;
@@ -163,7 +165,7 @@ interface MessageView {
   readonly text: string;
 }
 
-export interface MappingView {
+interface MappingView {
   readonly node: string;
   readonly field?: string;
   readonly path: string;
@@ -241,7 +243,7 @@ export interface RunEnd extends Pick<RunView, 'keptBecause' | 'attributions'> {
 export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   const { request, claim, source, output, progress } = run;
   const { retried, words, plan } = request;
-  const { tally, workers } = progress;
+  const { tally, workers, pauses } = progress;
   const { written, failed, filtered, unchanged } = tally;
   const figures = figuresOf(run, end);
   const { rows, failed: errorRecords } = output.saved();
@@ -262,6 +264,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
     showsCredits: showsCredits(run),
     cachedInFlight: tally.cacheHits['in-flight'],
+    pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
@@ -331,7 +334,7 @@ function endOf(
   return { state: ending === 'complete' ? 'finished' : 'stopped', ending: endings[ending], reason: stop && messageView(stop, words).text };
 }
 
-function countsOf(run: ReportedRun): RecordCounts {
+export function countsOf(run: ReportedRun): RecordCounts {
   const { tally } = run.progress;
   const { written, failed, filtered = 0, unchanged = 0, givenUp } = countsBefore(run);
   return {

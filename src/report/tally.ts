@@ -16,7 +16,7 @@ export interface FailureGroup extends FailureReport {
 }
 
 /** Counts how often a node's map found a value at one of its paths. */
-export interface PathHits {
+interface PathHits {
   readonly node: string;
   readonly path: string;
   found: number;

@@ -102,10 +102,9 @@ function waitingLines({ counts: { waiting } }: RunView): string[] {
   ];
 }
 
-function pauseLines({ ms, pauses: { totalMs, gates } }: RunView): string[] {
+function pauseLines({ ms, pauses: { totalMs }, pausedFor = [] }: RunView): string[] {
   if (totalMs <= 0) return [];
-  const reasons = [...new Set(gates.map(({ reason }) => `${reason}s`))];
-  return [`  paused ${durationText(totalMs)} of ${durationText(ms)} for ${reasons.join(' and ')}`];
+  return [`  paused ${durationText(totalMs)} of ${durationText(ms)} for ${pausedFor.join(' and ')}`];
 }
 
 function fileLines({ output, outputRecords = 0, errors, errorRecords = 0, keptBecause, counts: { written } }: RunView): string[] {

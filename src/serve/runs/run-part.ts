@@ -8,7 +8,7 @@ import { planOutput } from '../../output/output-plan.ts';
 import { inputFormat, openInput } from '../../records/inputs.ts';
 import { liveViewOf } from '../../report/page-view.ts';
 import { doneOf, workOf } from '../../report/reported-run.ts';
-import type { RunView } from '../../report/run-view.ts';
+import { countsOf, type RunView } from '../../report/run-view.ts';
 import { exitCodeOfRun } from '../../run/exit-codes.ts';
 import { payingNow, type SharedParts } from '../../run/flow-runtime.ts';
 import { type RunHandle, runFlow, type Stop } from '../../run/run.ts';
@@ -97,17 +97,9 @@ export class RunPart {
   /** Returns the record counts of the run so far, including its earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
-    const { tally } = this.#run.progress;
-    const { from } = this.#run.claim;
-    const filtered = (from.filtered ?? 0) + tally.filtered;
-    return {
-      read: doneOf(from) + tally.read,
-      written: from.written + tally.written,
-      failed: from.failed + tally.failed,
-      ...(filtered > 0 && { filtered }),
-      waiting: tally.parked,
-      retries: this.totals().retries,
-    };
+    const { written, failed, filtered, waiting } = countsOf(this.#run);
+    const read = doneOf({ written, failed, filtered });
+    return { read, written, failed, ...(filtered > 0 && { filtered }), waiting, retries: this.totals().retries };
   }
 
   /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
