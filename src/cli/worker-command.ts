@@ -6,7 +6,7 @@ import type { JsonObject } from '../core/value/value.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { credentialVariables } from '../credentials/environment.ts';
 import type { StoredCredential } from '../credentials/secret.ts';
-import type { QueueStatus } from '../report/queued-run.ts';
+import type { QueueStatus } from '../report/run-status.ts';
 import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
 import type { Metrics } from '../run/metrics.ts';
 import { type OpenQueue, openQueue } from '../workers/open-queue.ts';

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Event } from '../core/event.ts';
 
 /** Called whenever the metrics are requested. Credits and paused time must only increase. */
-interface LiveFigures {
+export interface LiveFigures {
   credits(): number;
   pausedMs(): number;
   open(): number;

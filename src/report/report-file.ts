@@ -8,8 +8,8 @@ import type { Redactor } from '../credentials/redact.ts';
 import { besideOutput, namingErrors } from '../files/naming-errors.ts';
 import { realFile, statOf } from '../files/stat.ts';
 import { createStreamSink, openFileSink } from '../output/sink.ts';
+import { maskedView } from './page-view.ts';
 import type { RunView } from './run-view.ts';
-import { maskedView } from './run-view-of.ts';
 
 /** Masks secrets. The file is replaced atomically, so that a reader never sees half a report. */
 export async function writeReport(path: string, view: RunView, redactor: Redactor): Promise<void> {

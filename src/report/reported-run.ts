@@ -8,6 +8,7 @@ import type { FileOutput } from '../output/output.ts';
 import type { Claim } from '../output/output-claim.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
 import type { RecordSource } from '../records/source.ts';
+import { type FinishedShare, shareDone } from './reading.ts';
 import type { RunProgress } from './run-progress.ts';
 
 /** The parts of a run that summary, report, progress and metrics read. */
@@ -48,4 +49,45 @@ export interface NextStep {
 /** True if the user should see credits, because they are limited or the flow states a price. */
 export function showsCredits({ session: { ledger }, request: { plan } }: ReportedRun): boolean {
   return ledger.isLimited || statesPrice(plan);
+}
+
+export interface DoneCounts {
+  readonly written: number;
+  readonly failed: number;
+  readonly filtered?: number;
+  readonly unchanged?: number;
+  /** Failed records that the user has deleted from the errors file, so that a retry does not run them. */
+  readonly givenUp?: number;
+}
+
+/** Returns the total number of finished records. */
+export function doneOf({ written, failed, filtered = 0, givenUp = 0 }: DoneCounts): number {
+  return written + failed + filtered + givenUp;
+}
+
+interface RunWork {
+  /** The number of records in the whole run; undefined while it is unknown. */
+  total(): number | undefined;
+  share(): FinishedShare | undefined;
+}
+
+/** `waiting` returns the number of finished records whose rows wait for an earlier record. */
+export function workOf(run: ReportedRun, waiting: () => number = () => 0): RunWork {
+  const { source, claim, progress } = run;
+  const { tally, reading } = progress;
+  const before = doneOf(claim.from);
+  const limit = remainingLimit(run);
+  const { totalBytes } = source;
+  return {
+    total: () => (reading.isComplete ? before + reading.records : undefined),
+    share: () => {
+      const doneRecords = tally.read + waiting();
+      return shareDone({ totalBytes, readBytes: source.readBytes(), reading, limit, doneRecords, recordsBefore: before });
+    },
+  };
+}
+
+function remainingLimit({ request, claim }: ReportedRun): number | undefined {
+  const { skip = 0, limit } = request.options;
+  return limit === undefined ? undefined : limit - Math.max(0, claim.from.records - skip);
 }

@@ -2,8 +2,8 @@ import type { Attempt } from '../core/action.ts';
 import type { Event } from '../core/event.ts';
 import type { Clock } from '../core/ports.ts';
 import { Pauses } from './pauses.ts';
-import type { QueueStatus } from './queued-run.ts';
 import type { InputReading } from './reading.ts';
+import type { QueueStatus } from './run-status.ts';
 import { addToTally, createTally } from './tally.ts';
 
 /** Figures about a run's workers, which change during the run. */

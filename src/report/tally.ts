@@ -16,7 +16,7 @@ export interface FailureGroup extends FailureReport {
 }
 
 /** Counts how often a node's map found a value at one of its paths. */
-export interface PathHits {
+interface PathHits {
   readonly node: string;
   readonly path: string;
   found: number;
@@ -55,7 +55,7 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
-interface FoundConcurrency {
+export interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
   readonly worker: number | undefined;
@@ -70,12 +70,12 @@ interface UnansweredOrigin {
 }
 
 /** Records for which a node got a page of a list with fewer items than expected. */
-interface ShortPages {
+export interface ShortPages {
   records: number;
   readonly first: ShortPage & { readonly record: number };
 }
 
-type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
+export type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
 
 /** All counts of a run so far. */
 export interface Tally {

@@ -3,20 +3,15 @@ import type { Event } from '../core/event.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { NetworkAddress } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
-import { type FlowMetrics, MetricsRegistry } from '../report/metrics-registry.ts';
+import { type FlowMetrics, type LiveFigures, MetricsRegistry } from '../report/metrics-registry.ts';
 import { type MetricsServer, serveMetrics } from '../report/metrics-server.ts';
 import { Pauses } from '../report/pauses.ts';
-import type { QueuedRun, QueuedWorker, QueueStatus } from '../report/queued-run.ts';
 import type { ReportedRun } from '../report/reported-run.ts';
+import type { QueuedWorker, QueueStatus, RunStatus } from '../report/run-status.ts';
 import { type RunHandle, runFlow } from './run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 
 const queuePatienceMs = 2000;
-
-interface WorkFigures {
-  credits(): number;
-  open(): number;
-}
 
 interface ShownWorker {
   readonly queue: string;
@@ -53,7 +48,7 @@ export class Metrics {
     await this.#server?.close();
   }
 
-  follow(name: string, { steps }: Pick<Plan, 'steps'>, figures: WorkFigures): FollowedFlow {
+  follow(name: string, { steps }: Pick<Plan, 'steps'>, figures: Omit<LiveFigures, 'pausedMs'>): FollowedFlow {
     return new FollowedFlow((pauses) => {
       const nodes = allSteps(steps).flatMap(({ id, node }) => (node.action ? [id] : []));
       return this.#registry.addFlow(name, nodes, { ...figures, pausedMs: () => pauses.totalMs() });
@@ -103,7 +98,8 @@ export class Metrics {
     });
   }
 
-  async #status(): Promise<ProcessStatus> {
+  /** The queue is null if there is none. */
+  async #status(): Promise<Omit<QueueStatus, 'queue'> & { readonly queue: string | null }> {
     if (this.#worker) return { queue: this.#worker.queue, runs: [], workers: [this.#worker.sign()] };
     const status = await this.#queueStatus();
     const queued = (run: OpenRun) => status?.runs.find((one) => one.run === run.claim.run);
@@ -144,16 +140,6 @@ export class FollowedFlow {
   }
 }
 
-/** `units` counts the units (groups of records) that workers take from a queue; undefined without a queue. */
-type RunStatus = Omit<QueuedRun, 'units'> & Partial<Pick<QueuedRun, 'units'>>;
-
-interface ProcessStatus {
-  /** The queue's name in Redis; null if there is none. */
-  readonly queue: string | null;
-  readonly runs: readonly RunStatus[];
-  readonly workers: QueueStatus['workers'];
-}
-
 /** @internal */
 export function openCount({ progress: { tally, reading } }: ReportedRun): number {
   return Math.max(0, reading.records - tally.read);
@@ -166,7 +152,7 @@ export function recordCounts(run: ReportedRun): RunStatus['records'] & { readonl
 }
 
 /** `queued` is the run's state in its queue; undefined without a queue. */
-function runStatus(run: ReportedRun, queued: QueuedRun | undefined): RunStatus {
+function runStatus(run: ReportedRun, queued: RunStatus | undefined): RunStatus {
   const { request, progress } = run;
   const { credits, ...records } = recordCounts(run);
   return {

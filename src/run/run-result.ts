@@ -5,10 +5,11 @@ import type { MonthlyUsage } from '../credits/holds.ts';
 import { canResume } from '../output/output-plan.ts';
 import { keepsOld, unfinishedPlan } from '../output/replace.ts';
 import type { CompleteRun } from '../output/truth.ts';
+import { dataFolder } from '../places/late-lookups.ts';
+import { type SourceName, sources } from '../places/sources.ts';
+import { pageView } from '../report/page-view.ts';
 import { writeReport, writeSummary } from '../report/report-file.ts';
-import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from '../report/run-figures.ts';
-import { runViewOf } from '../report/run-view-of.ts';
-import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from '../report/summary.ts';
+import { type Attribution, type RunView, runViewOf, summaryJson } from '../report/run-view.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
 import type { OpenRun } from './run-request.ts';
 
@@ -18,12 +19,8 @@ export interface RunResult {
   readonly ending: Ending | 'failed';
   readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
-  /** Counts of the whole run; undefined if it did not start. */
-  readonly counts: RunCounts | undefined;
-  /** Figures since the run was started or last resumed; undefined if it did not start. */
-  readonly totals: RunTotals | undefined;
   /** Undefined if an error ended the run. */
-  readonly facts: SummaryFacts | undefined;
+  readonly view: RunView | undefined;
   /** An earlier run had already written the whole output, so that this run had nothing to do. */
   readonly earlier?: CompleteRun;
   /** Also set if the run is complete but its summary, report or events file could not be written. */
@@ -39,20 +36,19 @@ interface EndOfRecords {
 
 /** Writes the summary and the report. */
 export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
-  const { request, session, progress, output, events } = run;
+  const { request, progress, output, events } = run;
   const { tally } = progress;
   const { failed } = output.saved();
-  const unchanged = unchangedReason(run, ending);
+  const keptBecause = keptReason(run, ending);
   const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
-  const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
-  const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
-  const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
-  const { report, summary } = request.options;
+  const next = request.words?.next({ run, ending, failed: keptBecause === undefined ? failed : 0 });
+  const view = runViewOf(run, { exitCode, keptBecause, usage, attributions: await attributionsOf(tally.sources), next });
+  const ended = { ending, reason: tally.stop, view };
   try {
     // Closes the events file before the summary is written. If the last write to it fails, the exit code in the summary must show that.
     await events?.close();
-    if (report !== undefined) await writeReport(report, runViewOf(run, facts), session.redactor);
-    if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
+    await writeReportOf(run, view);
+    await writeSummaryOf(run, view);
     return { ...ended, exitCode, error: undefined };
   } catch (error) {
     await reportProblem(error, run);
@@ -60,23 +56,20 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
-/** The output was already complete. The counts are from the run that wrote it. */
+/** The output was already complete. */
 export function completeAlready(earlier: CompleteRun): RunResult {
-  const { counts } = earlier;
   return {
     ending: 'complete',
     reason: undefined,
-    exitCode: exitCodeOfRun('complete', counts.failed),
-    counts: { read: doneOf(counts), ...counts, waiting: 0 },
-    totals: undefined,
-    facts: undefined,
+    exitCode: exitCodeOfRun('complete', earlier.counts.failed),
+    view: undefined,
     earlier,
     error: undefined,
   };
 }
 
 /** Why a run with `replace` has not replaced its output. Undefined if it has, and for a run without `replace`. */
-function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
+function keptReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete' && !canResume(request.files)) {
     const { written, failed } = output.saved();
@@ -93,22 +86,33 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
     ending: 'failed',
     reason: error instanceof AutomateError ? error : undefined,
     exitCode: exitCodeOf(error),
-    counts: run && countsOf(run),
-    totals: run && totalsOf(run),
-    facts: undefined,
+    view: undefined,
     error,
   };
 }
 
-/** Writes the summary and the report. */
+/** Writes the summary and the report of a run that an error ended, as far as they can be written. */
 async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
-  const { request, session, progress } = run;
+  const { request, progress } = run;
   const { summary, report } = request.options;
   if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
-  const tally = { ...progress.tally, ms: progress.ms };
-  const attributions = await attributionsOf(tally.sources).catch(() => []);
-  const problem = request.words?.message(error) ?? error.message;
-  const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem, next: [] };
-  if (report !== undefined) await writeReport(report, runViewOf(run, facts, tally), session.redactor).catch(() => undefined);
-  if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor).catch(() => undefined);
+  const attributions = await attributionsOf(progress.tally.sources).catch(() => undefined);
+  const view = runViewOf(run, { exitCode: exitCodeOf(error), problem: request.words?.message(error) ?? error.message, attributions });
+  for (const write of [writeReportOf, writeSummaryOf]) await write(run, view).catch(() => undefined);
+}
+
+async function writeReportOf({ request: { options, files }, session }: OpenRun, view: RunView): Promise<void> {
+  if (options.report !== undefined) await writeReport(options.report, pageView(view, files), session.redactor);
+}
+
+async function writeSummaryOf({ request: { options }, session }: OpenRun, view: RunView): Promise<void> {
+  if (options.summary !== undefined) await writeSummary(options.summary, summaryJson(view), session.redactor);
+}
+
+/** Returns the attributions that the data sources require. Reads the dates of the embedded data only if at least one source was used. */
+async function attributionsOf(names: ReadonlySet<SourceName>): Promise<readonly Attribution[] | undefined> {
+  if (names.size === 0) return undefined;
+  const { readNotices } = await import('../places/data/data.ts');
+  const dates = new Map((await readNotices(dataFolder)).map(({ source, date }) => [source, date]));
+  return [...names].map((source) => ({ source, ...sources[source], ...(dates.has(source) && { date: dates.get(source) }) }));
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { QueuedRun, QueuedWorker, QueueStatus } from '../report/queued-run.ts';
+import type { QueuedWorker, QueueStatus, RunStatus } from '../report/run-status.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { ifForeign } from './queue/connection.ts';
 import { isRunId } from './queue/queue-keys.ts';
@@ -61,8 +61,8 @@ function cannotDo({ problems }: QueuedWorker, run: string): boolean {
 function queuedRun(
   run: string,
   { flow = '', started = '', version = '', host = '', pid, closing = '' }: Readonly<Record<string, string>>,
-  found: z.output<typeof countsShape> & Pick<QueuedRun, 'units'> & { readonly alive: boolean; readonly isWaiting: boolean },
-): QueuedRun {
+  found: z.output<typeof countsShape> & Pick<RunStatus, 'units'> & { readonly alive: boolean; readonly isWaiting: boolean },
+): RunStatus {
   const { alive, isWaiting, units, credits, ...records } = found;
   const state = !alive ? 'orphaned' : closing !== '' ? 'stopping' : isWaiting ? 'waiting' : 'running';
   const coordinator = { host, pid: Number(pid) || 0, alive };

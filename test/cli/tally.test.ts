@@ -2,25 +2,29 @@ import { Chalk } from 'chalk';
 import { describe, expect, test } from 'vitest';
 import { summaryText } from '../../src/cli/run/summary.ts';
 import type { Event } from '../../src/core/event.ts';
-import { summaryJson } from '../../src/report/summary.ts';
+import type { Clock } from '../../src/core/ports.ts';
+import type { ReportedRun } from '../../src/report/reported-run.ts';
+import { RunProgress } from '../../src/report/run-progress.ts';
+import { type RunView, runViewOf, summaryJson } from '../../src/report/run-view.ts';
 import { addToTally, createTally, type Tally } from '../../src/report/tally.ts';
 
-const facts = {
-  ...{ flow: 'flow.yaml', input: 'in.csv', output: 'out.csv', errors: 'in.errors.csv', resumedAfter: 0, outputRecords: 0 },
-  ...{
-    errorRecords: 0,
-    credits: 0,
-    showsCredits: false,
-    before: { written: 0, failed: 0 },
-    spentBefore: { credits: 0, tokens: new Map() },
-    paused: { ms: 0, reasons: [] },
-    usage: undefined,
-    attributions: [],
-    replaced: [],
-    exitCode: 4,
-    next: [],
-  },
-};
+const noneBefore = { records: 0, written: 0, failed: 0, credits: 0 };
+
+/** Returns the view of a run that was resumed after `from`. */
+function viewOf(tally: Tally, { from = noneBefore as object, credits = 0 } = {}): RunView {
+  const run = {
+    request: {
+      ...{ flow: 'flow.yaml', options: { in: 'in.csv' }, files: { out: 'out.csv', errors: 'in.errors.csv' } },
+      plan: { name: 'flow.yaml', steps: [], replacedColumns: () => [] },
+    },
+    claim: { from },
+    source: { readBytes: () => 0 },
+    output: { saved: () => ({ records: 0, rows: 0, failed: 0 }) },
+    progress: Object.assign(new RunProgress({ now: () => 0, wallNow: () => 0 } as Clock), { tally }),
+    session: { ports: { credits: () => credits }, ledger: { isLimited: true } },
+  };
+  return runViewOf(run as unknown as ReportedRun, { exitCode: 4 });
+}
 
 function tallyOf(...events: readonly Event[]): Tally {
   const tally = createTally();
@@ -30,29 +34,26 @@ function tallyOf(...events: readonly Event[]): Tally {
 
 /** Returns the lines of the summary that are about failures. */
 function failuresOf(tally: Tally): string[] {
-  const lines = summaryText(tally, facts, new Chalk({ level: 0 })).split('\n');
+  const lines = summaryText(viewOf(tally), new Chalk({ level: 0 })).split('\n');
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
 
 test("a resumed run's summary shows the credits and tokens of the whole run and of its last part", () => {
   const tokens = (node: string): Event => ({ type: 'tokens', record: 1, node, input: 3, output: 1, cost: 0.1 });
-  const spentBefore = {
-    credits: 5.1,
-    tokens: new Map([
-      ['sort', { input: 10, output: 2, cost: 0.2 }],
-      ['old', { input: 7, output: 0, cost: undefined }],
-    ]),
+  const from = {
+    ...{ records: 2, written: 2, failed: 0, credits: 5.1, costs: { sort: 0.2 } },
+    tokens: { sort: { input: 10, output: 2 }, old: { input: 7, output: 0 } },
   };
-  const resumed = { ...facts, credits: 3.2, showsCredits: true, before: { written: 2, failed: 0 }, spentBefore };
   const tally = tallyOf(tokens('sort'), tokens('new'));
-  const lines = summaryText(tally, resumed, new Chalk({ level: 0 })).split('\n');
+  const view = viewOf(tally, { from, credits: 3.2 });
+  const lines = summaryText(view, new Chalk({ level: 0 })).split('\n');
   expect(lines[0]).toContain('2 written, 0 failed (this part: 0 read, 0 written, 0 failed), 8.3 credits (this part: 3.2) in ');
   expect(lines.filter((line) => line.includes('tokens'))).toEqual([
     '  sort: 13 tokens in, 3 out, cost 0.3 (this part: 3 tokens in, 1 out, cost 0.1)',
     '  old: 7 tokens in, 0 out (this part: 0 tokens in, 0 out)',
     '  new: 3 tokens in, 1 out, cost 0.1',
   ]);
-  expect(JSON.parse(summaryJson(tally, resumed))).toMatchObject({
+  expect(JSON.parse(summaryJson(view))).toMatchObject({
     credits: 3.2,
     tokens: [
       { node: 'sort', input_tokens: 3 },
@@ -89,7 +90,7 @@ describe('the summary of failures that have the same node, class and status', ()
     const messages = ['a', 'b', 'c', 'd', 'c', 'b', 'c'];
     const tally = tallyOf(...messages.map((message, index) => failed(index + 1, message)));
     expect(failuresOf(tally)).toEqual(['ask  http 422  7 x  records 1, 2, 3, ...', '3 x  c', '2 x  b', '1 x  a', '1 x  other messages']);
-    expect(JSON.parse(summaryJson(tally, facts)).failures[0].messages).toEqual([
+    expect(JSON.parse(summaryJson(viewOf(tally))).failures[0].messages).toEqual([
       { message: 'c', count: 3 },
       { message: 'b', count: 2 },
       { message: 'a', count: 1 },

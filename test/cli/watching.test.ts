@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { responseTimeLines } from '../../src/cli/run/summary.ts';
 import { earlyWarnings } from '../../src/report/early-warnings.ts';
 import { ResponseTimes } from '../../src/report/response-times.ts';
+import { responseTimesOf } from '../../src/report/run-view.ts';
 import { createTally } from '../../src/report/tally.ts';
 import { workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer, json } from '../helpers/http-server.ts';
@@ -71,8 +72,10 @@ describe('the response times of a run', () => {
       expect(times.percentileMs(share)).toBeGreaterThanOrEqual(share * 100_000);
       expect(times.percentileMs(share)).toBeLessThan(share * 100_000 * 1.1);
     }
-    expect(responseTimeLines(times)).toEqual(['  response times: p50 51 s, p95 1 min 40 s, max 1 min 40 s']);
-    expect(responseTimeLines(new ResponseTimes())).toEqual([]);
+    expect(responseTimeLines({ responseTimes: responseTimesOf(times) })).toEqual([
+      '  response times: p50 51 s, p95 1 min 40 s, max 1 min 40 s',
+    ]);
+    expect(responseTimeLines({ responseTimes: responseTimesOf(new ResponseTimes()) })).toEqual([]);
   });
 });
 

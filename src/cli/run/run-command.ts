@@ -103,7 +103,7 @@ class Follower {
         const atOnce = (options.workers ?? options.queue) === undefined || quiet ? undefined : atOnceText(plan);
         if (atOnce !== undefined) say(atOnce);
         const text = quiet ? quietText : summaryText;
-        this.#summary = ({ facts }) => (facts ? text(run.progress.tally, facts, terminal.colors) : '');
+        this.#summary = ({ view }) => (view ? text(view, terminal.colors) : '');
         if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
         terminal.progress = this.#progress;
       },

@@ -8,7 +8,7 @@ import { isNoFile, statOf } from '../../files/stat.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../output/journal/journal.ts';
 import { formatKinds, textKinds } from '../../records/formats.ts';
-import { doneOf } from '../../report/run-figures.ts';
+import { doneOf } from '../../report/reported-run.ts';
 import { flowId } from '../../run/flow-folder.ts';
 import { runShape, runStates } from '../shapes.ts';
 import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';

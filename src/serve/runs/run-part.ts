@@ -6,9 +6,9 @@ import { orUndefined } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { planOutput } from '../../output/output-plan.ts';
 import { inputFormat, openInput } from '../../records/inputs.ts';
-import { countsOf, totalsOf, workOf } from '../../report/run-figures.ts';
-import type { RunView } from '../../report/run-view.ts';
-import { liveViewOf } from '../../report/run-view-of.ts';
+import { liveViewOf } from '../../report/page-view.ts';
+import { doneOf, workOf } from '../../report/reported-run.ts';
+import { countsOf, type RunView } from '../../report/run-view.ts';
 import { exitCodeOfRun } from '../../run/exit-codes.ts';
 import { payingNow, type SharedParts } from '../../run/flow-runtime.ts';
 import { type RunHandle, runFlow, type Stop } from '../../run/run.ts';
@@ -97,14 +97,24 @@ export class RunPart {
   /** Returns the record counts of the run so far, including its earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
-    return { ...countsOf(this.#run), retries: this.totals().retries };
+    const { written, failed, filtered, waiting } = countsOf(this.#run);
+    const read = doneOf({ written, failed, filtered });
+    return { read, written, failed, ...(filtered > 0 && { filtered }), waiting, retries: this.totals().retries };
   }
 
   /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
-    const { failures, mapped, ...sums } = totalsOf(this.#run);
-    return sumOfTotals(totalsAt(this.#run.claim.from), { ...sums, failures: [...failures], mapped: [...mapped] });
+    const { progress, session, claim } = this.#run;
+    const { retries, failures, hits } = progress.tally;
+    return sumOfTotals(totalsAt(claim.from), {
+      retries,
+      credits: session.ports.credits(),
+      failures: [...failures.values()].map(({ node = null, class: kind, status = null, count, message }) => {
+        return { node, class: kind, status, count, message: session.redactor.text(message) };
+      }),
+      mapped: [...hits.values()].flat(),
+    });
   }
 
   /** Null if this process runs the nodes itself. */

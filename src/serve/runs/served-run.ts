@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { doneOf } from '../../report/run-figures.ts';
+import { doneOf } from '../../report/reported-run.ts';
 import type { RunView } from '../../report/run-view.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
