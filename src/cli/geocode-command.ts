@@ -7,11 +7,11 @@ import { countryNamed, noCountry } from '../places/country-names.ts';
 import type { LookupDocument } from '../places/lookup.ts';
 import { lookUpOne, type OneLookup } from '../preview/look-up.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import type { HttpOptions } from './shared-options.ts';
+import type { SendingOptions } from './shared-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-interface GivenGeocodeOptions extends HttpOptions {
+interface GivenGeocodeOptions extends SendingOptions {
   readonly point?: string;
   readonly country?: string;
   readonly provider?: string;

@@ -9,7 +9,7 @@ export function file(flags: string, help: string, more?: Pick<Declared<unknown>,
   return parsedOption(flags, fileName, help, more);
 }
 
-type Given<Name extends RunOptionName> = (typeof runOptions)[Name] extends { readonly default: unknown }
+type GivenValue<Name extends RunOptionName> = (typeof runOptions)[Name] extends { readonly default: unknown }
   ? RunOptionValue<Name>
   : RunOptionValue<Name> | undefined;
 
@@ -22,13 +22,13 @@ interface AnyRunOption {
 }
 
 /** An option of a run, for a command that has it, too. */
-export function runOption<Name extends RunOptionName>(name: Name, help: string = runOptions[name].help): Declared<Given<Name>> {
+export function runOption<Name extends RunOptionName>(name: Name, help: string = runOptions[name].help): Declared<GivenValue<Name>> {
   const { type, value, group: _, ...option }: AnyRunOption = runOptions[name];
   const flags = value === undefined ? optionFlag(name) : `${optionFlag(name)} ${value}`;
   const parse = value === undefined ? undefined : type.isSecret ? secretParser(type, name) : parser(type);
   const choices = formats.includes(name) ? formatNames : type.choices && (async () => type.choices ?? []);
   const written = help.replace(/\{(\w+)\}/g, (_, other: string) => optionFlag(other));
-  return { ...option, flags, help: written, parse, choices, isRepeatable: type.isRepeatable } as Declared<Given<Name>>;
+  return { ...option, flags, help: written, parse, choices, isRepeatable: type.isRepeatable } as Declared<GivenValue<Name>>;
 }
 
 /** The error does not show the text. */
@@ -44,7 +44,7 @@ const formats: readonly string[] = ['inFormat', 'outFormat'];
 
 const formatNames = async () => (await import('../records/formats.ts')).formatNames;
 
-export type DeclaredOptions<Name extends RunOptionName> = { readonly [One in Name]: Declared<Given<One>> };
+export type DeclaredOptions<Name extends RunOptionName> = { readonly [One in Name]: Declared<GivenValue<One>> };
 
 export function runOptionsNamed<Name extends RunOptionName>(names: readonly Name[]): DeclaredOptions<Name> {
   return Object.fromEntries(names.map((name) => [name, runOption(name)])) as DeclaredOptions<Name>;
@@ -88,7 +88,7 @@ export function cacertOption(when = ''): Declared<string | undefined> {
 /** Options of every command that sends requests. */
 export const httpOptions = runOptionsNamed(['env', 'allowHttp', 'cacert']);
 
-export type HttpOptions = ValuesOf<typeof httpOptions>;
+export type SendingOptions = ValuesOf<typeof httpOptions>;
 
 export const varOption = runOption('var');
 

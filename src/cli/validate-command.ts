@@ -9,11 +9,11 @@ import { readError } from '../records/input.ts';
 import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { checkFields, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
-import { type HttpOptions, type ReadingOptions, type WithInputs, withInputs } from './shared-options.ts';
+import { type ReadingOptions, type SendingOptions, type WithInputs, withInputs } from './shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from './show/problems.ts';
 import { sayFormat, type Terminal } from './terminal.ts';
 
-interface ValidateOptions extends HttpOptions, ReadingOptions {
+interface ValidateOptions extends SendingOptions, ReadingOptions {
   readonly in?: readonly string[];
   readonly offline?: boolean;
   readonly var: GivenVariables;

@@ -14,13 +14,13 @@ import { queueStatus, shortId } from '../workers/queue-status.ts';
 import { openMetrics } from './metrics.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-interface QueueOptions {
+interface GivenQueue {
   readonly queue?: string;
   readonly queueName?: string;
   readonly cacert?: string;
 }
 
-interface WorkerOptions extends QueueOptions {
+interface GivenWorker extends GivenQueue {
   readonly lease: number;
   readonly grace: number;
   readonly exitWhenIdle?: number;
@@ -31,7 +31,7 @@ interface WorkerOptions extends QueueOptions {
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs until the worker is stopped, or has had nothing to do for too long. */
-export async function workerCommand(options: WorkerOptions, terminal: Terminal): Promise<number> {
+export async function workerCommand(options: GivenWorker, terminal: Terminal): Promise<number> {
   const metrics = await openMetrics(options, terminal);
   try {
     const queue = await queueOf(options, terminal);
@@ -46,7 +46,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   }
 }
 
-async function passRecords(queue: OpenQueue, options: WorkerOptions, terminal: Terminal, metrics: Metrics | undefined): Promise<number> {
+async function passRecords(queue: OpenQueue, options: GivenWorker, terminal: Terminal, metrics: Metrics | undefined): Promise<number> {
   const { QueueWorker } = await import('../workers/queue-worker.ts');
   const { lease: leaseMs, grace: graceMs, exitWhenIdle: idleMs, quiet = false } = options;
   const say = quiet ? () => undefined : terminal.say;
@@ -66,7 +66,7 @@ async function passRecords(queue: OpenQueue, options: WorkerOptions, terminal: T
 }
 
 /** Throws an AutomateError (`usage`) if the options name no queue. */
-async function queueOf(options: QueueOptions, terminal: Terminal): Promise<OpenQueue> {
+async function queueOf(options: GivenQueue, terminal: Terminal): Promise<OpenQueue> {
   const { queue } = options;
   if (queue === undefined) throw invalidOption('queue', 'expected the URL of the queue, such as redis://redis:6379');
   return openQueue({ ...options, queue }, terminal);
@@ -99,7 +99,7 @@ function storedWithoutHosts(terminal: Terminal): readonly StoredCredential[] {
   }
 }
 
-export async function statusCommand(options: QueueOptions & { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function statusCommand(options: GivenQueue & { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const queue = await queueOf(options, terminal);
   try {
     const status = await queueStatus(queue, terminal.warn);

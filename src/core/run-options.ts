@@ -42,7 +42,7 @@ interface RunOption {
 
 const text: OptionType<string> = { expected: 'a text', parse: (text) => text };
 
-export const flag: OptionType<boolean> = {
+const flag: OptionType<boolean> = {
   expected: 'true or false',
   choices: ['true', 'false', ''],
   parse: (text) => (text === 'false' ? false : text === 'true' || text === '' ? true : undefined),
@@ -65,7 +65,7 @@ export const duration: OptionType<number> = { expected: 'a duration such as 30s 
 
 const rate: OptionType<number> = { expected: 'a rate such as 10/s, 600/min, 5000/h', parse: rateIntervalMs };
 
-export const concurrency: OptionType<Concurrency> = {
+const concurrency: OptionType<Concurrency> = {
   expected: 'a whole number of at least 1, or auto',
   choices: ['auto'],
   parse: (text) => (text === 'auto' ? text : wholeNumber(1).parse(text)),
@@ -76,7 +76,7 @@ export type WorkerCount = number | 'auto';
 
 const mostWorkers = 256;
 
-export const workerCount: OptionType<WorkerCount> = {
+const workerCount: OptionType<WorkerCount> = {
   expected: `auto or 1 to ${mostWorkers}`,
   parse(text) {
     const count = wholeNumber(1).parse(text);
@@ -96,7 +96,7 @@ const maxErrors: OptionType<MaxErrors> = {
   },
 };
 
-export type OutTypes = 'text';
+type OutTypes = 'text';
 
 const outTypes: OptionType<OutTypes> = { expected: 'text', choices: ['text'], parse: (text) => (text === 'text' ? text : undefined) };
 
@@ -433,14 +433,14 @@ export const runOptions = {
   },
 } as const satisfies Readonly<Record<string, RunOption>>;
 
-type Table = typeof runOptions;
+type RunOptionTable = typeof runOptions;
 
-export type RunOptionName = keyof Table;
+export type RunOptionName = keyof RunOptionTable;
 
-export type RunOptionValue<Name extends RunOptionName> = Table[Name]['type'] extends OptionType<infer Value> ? Value : never;
+export type RunOptionValue<Name extends RunOptionName> = RunOptionTable[Name]['type'] extends OptionType<infer Value> ? Value : never;
 
 export type NamesWith<Property extends keyof RunOption, Value> = {
-  [Name in RunOptionName]: Table[Name] extends { readonly [_ in Property]: Value } ? Name : never;
+  [Name in RunOptionName]: RunOptionTable[Name] extends { readonly [_ in Property]: Value } ? Name : never;
 }[RunOptionName];
 
 /** The names of the options whose property has this value, such as `http`, true. */

@@ -24,7 +24,7 @@ const lookahead = 2;
 /** Some programs cut off text without dots. A secret with this many matching pieces is masked even then. */
 const maxUnmasked = 7;
 
-interface Piece {
+interface SearchPiece {
   readonly whole: RegExp;
   /** Matches as many characters as there are. */
   readonly part: RegExp;
@@ -38,7 +38,7 @@ export class Form {
   readonly #units: readonly string[];
   /** Pattern for text after the last character that belongs to the encoding, such as base64 padding. */
   readonly #end: string;
-  #pieces: readonly Piece[] | undefined;
+  #pieces: readonly SearchPiece[] | undefined;
 
   constructor(units: readonly string[], end: string) {
     this.#units = units;
@@ -62,7 +62,7 @@ export class Form {
     return at;
   }
 
-  #split(): Piece[] {
+  #split(): SearchPiece[] {
     const count = Math.ceil(this.#units.length / pieceLength);
     return Array.from({ length: count }, (_, index) => {
       const units = this.#units.slice(index * pieceLength, (index + 1) * pieceLength);

@@ -74,15 +74,15 @@ function readText(path: string): string | undefined {
 }
 
 /**
- * After a crash, the file is complete, old or new: a draft is written, synced and renamed. Sets the permissions explicitly, because the
- * umask may have restricted them.
+ * The way to replace a file. After a crash, it is complete, old or new: a draft is written, synced and renamed. Sets the permissions
+ * explicitly, because the umask may have restricted them; with `usual`, they are those of any new file. Throws an AutomateError (`output`).
  */
-export async function writeDurably(path: string, text: string, mode = 0o600): Promise<void> {
+export async function writeDurably(path: string, text: string, mode: number | 'usual' = 0o600): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   try {
-    const file = await open(draft, 'wx', mode);
+    const file = await open(draft, 'wx', mode === 'usual' ? undefined : mode);
     try {
-      await file.chmod(mode);
+      if (mode !== 'usual') await file.chmod(mode);
       await file.writeFile(text);
       await file.sync();
     } finally {

@@ -4,7 +4,7 @@ import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undic
 import { percentDecoded } from '../core/template/url.ts';
 
 /** Options for all connections of a run. */
-export interface PoolOptions {
+export interface HttpPoolOptions {
   readonly context: SecureContext | undefined;
   /** For TLS to the proxy, which is not shown the client certificate. */
   readonly proxyContext: SecureContext | undefined;
@@ -29,13 +29,13 @@ function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
 }
 
 /** `lookup` replaces Node's own lookup of host names. */
-export function directPools(lookup: LookupFunction | undefined, { context, warn }: PoolOptions): Pools {
+export function directPools(lookup: LookupFunction | undefined, { context, warn }: HttpPoolOptions): Pools {
   const connect = buildConnector({ ...tlsOptions(context), ...addresses, ...(lookup && { lookup }) });
   return new Pools((origin, options) => new Pool(origin, { ...options, connect }), warn);
 }
 
 /** https uses a tunnel through the proxy. http is forwarded by the proxy, because some proxies refuse tunnels to port 80. */
-export function proxyPools({ href, origin, username, password }: URL, { context, proxyContext, warn }: PoolOptions): Pools {
+export function proxyPools({ href, origin, username, password }: URL, { context, proxyContext, warn }: HttpPoolOptions): Pools {
   const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
   const proxyOptions = {
     uri: username === '' ? href : origin,

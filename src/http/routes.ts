@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { authorities, type ExtraAuthorities, type LoadedCertificate } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';
-import type { PoolOptions, Pools } from './pools.ts';
+import type { HttpPoolOptions, Pools } from './pools.ts';
 import { proxyFinder } from './proxy.ts';
 
 export interface Route {
@@ -32,7 +32,7 @@ type AddressPolicy = 'any' | 'listed' | 'unlisted';
 /** The direct and proxy connections to origins. Each is created when it is first needed. */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
-  readonly #pools: PoolOptions;
+  readonly #pools: HttpPoolOptions;
   readonly #routes = new Map<string, Route>();
 
   /** Throws an AutomateError if `cacert` or a proxy's URL cannot be used. */

@@ -214,7 +214,7 @@ export class TruthLog {
   }
 }
 
-interface Head extends TruthFacts {
+interface TruthHead extends TruthFacts {
   readonly count: number;
   /** Number of ranges of failed records. */
   readonly ranges: number;
@@ -234,13 +234,13 @@ export function truthFactsIn(path: string): TruthFacts | undefined {
 }
 
 /** `bytes` is the length of the file up to the facts. Undefined if the file ends in another way. */
-function headIn(file: number): { readonly head: Head; readonly bytes: number } | undefined {
+function headIn(file: number): { readonly head: TruthHead; readonly bytes: number } | undefined {
   const size = fstatSync(file).size;
   const tail = bytesAt(file, size - tailBytes, tailBytes);
   const length = tail.readUInt32BE(0);
   const bytes = size - tailBytes - length;
   if (!tail.subarray(4).equals(mark) || bytes < keyBytes) return undefined;
-  return { head: JSON.parse(bytesAt(file, bytes, length).toString()) as Head, bytes };
+  return { head: JSON.parse(bytesAt(file, bytes, length).toString()) as TruthHead, bytes };
 }
 
 function bytesAt(file: number, at: number, length: number): Buffer {

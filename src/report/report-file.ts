@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { access, constants, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { access, constants, truncate, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Event } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
@@ -7,6 +6,7 @@ import { version } from '../core/version.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { besideOutput, namingErrors } from '../files/naming-errors.ts';
 import { realFile, statOf } from '../files/stat.ts';
+import { writeDurably } from '../files/state-file.ts';
 import { createStreamSink, openFileSink } from '../output/sink.ts';
 import { maskedView } from './page-view.ts';
 import type { RunView } from './run-view.ts';
@@ -16,15 +16,7 @@ export async function writeReport(path: string, view: RunView, redactor: Redacto
   // Loaded only now, because most commands write no report.
   const { reportHtml } = await import('../ui/report.tsx');
   const masked = maskedView(view, redactor);
-  const file = realFile(path);
-  const part = `${file}.${randomUUID().slice(0, 8)}.part`;
-  try {
-    await namingErrors(path, 'written', () => writeFile(part, reportHtml(masked, version), { flag: 'wx' }));
-    await namingErrors(path, 'written', () => rename(part, file));
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
+  await writeDurably(realFile(path), reportHtml(masked, version), 'usual');
 }
 
 /** Checks before a run, without writing anything. Throws an AutomateError (`output`) if the report cannot be written. */

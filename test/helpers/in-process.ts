@@ -125,8 +125,8 @@ function begin(program: Program, { args, env, stdin }: Omit<Call, 'folder'>, std
   });
 }
 
-/** Matches the files of the program itself, and of packages that read the environment of their process. */
-const ours = /^\.\/(?:packages\/(?:conf|ora)|[^/]+)\.cjs$/;
+/** Matches the files of the program itself, and of packages that use their process. */
+const ours = /^\.\/(?:packages\/(?:commander|conf|ora)|[^/]+)\.cjs$/;
 
 /** The module v8 without setting flags, because these would change this process permanently. */
 const harmlessV8 = { ...v8, setFlagsFromString: () => undefined };

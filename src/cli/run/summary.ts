@@ -303,16 +303,14 @@ function lookupLines({ lookups }: RunView): string[] {
   });
 }
 
-type LookupView = RunView['lookups'][number];
-
-function cutOffLines(name: string, { cutOff = 0, cutOffAt = 0, nearestUnknown }: LookupView): string[] {
+function cutOffLines(name: string, { cutOff = 0, cutOffAt = 0, nearestUnknown }: RunView['lookups'][number]): string[] {
   if (cutOff === 0) return [];
   const line = `  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`;
   if (nearestUnknown === 0) return [line];
   return [line, '    for some of them, the nearest point is not known; raise limit, or search a smaller radius'];
 }
 
-function countsText({ matched, of, lacking = {}, ...counts }: LookupView): string {
+function countsText({ matched, of, lacking = {}, ...counts }: RunView['lookups'][number]): string {
   const { ambiguous, firstAmbiguous, doubtful = 0, firstDoubtful, unknownCountries = 0, firstUnknownCountry } = counts;
   const parts = [
     `matched ${formatCount(matched)} of ${formatCount(of)}`,

@@ -9,7 +9,7 @@ export interface ReversedPoint extends NearestPlace {
   readonly town: number;
 }
 
-interface Surroundings {
+interface Neighbourhood {
   readonly places: PlaceTable;
   readonly nearest: Nearest;
   readonly cities: LargeCities;
@@ -24,7 +24,7 @@ const ownCountryDistance = 10_000;
 const ownCountryFactor = 3;
 
 /** Undefined if no place is near enough. */
-export function findPoint(query: PointQuery, surroundings: Surroundings): ReversedPoint | undefined {
+export function findPoint(query: PointQuery, surroundings: Neighbourhood): ReversedPoint | undefined {
   const found = findNearest(query, surroundings);
   return found && { ...found, town: surroundings.cities.townOf(found, query) };
 }
@@ -32,7 +32,7 @@ export function findPoint(query: PointQuery, surroundings: Surroundings): Revers
 /** Close to a border, prefers a place in the country that contains the point. */
 function findNearest(
   { lat, lon, country: codes, maxDistance }: PointQuery,
-  { places, nearest, borders }: Surroundings,
+  { places, nearest, borders }: Neighbourhood,
 ): NearestPlace | undefined {
   const codeOf = (place: number) => places.region(place).country.code;
   const found = nearest.find(lat, lon, maxDistance, codes && ((place) => codes.includes(codeOf(place))));
