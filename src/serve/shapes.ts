@@ -79,19 +79,14 @@ export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.s
 export type RunListShape = z.output<typeof runListShape>;
 
 /** The data of a `progress` event, which tells listeners how far a run is. */
-export interface ProgressData {
-  readonly read: number;
-  readonly written: number;
-  readonly failed: number;
-  readonly retries: number;
-  readonly credits: number;
+export interface ProgressData
+  extends Pick<RunShape['counts'], 'read' | 'written' | 'failed' | 'retries'>,
+    Pick<RunShape, 'credits' | 'workers'> {
   readonly records_per_second: number;
   /** From 0 to 1; null while it is unknown. */
   readonly share: number | null;
   readonly eta_s: number | null;
   readonly paused: readonly { readonly gate: string; readonly until: string }[];
-  /** Null if this server runs the nodes itself. */
-  readonly workers: number | null;
 }
 
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });

@@ -7,7 +7,7 @@ import { realPath, statOf } from '../../files/stat.ts';
 export interface ReservedPath {
   /** The absolute path. Nothing needs to exist there yet. */
   readonly path: string;
-  /** `file` includes the state files `<path>.automate-*`. `flows` are the YAML files directly in a folder. */
+  /** `file` includes the state files `<path>.automate*`. `flows` are the YAML files directly in a folder. */
   readonly kind: 'file' | 'folder' | 'flows';
   /** The continuation of "it is" in messages, such as "the flow". */
   readonly what: string;
@@ -90,7 +90,7 @@ function isStateFile(path: string, file: string): boolean {
     dirname(path) === dirname(file) &&
     basename(path)
       .toLowerCase()
-      .startsWith(`${basename(file).toLowerCase()}.automate-`)
+      .startsWith(`${basename(file).toLowerCase()}.automate`)
   );
 }
 
