@@ -55,7 +55,7 @@ export interface BodyCredential {
 }
 
 /** Returns the credential's name if the value is `{ credential: NAME }`; undefined for any other value. */
-export function credentialIn(value: Value | undefined): string | undefined {
+function credentialIn(value: Value | undefined): string | undefined {
   if (!isObject(value) || typeof value.credential !== 'string') return undefined;
   return Object.keys(value).length === 1 ? value.credential : undefined;
 }
