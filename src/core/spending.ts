@@ -20,10 +20,13 @@ export class PromptTokens {
   }
 }
 
-/** The reason why a call must not begin: the maximum cost is used up, or answers do not state their cost. */
+/** The reason why no money can be held for a call: the maximum cost is used up, or answers do not state their cost. */
 export type SpendingRefusal = 'used-up' | 'unstated';
 
-/** The money that the calls of one node spend in a run, in the unit of the node's `price`. */
+/**
+ * The money that the calls of one node spend in a run, in the unit of the node's `price`. As with credits (see `Ledger`), money is held for a
+ * call, and then settled or released.
+ */
 export interface Spending {
   readonly prompts: PromptTokens;
   readonly total: number;
@@ -31,13 +34,17 @@ export interface Spending {
    * Reserves the maximum cost of a call. If too little money is left, waits for other calls to end, and computes `most` again, because
    * answers might have changed the estimate.
    */
-  begin(max: number, most: () => number): Promise<number | SpendingRefusal>;
-  /** Ends a call for which the amount `held` was reserved. `cost` is undefined if there was no answer. */
-  end(held: number, cost: number | undefined): void;
-  add(cost: number): void;
-  /** Notes that an answer did not state its number of tokens, so that no maximum cost can be guaranteed. */
-  noteUnstated(): void;
+  hold(max: number, most: () => number): Promise<number | SpendingRefusal>;
+  /**
+   * The call was answered. `held` is the amount that was reserved for it; undefined if the node has no maximum. `cost` is `unstated` if the
+   * answer did not state its number of tokens, so that no maximum can be guaranteed.
+   */
+  settle(held: number | undefined, cost: Cost): void;
+  /** Gives the reserved amount back, because there was no answer. */
+  release(held: number): void;
 }
+
+export type Cost = number | 'unstated';
 
 /** Rounds a sum of money or credits to 12 significant digits, which removes the rounding errors of doubles. */
 export function rounded(sum: number): number {

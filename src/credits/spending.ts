@@ -1,4 +1,4 @@
-import { PromptTokens, rounded, type Spending, type SpendingRefusal } from '../core/spending.ts';
+import { type Cost, PromptTokens, rounded, type Spending, type SpendingRefusal } from '../core/spending.ts';
 
 /** With a maximum, each call in flight reserves its maximum cost. Until the first call's cost is known, only one call is in flight. */
 class NodeSpending implements Spending {
@@ -19,7 +19,7 @@ class NodeSpending implements Spending {
     return this.#total;
   }
 
-  async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
+  async hold(max: number, most: () => number): Promise<number | SpendingRefusal> {
     while (this.#inFlight > 0 && (!this.#isKnown || this.#with(most()) > max))
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.#isUnstated) return 'unstated';
@@ -30,22 +30,18 @@ class NodeSpending implements Spending {
     return held;
   }
 
-  end(held: number, cost: number | undefined): void {
+  settle(held: number | undefined, cost: Cost): void {
+    if (cost === 'unstated') this.#isUnstated = true;
+    else this.#total = rounded(this.#total + cost);
+    if (held === undefined) return;
+    this.#isKnown = true;
+    this.release(held);
+  }
+
+  release(held: number): void {
     this.#inFlight--;
     this.#held = this.#inFlight === 0 ? 0 : this.#held - held;
-    if (cost !== undefined) {
-      this.add(cost);
-      this.#isKnown = true;
-    }
     for (const wake of this.#waiting.splice(0)) wake();
-  }
-
-  add(cost: number): void {
-    this.#total = rounded(this.#total + cost);
-  }
-
-  noteUnstated(): void {
-    this.#isUnstated = true;
   }
 
   #with(most: number): number {

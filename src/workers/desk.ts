@@ -7,7 +7,7 @@ import type { RunSpending } from '../credits/spending.ts';
 import type { WorkerFigures } from '../report/run-progress.ts';
 import type { WorkerDesk } from './processes/pool.ts';
 import type { SaveQuestion, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
-import type { HeldMoney, PaidCalls } from './run-link.ts';
+import type { HeldCredits, HeldMoney } from './run-link.ts';
 
 /** The parts of a run that its workers use through the desk, which answers questions such as whether credits are left. */
 interface DeskParts {
@@ -78,27 +78,27 @@ export class RunDesk implements WorkerDesk {
   }
 
   answer(worker: number, question: WorkerQuestion): Promise<unknown> {
-    if (question.kind === 'take-calls') return this.#takeCalls(worker, question.node, question.calls);
+    if (question.kind === 'hold-credits') return this.#holdCredits(worker, question.node, question.calls);
     if (question.kind === 'hold-money') return this.#holdMoney(worker, question);
     return this.#save(worker, question);
   }
 
   take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
-    const { ledger, spending } = this.#parts;
+    const { ledger } = this.#parts;
     if (report.kind === 'event') this.#parts.report(report.event.type === 'concurrency' ? { ...report.event, worker } : report.event);
     else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
     else if (report.kind === 'warning') this.#warn(report.message);
-    else if (report.kind === 'unstated') spending.of(report.node).noteUnstated();
-    else if (report.kind === 'end-money') this.#endMoney(worker, report);
-    else if (report.kind === 'give-back') this.#release(worker, report.node, report.calls, () => ledger.release(report.node));
-    else this.#release(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
+    else if (report.kind === 'settle-credits') this.#endCredits(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
+    else if (report.kind === 'release-credits') this.#endCredits(worker, report.node, report.calls, () => ledger.release(report.node));
+    else if (report.kind === 'settle-money') this.#settleMoney(worker, report);
+    else if (this.#endMoney(worker, report.node, report.held)) this.#parts.spending.of(report.node).release(report.held);
   }
 
   takeEarlier(report: Parameters<WorkerDesk['takeEarlier']>[0]): void {
     const { ledger, spending } = this.#parts;
-    if (report.kind === 'settle') ledger.addEarlier(report.node, report.cost);
-    else if (report.kind === 'end-money') spending.of(report.node).add(report.cost ?? 0);
-    else if (report.kind !== 'give-back') this.take(0, report);
+    if (report.kind === 'settle-credits') ledger.addEarlier(report.node, report.cost);
+    else if (report.kind === 'settle-money') spending.of(report.node).settle(undefined, report.cost);
+    else if (report.kind !== 'release-credits' && report.kind !== 'release-money') this.take(0, report);
   }
 
   lost(worker: number): void {
@@ -109,7 +109,7 @@ export class RunDesk implements WorkerDesk {
       this.maybeSpent += calls * (prices.get(node)?.credits ?? 0);
       for (let call = 0; call < calls; call++) ledger.settle(node);
     }
-    for (const [node, held] of holding.money) for (const money of held) spending.of(node).end(money, money);
+    for (const [node, held] of holding.money) for (const money of held) spending.of(node).settle(money, money);
     for (const path of holding.paths) this.#parts.saveNames.release(path);
     this.#holdings.delete(worker);
     this.#wake();
@@ -119,7 +119,7 @@ export class RunDesk implements WorkerDesk {
    * Reserves credits for several calls of a worker at once, or for one call if few credits are left. If other workers have reserved the
    * last credits, waits until they return some.
    */
-  async #takeCalls(worker: number, node: string, most: number): Promise<PaidCalls> {
+  async #holdCredits(worker: number, node: string, most: number): Promise<HeldCredits> {
     const { ledger } = this.#parts;
     for (;;) {
       const workers = this.#parts.workers();
@@ -140,7 +140,7 @@ export class RunDesk implements WorkerDesk {
   }
 
   /** Runs `act` for each call. Does nothing for a lost worker, for which nothing is reserved any more. */
-  #release(worker: number, node: string, count: number, act: () => void): void {
+  #endCredits(worker: number, node: string, count: number, act: () => void): void {
     const { calls } = this.#holdingOf(worker);
     const held = calls.get(node) ?? 0;
     calls.set(node, Math.max(0, held - count));
@@ -150,19 +150,24 @@ export class RunDesk implements WorkerDesk {
 
   async #holdMoney(worker: number, { node, max, most }: Extract<WorkerQuestion, { kind: 'hold-money' }>): Promise<HeldMoney> {
     const spending = this.#parts.spending.of(node);
-    const held = await spending.begin(max, () => most);
+    const held = await spending.hold(max, () => most);
     if (typeof held === 'number') this.#moneyOf(worker, node).push(held);
     return { held, total: spending.total };
   }
 
-  #endMoney(worker: number, { node, held, cost }: Extract<WorkerReport, { kind: 'end-money' }>): void {
+  #settleMoney(worker: number, { node, held, cost }: Extract<WorkerReport, { kind: 'settle-money' }>): void {
     const spending = this.#parts.spending.of(node);
-    if (held === undefined) spending.add(cost ?? 0);
+    if (held === undefined || this.#endMoney(worker, node, held)) spending.settle(held, cost);
+    // The money of a lost worker has been settled already, but its answer still shows that no maximum can be guaranteed.
+    else if (cost === 'unstated') spending.settle(undefined, cost);
+  }
+
+  /** Returns false for a lost worker, for which nothing is reserved any more. */
+  #endMoney(worker: number, node: string, held: number): boolean {
     const all = this.#moneyOf(worker, node);
-    const at = held === undefined ? -1 : all.indexOf(held);
-    if (held === undefined || at < 0) return;
-    all.splice(at, 1);
-    spending.end(held, cost);
+    const at = all.indexOf(held);
+    if (at >= 0) all.splice(at, 1);
+    return at >= 0;
   }
 
   async #save(worker: number, { act, path, owner, bytes = 0 }: SaveQuestion): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
-import type { SpendingRefusal } from '../core/spending.ts';
+import type { Cost, SpendingRefusal } from '../core/spending.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { ResultForm, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
 
@@ -12,7 +12,8 @@ export interface Results {
   readonly results: readonly ResultForm[];
 }
 
-export interface PaidCalls {
+/** The credits that are reserved for calls of a node. */
+export interface HeldCredits {
   /** 0 if the credits were refused. */
   readonly calls: number;
   readonly refusal?: CodedMessage;
@@ -38,33 +39,31 @@ export abstract class RunLink {
   protected abstract ask(question: WorkerQuestion): Promise<unknown>;
 
   /** Reserves the credits. If `isScarce`, the collected reports are sent first, because they may free credits. */
-  takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls> {
+  holdCredits(node: string, calls: number, isScarce: boolean): Promise<HeldCredits> {
     if (isScarce) void this.flush();
-    return this.#answerTo({ kind: 'take-calls', node, calls });
-  }
-
-  giveBackCalls(node: string, calls: number): void {
-    this.tell({ kind: 'give-back', node, calls });
+    return this.#answerTo({ kind: 'hold-credits', node, calls });
   }
 
   /** `cost` is undefined if the call cost the price of the node. */
-  settle(node: string, cost: number | undefined): void {
-    this.add({ kind: 'settle', node, cost });
+  settleCredits(node: string, cost: number | undefined): void {
+    this.add({ kind: 'settle-credits', node, cost });
   }
 
-  /** Reserves the maximum cost of a call, as `Spending.begin` does. */
+  releaseCredits(node: string, calls: number): void {
+    this.tell({ kind: 'release-credits', node, calls });
+  }
+
+  /** Reserves the maximum cost of a call, as `Spending.hold` does. */
   holdMoney(node: string, max: number, most: number): Promise<HeldMoney> {
     return this.#answerTo({ kind: 'hold-money', node, max, most });
   }
 
-  /** `held` is the amount that was reserved for the call, if any. */
-  endMoney(node: string, held: number | undefined, cost: number | undefined): void {
-    this.tell({ kind: 'end-money', node, held, cost });
+  settleMoney(node: string, held: number | undefined, cost: Cost): void {
+    this.tell({ kind: 'settle-money', node, held, cost });
   }
 
-  /** Reports that a language model did not state the number of tokens of its answer. */
-  noteUnstated(node: string): void {
-    this.tell({ kind: 'unstated', node });
+  releaseMoney(node: string, held: number): void {
+    this.tell({ kind: 'release-money', node, held });
   }
 
   readonly saveNames: SaveNames = {

@@ -1,23 +1,23 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Clock } from '../core/ports.ts';
-import { PromptTokens, type Spending, type SpendingRefusal } from '../core/spending.ts';
+import { type Cost, PromptTokens, type Spending, type SpendingRefusal } from '../core/spending.ts';
 import type { Price } from '../credits/run-ledger.ts';
 import type { PaidLedger } from '../run/wire.ts';
 import type { HeldMoney, RunLink } from './run-link.ts';
 
-/** Number of calls for which a worker takes credits at once. */
+/** Number of calls for which a worker holds credits at once. */
 const blockCalls = 64;
 
-/** Time in ms after which a worker returns unused credits to its run. */
+/** Time in ms after which a worker releases unused credits. */
 const idleMs = 1000;
 
-/** Takes a worker's credits from its run. It takes them in advance, for many calls at once. */
+/** Holds a worker's credits in its run. It holds them in advance, for many calls at once. */
 export class WorkerLedger implements PaidLedger {
   readonly #link: RunLink;
   readonly #prices: ReadonlyMap<string, Price>;
   readonly #clock: Clock;
   /** For each node, the number of calls for which the worker has unused credits. */
-  readonly #taken = new Map<string, number>();
+  readonly #unused = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
   /** Infinity if credits are not limited, otherwise 0 until the first answer of the run. */
@@ -25,7 +25,7 @@ export class WorkerLedger implements PaidLedger {
   #isScarce = false;
   #usedMs = 0;
   #spent = 0;
-  #willGiveBack = false;
+  #willRelease = false;
 
   constructor(link: RunLink, prices: ReadonlyMap<string, Price>, isLimited: boolean, clock: Clock) {
     this.#link = link;
@@ -35,33 +35,33 @@ export class WorkerLedger implements PaidLedger {
   }
 
   ready(node: string): Promise<void> | undefined {
-    return this.#takenAt(node) > 0 || this.#refusal ? undefined : (this.#asking.get(node) ?? this.#take(node));
+    return this.#unusedAt(node) > 0 || this.#refusal ? undefined : (this.#asking.get(node) ?? this.#holdMore(node));
   }
 
   hold(node: string): CodedMessage | undefined {
-    const taken = this.#takenAt(node);
-    if (taken === 0) return this.#refusal ?? { message: 'the credits of this worker are used up' };
-    this.#taken.set(node, taken - 1);
+    const unused = this.#unusedAt(node);
+    if (unused === 0) return this.#refusal ?? { message: 'the credits of this worker are used up' };
+    this.#unused.set(node, unused - 1);
     this.#usedMs = this.#clock.now();
     return undefined;
   }
 
   settle(node: string, cost?: number): void {
     this.#spent += cost ?? this.#priceOf(node);
-    this.#link.settle(node, cost);
+    this.#link.settleCredits(node, cost);
   }
 
   release(node: string): void {
-    this.#taken.set(node, this.#takenAt(node) + 1);
-    this.#giveBackLater();
+    this.#unused.set(node, this.#unusedAt(node) + 1);
+    this.#releaseLater();
   }
 
   usedUp(): CodedMessage | undefined {
-    return [...this.#taken.values()].some((calls) => calls > 0) ? undefined : this.#refusal;
+    return [...this.#unused.values()].some((calls) => calls > 0) ? undefined : this.#refusal;
   }
 
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
-    const missing = calls.reduce((sum, [node, count]) => sum + Math.max(0, count - this.#takenAt(node)) * this.#priceOf(node), 0);
+    const missing = calls.reduce((sum, [node, count]) => sum + Math.max(0, count - this.#unusedAt(node)) * this.#priceOf(node), 0);
     return missing <= this.#left;
   }
 
@@ -73,37 +73,37 @@ export class WorkerLedger implements PaidLedger {
     return this.#spent;
   }
 
-  giveBack(): void {
-    for (const [node, calls] of this.#taken) if (calls > 0) this.#link.giveBackCalls(node, calls);
-    this.#taken.clear();
+  releaseUnused(): void {
+    for (const [node, calls] of this.#unused) if (calls > 0) this.#link.releaseCredits(node, calls);
+    this.#unused.clear();
   }
 
-  #take(node: string): Promise<void> {
-    const asking = this.#link.takeCalls(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
+  #holdMore(node: string): Promise<void> {
+    const asking = this.#link.holdCredits(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
       this.#asking.delete(node);
       this.#left = left;
       this.#isScarce = calls < blockCalls;
       this.#refusal = refusal;
-      this.#taken.set(node, this.#takenAt(node) + calls);
+      this.#unused.set(node, this.#unusedAt(node) + calls);
       this.#usedMs = this.#clock.now();
-      this.#giveBackLater();
+      this.#releaseLater();
     });
     this.#asking.set(node, asking);
     return asking;
   }
 
-  #giveBackLater(): void {
-    if (this.#willGiveBack) return;
-    this.#willGiveBack = true;
+  #releaseLater(): void {
+    if (this.#willRelease) return;
+    this.#willRelease = true;
     void this.#clock.sleepUntil(this.#usedMs + idleMs).then(() => {
-      this.#willGiveBack = false;
-      if (this.#clock.now() - this.#usedMs >= idleMs) this.giveBack();
-      else this.#giveBackLater();
+      this.#willRelease = false;
+      if (this.#clock.now() - this.#usedMs >= idleMs) this.releaseUnused();
+      else this.#releaseLater();
     });
   }
 
-  #takenAt(node: string): number {
-    return this.#taken.get(node) ?? 0;
+  #unusedAt(node: string): number {
+    return this.#unused.get(node) ?? 0;
   }
 
   #priceOf(node: string): number {
@@ -123,22 +123,18 @@ class WorkerSpending implements Spending {
     this.#node = node;
   }
 
-  async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
+  async hold(max: number, most: () => number): Promise<number | SpendingRefusal> {
     const { held, total }: HeldMoney = await this.#link.holdMoney(this.#node, max, most());
     this.total = total;
     return held;
   }
 
-  end(held: number, cost: number | undefined): void {
-    this.#link.endMoney(this.#node, held, cost);
+  settle(held: number | undefined, cost: Cost): void {
+    this.#link.settleMoney(this.#node, held, cost);
   }
 
-  add(cost: number): void {
-    this.#link.endMoney(this.#node, undefined, cost);
-  }
-
-  noteUnstated(): void {
-    this.#link.noteUnstated(this.#node);
+  release(held: number): void {
+    this.#link.releaseMoney(this.#node, held);
   }
 }
 

@@ -155,7 +155,7 @@ export class WorkerRun {
       await started.ended;
       await output.end();
     } finally {
-      ledger.giveBack();
+      ledger.releaseUnused();
       await ports.close();
       routes.destroy();
       certified?.destroy();

@@ -85,18 +85,18 @@ export class Conversation extends RequestCall {
   async #paid(context: AttemptContext): Promise<Accepted> {
     const { maxCost, price } = this.#rules;
     const { spending } = context;
-    if (maxCost === undefined || !price) return this.#answered(context, (cost) => spending.add(cost ?? 0));
+    if (maxCost === undefined || !price) return this.#answered(context, (cost) => cost && spending.settle(undefined, cost));
     const bytes = this.#dialog.bytes(this.#turns);
     const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
-    const held = await spending.begin(maxCost, most);
+    const held = await spending.hold(maxCost, most);
     if (typeof held !== 'number') {
       const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
       throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts, 'finishing');
     }
     return this.#answered(context, (cost, usage) => {
-      if (usage && usage.input + usage.output === 0) spending.noteUnstated();
-      if (usage && usage.input > 0) spending.prompts.learn(bytes, usage.input);
-      spending.end(held, cost);
+      if (!usage || cost === undefined) return spending.release(held);
+      if (usage.input > 0) spending.prompts.learn(bytes, usage.input);
+      spending.settle(held, usage.input + usage.output === 0 ? 'unstated' : cost);
     });
   }
 

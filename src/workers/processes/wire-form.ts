@@ -2,6 +2,7 @@ import type { Event } from '../../core/event.ts';
 import { AutomateError, type ErrorKind, Failure, type FailureClass } from '../../core/failure.ts';
 import type { Item, RowsText } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
+import type { Cost } from '../../core/spending.ts';
 import type { SaveNames } from '../../core/transfer.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
@@ -10,7 +11,7 @@ import type { Closing } from '../../engine/phase.ts';
 import type { Unit } from '../../engine/unit-passage.ts';
 
 export type WorkerQuestion =
-  | { readonly kind: 'take-calls'; readonly node: string; readonly calls: number }
+  | { readonly kind: 'hold-credits'; readonly node: string; readonly calls: number }
   | { readonly kind: 'hold-money'; readonly node: string; readonly max: number; readonly most: number }
   | SaveQuestion;
 
@@ -26,10 +27,10 @@ export interface SaveQuestion {
 
 /** Unlike a question, a report needs no answer. */
 export type WorkerReport =
-  | { readonly kind: 'give-back'; readonly node: string; readonly calls: number }
-  | { readonly kind: 'settle'; readonly node: string; readonly cost?: number }
-  | { readonly kind: 'end-money'; readonly node: string; readonly held?: number; readonly cost?: number }
-  | { readonly kind: 'unstated'; readonly node: string }
+  | { readonly kind: 'settle-credits'; readonly node: string; readonly cost?: number }
+  | { readonly kind: 'release-credits'; readonly node: string; readonly calls: number }
+  | { readonly kind: 'settle-money'; readonly node: string; readonly held?: number; readonly cost: Cost }
+  | { readonly kind: 'release-money'; readonly node: string; readonly held: number }
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'attempt'; readonly attempt: object }
   | { readonly kind: 'warning'; readonly message: string }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isPiece, type ResultForm } from '../processes/wire-form.ts';
-import { type HeldMoney, type PaidCalls, type Results, RunLink } from '../run-link.ts';
+import { type HeldCredits, type HeldMoney, type Results, RunLink } from '../run-link.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type RunKeys } from './queue-keys.ts';
 import { type Consent, type QueueAnswer, type QueueNews, type QueueQuestion, readReply } from './queue-message.ts';
@@ -135,7 +135,7 @@ interface OpenQuestion {
 }
 
 /** The worker then does not make the call, because the run continues without this worker. */
-function refusalWithoutRun({ kind }: QueueQuestion): PaidCalls | HeldMoney | Consent {
+function refusalWithoutRun({ kind }: QueueQuestion): HeldCredits | HeldMoney | Consent {
   if (kind === 'begin') return [];
   if (kind === 'hold-money') return { held: 'used-up', total: 0 };
   return { calls: 0, refusal: { message: 'the run has continued without this worker' }, left: 0 };

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { endings } from '../../core/event.ts';
 import { failureClasses } from '../../core/failure.ts';
 import type { ToWorker, WorkerQuestion } from '../processes/wire-form.ts';
-import type { HeldMoney, PaidCalls, Results } from '../run-link.ts';
+import type { HeldCredits, HeldMoney, Results } from '../run-link.ts';
 
 export type QueueMessage = QueueSender & QueueNews;
 
@@ -92,10 +92,15 @@ const attempt = z.looseObject({
 });
 
 const report = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('give-back'), node: z.string(), calls: whole }),
-  z.object({ kind: z.literal('settle'), node: z.string(), cost: z.number().optional() }),
-  z.object({ kind: z.literal('end-money'), node: z.string(), held: z.number().optional(), cost: z.number().optional() }),
-  z.object({ kind: z.literal('unstated'), node: z.string() }),
+  z.object({ kind: z.literal('settle-credits'), node: z.string(), cost: z.number().optional() }),
+  z.object({ kind: z.literal('release-credits'), node: z.string(), calls: whole }),
+  z.object({
+    kind: z.literal('settle-money'),
+    node: z.string(),
+    held: z.number().optional(),
+    cost: z.union([z.number(), z.literal('unstated')]),
+  }),
+  z.object({ kind: z.literal('release-money'), node: z.string(), held: z.number() }),
   z.object({ kind: z.literal('event'), event: z.looseObject({ type: z.string() }) }),
   z.object({ kind: z.literal('attempt'), attempt }),
   z.object({ kind: z.literal('warning'), message: z.string() }),
@@ -104,7 +109,7 @@ const report = z.discriminatedUnion('kind', [
 ]);
 
 const question = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('take-calls'), node: z.string(), calls: whole }),
+  z.object({ kind: z.literal('hold-credits'), node: z.string(), calls: whole }),
   z.object({ kind: z.literal('hold-money'), node: z.string(), max: z.number(), most: z.number() }),
   z.object({ kind: z.literal('save'), act: z.enum(['claim', 'release', 'note', 'takeBack']), path: z.string(), owner: z.string() }),
   z.object({ kind: z.literal('begin'), unit: whole }),
@@ -129,7 +134,7 @@ const answer = z.discriminatedUnion('kind', [
   z.object({ ...receiver, kind: z.literal('end') }),
 ]);
 
-const paidCalls = z.object({
+const heldCredits = z.object({
   calls: whole,
   refusal: z.object(coded).optional(),
   // Infinity, which means no limit, is null in JSON.
@@ -169,5 +174,5 @@ export function readAnswer(value: unknown): QueueAnswer | undefined {
 export function readReply({ kind }: QueueQuestion, value: unknown): unknown {
   if (kind === 'save') return value;
   if (kind === 'begin') return readAs(consent, value);
-  return readAs<z.ZodType<unknown>>(kind === 'take-calls' ? paidCalls : heldMoney, value) as PaidCalls | HeldMoney | undefined;
+  return readAs<z.ZodType<unknown>>(kind === 'hold-credits' ? heldCredits : heldMoney, value) as HeldCredits | HeldMoney | undefined;
 }

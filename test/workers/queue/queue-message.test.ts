@@ -14,12 +14,12 @@ describe("a worker's message", () => {
     { ...sender, kind: 'ended' },
     { ...sender, kind: 'back', unit: 3 },
     { ...sender, kind: 'question', id: 1, question: { kind: 'begin', unit: 3 } },
-    { ...sender, kind: 'question', id: 1, question: { kind: 'take-calls', node: 'http-1', calls: 64 } },
+    { ...sender, kind: 'question', id: 1, question: { kind: 'hold-credits', node: 'http-1', calls: 64 } },
     results({}),
     results({ results: [[1, 0, 1, 'a,b\n', 2]] }),
     results({ results: [[1, 0, { at: 0, text: 'a' }]] }),
     results({ results: [[1, 0, { ...failure, masked: [['token', '"***"']] }]] }),
-    results({ reports: [{ kind: 'settle', node: 'http-1' }] }),
+    results({ reports: [{ kind: 'settle-credits', node: 'http-1' }] }),
     results({ reports: [{ kind: 'event', event: { type: 'call-done', record: 5, node: 'http-1', attempts: 1, ms: 3 } }] }),
     results({ reports: [{ kind: 'closing', phase: 'finishing', reason: { ending: 'on-error-stop', message: 'a record failed' } }] }),
   ])('keeps all its values: %j', (message) => {
@@ -43,7 +43,7 @@ describe("a worker's message", () => {
     results({ results: [[1, 0]] }),
     results({ results: [[1, 0, { ...failure, kind: 'odd' }]] }),
     results({ reports: [null] }),
-    results({ reports: [{ kind: 'settle', node: 'http-1', cost: 'much' }] }),
+    results({ reports: [{ kind: 'settle-credits', node: 'http-1', cost: 'much' }] }),
     results({ reports: [{ kind: 'closing', phase: 'odd' }] }),
   ])('is ignored if its form is wrong: %j', (message) => {
     expect(readMessage(message)).toBeUndefined();
@@ -75,7 +75,7 @@ describe("a coordinator's message", () => {
   });
 
   test('about credits is ignored if its form is wrong', () => {
-    const question = { kind: 'take-calls', node: 'http-1', calls: 64 } as const;
+    const question = { kind: 'hold-credits', node: 'http-1', calls: 64 } as const;
     expect(readReply(question, { calls: 64, left: null })).toEqual({ calls: 64 });
     expect(readReply(question, { calls: 'many' })).toBeUndefined();
     expect(readReply({ kind: 'hold-money', node: 'llm-1', max: 1, most: 1 }, { held: 'odd', total: 0 })).toBeUndefined();

@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)(`the coordinator of a queued run${unlessRedis}`, () =
 
   test('processes a message once, however often it is in Redis', async () => {
     const { redis, keys, reports, finished, send } = await coordinator();
-    const report = { kind: 'settle', node: 'http-1' } as const;
+    const report = { kind: 'settle-credits', node: 'http-1' } as const;
     const news = { kind: 'results', numbers: [1], reports: [report], results: [[1, 0, 1, 'a\n']] } as const;
     for (const seq of [1, 1, 2, 1]) await send(seq, 'nonce of one', { ...news, results: seq === 1 ? news.results : [[1, 1, 1, 'b\n']] });
     await until(() => finished.length === 2);
