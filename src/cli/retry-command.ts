@@ -33,7 +33,9 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
-    const list = await readFailedList(out);
+    const list = await readFailedList(out).catch((error: unknown) => {
+      throw detailsOf(error, 'update-refused') ? new AutomateError('output-exists', (error as Error).message) : error;
+    });
     if (wasComplete && (options.resume || !list)) {
       if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
       return list ? exitCodes.someFailed : exitCodes.success;

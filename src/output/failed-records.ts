@@ -136,7 +136,7 @@ interface ListedRun {
 /** Undefined if no record failed, or if failed records are not written to a file. */
 export function failedListOf({ request, columns, redactor }: ListedRun, ended: EndedOutput): ListOfRun | undefined {
   const { plan, options, flow, files, retried } = request;
-  const { saved, out, firstRow, rowsEnd } = ended;
+  const { saved, out, errors, firstRow, rowsEnd } = ended;
   if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
   const set = JSON.stringify([options.set ?? [], options.var ?? []]);
   // Returns no list if `--set` or `--var` contains a secret. The secret must not be written to a file, and without it, a retry would send
@@ -146,6 +146,8 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   const allFiltered = filtered + (saved.filtered ?? 0);
   const givenUp = retried ? givenUpOf(retried, saved.records) : 0;
   return {
+    path: fullPath(files.out),
+    errors,
     flow: fullPath(flow),
     options: lasting(options),
     columns: { input: columns, output: plan.columns(columns) },
