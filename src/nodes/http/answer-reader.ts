@@ -1,6 +1,7 @@
 import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
+import { statedWaitMs } from '../../core/answer/rate-limit.ts';
 import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
 import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -8,8 +9,8 @@ import { Failure } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import type { Value } from '../../core/value/value.ts';
-import type { AnswerRules } from '../answer-rules.ts';
+import { textOf, type Value } from '../../core/value/value.ts';
+import { type AnswerRules, variablesOf } from '../answer-rules.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
 export interface HttpAnswer extends Answer {
@@ -28,11 +29,27 @@ interface ReadParts {
 
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
-  return (response: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
+  return (received: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
+    const response = withStatedWait(options, received, clock);
     if (!hasStatus(options.success, response.status)) throw notSuccess(options, response, request, rules);
     const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record, clock }) : read();
   };
+}
+
+/** Replaces the wait of the headers with the wait that `retry.after` finds. If it finds none, that of the headers stays. */
+function withStatedWait(options: HttpOptions, response: HttpResponse, clock: EvaluationClock): HttpResponse {
+  const { after } = options.retry;
+  if (!after) return response;
+  try {
+    const body = after.named.includes('body') ? readIfPossible(response, answerModeOf(options)) : undefined;
+    const found = textOf(after.evaluate(variablesOf(after, httpAnswer(response, body), undefined), clock));
+    const waitMs = statedWaitMs(found, response.header, clock.wallNow());
+    return waitMs === undefined ? response : { ...response, retryAfterMs: waitMs };
+  } catch (error) {
+    if (error instanceof Failure) return response;
+    throw error;
+  }
 }
 
 function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer {

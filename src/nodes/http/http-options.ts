@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, exactNumber } from '../../core/options/amounts.ts';
-import { answerCondition, path } from '../../core/options/expressions.ts';
+import { byteSize, defaultRetry, exactNumber, retry } from '../../core/options/amounts.ts';
+import { answerCondition, answerExpression, path } from '../../core/options/expressions.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
 import { nearReferences, referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
-import { cacheOption, callOptions } from '../call-policy.ts';
+import { cacheOption, callOptions, meanings } from '../call-policy.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
 const nextPath = path.describe(
@@ -170,6 +170,16 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
   ...callOptions,
+  retry: retry
+    .extend({
+      after: answerExpression(['status', 'headers', 'body'])
+        .optional()
+        .describe(
+          'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
+        ),
+    })
+    .prefault(defaultRetry)
+    .describe(meanings.retry),
   success: z.array(status).min(1).default(['2xx']).describe('the statuses that count as success; a redirect in this list is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
