@@ -22,7 +22,8 @@ describe('the body of an HTTP response', () => {
     ['deflate', deflateRawSync(text)],
     ['br', brotliCompressSync(text)],
     ['identity', Buffer.from(text)],
-    ['', Buffer.from(text)],
+    ['aws-chunked,gzip', gzipSync(text)],
+    ['gzip, utf-8', gzipSync(text)],
     ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['deflate, identity, gzip', gzipSync(deflateSync(text))],
   ])('is decompressed if its encoding is "%s"', async (encoding, body) => {
@@ -30,6 +31,14 @@ describe('the body of an HTTP response', () => {
     expect(textOf(await createSender().get(server.origin))).toBe(text);
     expect(server.requests[0]?.headers['accept-encoding']).toBe('gzip, deflate, br');
   });
+
+  test.each(['', 'none', 'utf-8', 'UTF8', 'iso-8859-1', 'aws-chunked', '8bit', 'identity, ,none'])(
+    'is read as it is if its encoding is no compression: "%s"',
+    async (encoding) => {
+      const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(text));
+      expect(textOf(await createSender().get(server.origin))).toBe(text);
+    },
+  );
 
   test('is decompressed if it consists of several gzip members', async () => {
     const server = await httpServer((_request, response) =>
