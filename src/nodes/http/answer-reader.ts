@@ -61,6 +61,8 @@ function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResp
   try {
     return neededBody(options, parts, response);
   } catch (error) {
+    if (error instanceof Failure && error.message.includes('(NDJSON?)'))
+      throw error.withMessage(`${error.message}\nif it is NDJSON, write: answer: ndjson`);
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
     if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, write: answer: xml`);
     if (!isOther || asksForJson(request)) throw error;

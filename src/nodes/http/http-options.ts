@@ -184,7 +184,7 @@ export const httpOptions = z.strictObject({
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
   answer: z
-    .enum(['auto', 'json', 'xml', 'csv', 'text'])
+    .enum(['auto', 'json', 'xml', 'csv', 'ndjson', 'text'])
     .default('auto')
     .describe('how the body is read; auto follows the content type, and reads text that looks like JSON as JSON'),
   response: z.enum(['auto', 'json', 'text']).optional().describe('the older name of the option answer'),
