@@ -295,3 +295,24 @@ describe('HTTP connections', () => {
     expect(answers.map(({ status }) => status)).toEqual(paths.map((path) => (path === '/bad' ? 'rejected' : 'fulfilled')));
   });
 });
+
+test.each(['OPTIONS', 'PROPFIND', 'REPORT', 'QUERY', 'VERSION-CONTROL'])('a request can have the method %s, and a body', async (method) => {
+  const server = await rawServer((socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nok`));
+  expect(textOf(await createSender().get(server.origin, { method, body: 'abc' }))).toBe('ok');
+});
+
+test('the response to HEAD is complete without the body whose length and encoding it states, even if a body of that length is too large', async () => {
+  const headers = { 'content-length': '99999999999', 'content-encoding': 'gzip', 'content-type': 'application/zip' };
+  const server = await httpServer((_request, response) => response.writeHead(200, headers).end());
+  const { get } = createSender();
+  for (let request = 1; request <= 3; request++) {
+    const response = await get(server.origin, { method: 'HEAD' });
+    expect([response.status, response.header('content-length'), response.body.length, response.endedByClose]).toEqual([
+      200,
+      '99999999999',
+      0,
+      false,
+    ]);
+  }
+  expect(server.requests.map(({ method }) => method)).toEqual(['HEAD', 'HEAD', 'HEAD']);
+});

@@ -56,11 +56,14 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
   return { status: response.status, header: response.header, body, response };
 }
 
-/** Reads a body. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
+/**
+ * Reads a body. If the flow lists a status outside 2xx, such as 404, its answer is often a page of the server, which has nothing for the map. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
 function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest): Value | undefined {
   try {
     return neededBody(options, parts, response);
   } catch (error) {
+    const isListedError = response.status < 200 || response.status > 299;
+    if (isListedError && error instanceof Failure && error.kind === 'parse') return undefined;
     if (error instanceof Failure && error.message.includes('(NDJSON?)'))
       throw error.withMessage(`${error.message}\nif it is NDJSON, write: answer: ndjson`);
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');

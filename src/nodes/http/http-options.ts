@@ -3,6 +3,7 @@ import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, defaultRetry, exactNumber, retry } from '../../core/options/amounts.ts';
 import { answerCondition, answerExpression, path } from '../../core/options/expressions.ts';
+import { httpMethods } from '../../core/options/methods.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
 import { nearReferences, referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
@@ -140,9 +141,9 @@ export const httpOptions = z.strictObject({
       `how requests are authenticated: ${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, or a list of up to four (default: the connection's, or none)`,
     ),
   method: z
-    .enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+    .enum(httpMethods, { error: 'expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND' })
     .default('GET')
-    .describe('the HTTP method; only POST, PUT and PATCH have a body'),
+    .describe('the HTTP method; GET, HEAD and DELETE have no body'),
   url: z.string().describe("the URL, absolute or relative to the connection's base_url; {{field}} inserts a field"),
   headers: headers.optional().describe('headers of the request: a mapping of names to values, with {{field}}'),
   body: z
@@ -180,7 +181,13 @@ export const httpOptions = z.strictObject({
     })
     .prefault(defaultRetry)
     .describe(meanings.retry),
-  success: z.array(status).min(1).default(['2xx']).describe('the statuses that count as success; a redirect in this list is not followed'),
+  success: z
+    .array(status)
+    .min(1)
+    .default(['2xx'])
+    .describe(
+      'the statuses that count as success; a redirect in this list is not followed; a body that cannot be read is an error only for a status in 2xx',
+    ),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
   answer: z

@@ -2,6 +2,7 @@ import type { Mapping } from '../../core/answer/mapping.ts';
 import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
 import type { BuildContext } from '../../core/node.ts';
+import { canHaveBody } from '../../core/options/methods.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
@@ -48,8 +49,8 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
   if (options.raw && options.text === undefined) problem(['raw'], 'raw belongs to text: it names fields of an XML text');
-  if (first !== undefined && (method === 'GET' || method === 'DELETE')) {
-    problem([first], `a ${method} request has no body; expected method POST, PUT or PATCH`);
+  if (first !== undefined && !canHaveBody(method)) {
+    problem([first], `a ${method} request has no body; expected a method such as POST, PUT or PATCH`);
   }
 }
 
