@@ -26,6 +26,10 @@ const items = path.describe(
 const until = answerCondition(['status', 'headers', 'body', 'record'])
   .optional()
   .describe('a condition on status, headers, body and record, such as body.has_more == false: if it is true, the page is the last one');
+const place = z
+  .enum(['query', 'body'])
+  .default('query')
+  .describe('cursor, page, offset: where param is set, in the query or in the JSON body');
 const wholeNumber = z.int().min(0).max(1_000_000_000);
 const common = { max, until };
 const linked = { ...common, items: items.optional() };
@@ -42,12 +46,13 @@ const paginateOptions = z.discriminatedUnion('type', [
       .enum(['answer', 'last_item'])
       .default('answer')
       .describe('cursor: where path begins, at the answer or at the last item of its list'),
-    in: z.enum(['query', 'body']).default('query').describe('cursor: where param is set, in the query or in the JSON body'),
+    in: place,
     ...linked,
   }),
   z.strictObject({
     type: kind('page'),
     param: param.default('page'),
+    in: place,
     start: wholeNumber.default(1).describe('page: the number of the first page'),
     items,
     ...common,
@@ -55,6 +60,7 @@ const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({
     type: kind('offset'),
     param: param.default('offset'),
+    in: place,
     size: z.int().min(1).max(1_000_000).describe('offset: the number of items on a full page'),
     items,
     ...common,

@@ -54,10 +54,13 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   }
 }
 
-/** Reports a problem if the cursor is to be set in the body, but the request has no JSON body. */
+/** Reports a problem if the parameter of the page is to be set in the body, but the request has no JSON body. */
 function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
-  if (paginate.type !== 'cursor' || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
-  problem(['paginate', 'in'], 'in: body puts the cursor into a JSON body, and the node has none; expected a method such as POST and body');
+  if (!('in' in paginate) || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
+  problem(
+    ['paginate', 'in'],
+    `in: body puts the ${paginate.type} into a JSON body, and the node has none; expected a method such as POST and body`,
+  );
 }
 
 /** Reports a problem if the body of a batch does not contain the list of records. `used` are the names to which the body refers. */
