@@ -117,12 +117,18 @@ export function compileAnswerCondition(source: string, variables: readonly Answe
   };
 }
 
+/** Compiles an expression about a response that gives any value. Throws an ExpressionError if it is invalid. */
+export function compileAnswerExpression(source: string, variables: readonly AnswerVariable[]): Expression<Value> {
+  return checkedExpression(source, answerScope, variables).expression;
+}
+
 function refuseUnknown(names: References['names'], variables: readonly AnswerVariable[]): void {
   const unknown = names.find(({ field }) => !variables.some((name) => name === field));
   if (!unknown) return;
   const { field: name, start } = unknown;
   const expected = `${variables.slice(0, -1).join(', ')} or ${variables.at(-1)}`;
-  const wayOut = `write body.${name} for a part of the answer, or record.${name} for a field of the record`;
+  const orRecord = variables.includes('record') ? `, or record.${name} for a field of the record` : '';
+  const wayOut = `write body.${name} for a part of the answer${orRecord}`;
   throw new ExpressionError(`no variable "${name}"; expected ${expected}\n${wayOut}`, start);
 }
 

@@ -186,9 +186,9 @@ function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
   return url;
 }
 
-/** True for a host name or IP address of the local machine. */
+/** True for a host name or IP address of the local machine, also as an IPv4 address in IPv6 (`[::ffff:7f00:1]`). */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
+  return /^(?:(?:.+\.)?localhost\.?|127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/i.test(hostname);
 }
 
 /** The URL parser resolves `.` and `..`, so a record could leave the path that the flow specifies. Throws a Failure. */

@@ -194,7 +194,7 @@ class RepeatCheck {
   }
 
   #markOf({ origin, path, body }: HttpRequest): string {
-    const isInBody = this.#options.type === 'cursor' && this.#options.in === 'body';
+    const isInBody = 'in' in this.#options && this.#options.in === 'body';
     return origin + path + (isInBody ? ` ${fingerprint(body ?? '')}` : '');
   }
 
