@@ -39,6 +39,20 @@ describe('parsing a curl command line', () => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
   });
 
+  test.each(['application/x-amz-json-1.0', 'application/x-amz-json-1.1', 'text/x-json; charset=utf-8'])(
+    'makes a body from JSON with the type %s',
+    (type) => {
+      const { text } = starterFlow(curlRequest(`curl https://a.example -H 'Content-Type: ${type}' -d '{"TableName": "x"}'`).request);
+      expect(text).toContain(`Content-Type: ${type}`);
+      expect(text).toContain('body:\n      TableName: x\n');
+    },
+  );
+
+  test('keeps other text with such a type as text', () => {
+    const { text } = starterFlow(curlRequest("curl https://a.example -H 'Content-Type: application/x-amz-json-1.0' -d 'a=b'").request);
+    expect(text).toContain('text: a=b');
+  });
+
   test('produces a note for each curl option that a flow cannot express', () => {
     const { notes } = curlRequest('curl -k -x proxy.example:3128 --cacert ca.pem https://a.example -m 2.5 --retry 2');
     expect(notes.map((note) => note.split(' was')[0])).toEqual(['-k', '-x', '--cacert']);

@@ -27,7 +27,11 @@ describe('the paginate.items option', () => {
       const result = await run(paging(`${paginate}, items: itmes`).replace(map, 'map: { next: next }'), server(2));
       expect([result.rows, result.requests.length]).toEqual([[], 1]);
       expect(result.failures).toMatchObject([
-        { class: 'mapping', message: 'the first page has no "itmes" (paginate.items), but leads to another page' },
+        {
+          class: 'mapping',
+          message:
+            'the first page has no "itmes" (paginate.items), but leads to another page\nset paginate.items to the list on a page, such as data.items, or to $body if the page is the list',
+        },
       ]);
     },
   );
