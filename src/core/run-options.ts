@@ -237,6 +237,17 @@ export const runOptions = {
     value: '<format>',
     help: 'format of the output, as for {inFormat} (default: from the name of the file, or the format of the input)',
   },
+  outDelimiter: {
+    group: 'Output',
+    type: text,
+    value: '<character>',
+    help: 'delimiter of a CSV output and of the errors file (default: a comma, or a tab for TSV)',
+  },
+  outBom: {
+    group: 'Output',
+    type: flag,
+    help: 'begin a CSV output and the errors file with a byte order mark, by which Excel recognizes UTF-8',
+  },
   outTypes: {
     group: 'Output',
     type: outTypes,
@@ -477,7 +488,7 @@ export type InputOptions = Pick<
   'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
 >;
 
-export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outTypes' | 'errors'>;
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;
 
 export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
 

@@ -63,6 +63,8 @@ export interface OpenArchive {
 export interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean;
+  /** True to begin with a byte order mark. */
+  readonly bom?: boolean;
   /** The input is a table, so its numbers are strings. */
   readonly hasTextCells?: boolean;
 }

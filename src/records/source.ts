@@ -63,7 +63,7 @@ export async function openSource(options: SourceOptions): Promise<RecordSource> 
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
-  const delimiter = delimiterOf(options, format);
+  const delimiter = options.delimiter === undefined ? (traitsOf(format).delimiter ?? ',') : separatorOf('delimiter', options.delimiter);
   const input = await openInput(options.path, options.stdin, options.stdinName);
   const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
   try {
@@ -214,11 +214,11 @@ export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
-function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
-  if (delimiter === undefined) return traitsOf({ kind }).delimiter ?? ',';
-  if (delimiter === 'tab' || delimiter === '\\t') return '\t';
-  if ([...delimiter].length === 1 && !'"\r\n\0'.includes(delimiter)) return delimiter;
-  throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+/** The character that the text of an option means. Throws an AutomateError (`usage`) if it cannot separate cells. */
+export function separatorOf(option: 'delimiter' | 'outDelimiter', text: string): string {
+  if (text === 'tab' || text === '\\t') return '\t';
+  if ([...text].length === 1 && !'"\r\n\0'.includes(text)) return text;
+  throw invalidOption(option, `expected one character or "tab", found ${JSON.stringify(text)}`);
 }
 
 /** Throws an AutomateError (`usage`) if the path contains anything other than field names. */

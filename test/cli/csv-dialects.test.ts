@@ -1,0 +1,74 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { askingFlow } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+
+// CSV files in the forms in which spreadsheets, databases and people write them.
+
+const copying = 'nodes: [{ type: set, fields: { note: "{{id}};{{name}}" } }]\n';
+
+describe('--out-delimiter and --out-bom', () => {
+  const styled = ['--out-delimiter', ';', '--out-bom'];
+
+  test('shape the output and the errors file, and retry reads and completes both', async () => {
+    const failing = new Set(['/2']);
+    const server = await answeringServer(({ path }) => (failing.has(path) ? { status: 404 } : { body: { name: `n;${path.slice(1)}` } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,"a,b"\n1,x\n2,y\n3,z\n' });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...styled]);
+    expect([run.code, await place.read('out.csv')]).toEqual([4, '\ufeffid;a,b;name\n1;x;"n;1"\n3;z;"n;3"\n']);
+    expect(await place.read('out.errors.csv')).toMatch(/^\ufeffid;a,b;_error_node;.*\n2;y;ask;http;404;.*;2\n$/);
+    failing.clear();
+    expect((await place.automate(['retry', 'out.csv'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('\ufeffid;a,b;name\n1;x;"n;1"\n2;y;"n;2"\n3;z;"n;3"\n');
+  });
+
+  test('hold for rows of worker processes, for stdout and for a tab', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id,name\n1,Ada\n' });
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+    expect((await place.automate([...run, '--out', 'out.csv', '--workers', '1', ...styled])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('\ufeffid;name;note\n1;Ada;"1;Ada"\n');
+    expect((await place.automate([...run, '--out-delimiter', 'tab'])).stdout).toBe('id\tname\tnote\n1\tAda\t1;Ada\n');
+  });
+
+  test('are kept by --update, which reuses the rows, and refused if they differ', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: `name ${path.slice(1)}` } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,x\n1,a\n2,b\n' });
+    const update = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--update'];
+    await place.automate([...update, ...styled]);
+    await place.write('rows.csv', 'id,x\n1,changed\n2,b\n3,c\n');
+    const again = await place.automate([...update, ...styled]);
+    expect([again.code, await place.read('out.csv'), server.requests.length]).toEqual([
+      0,
+      '\ufeffid;x;name\n1;changed;name 1\n2;b;name 2\n3;c;name 3\n',
+      3,
+    ]);
+    const other = await place.automate([...update, '--out-delimiter', ';']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('the format of the output has changed')]);
+  });
+
+  test('are kept by --resume, which is refused with another delimiter', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 1'), 'rows.csv': 'id,x\n1,a\n2,b\n' });
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+    expect((await place.automate([...run, ...styled, '--max-credits', '1'])).code).toBe(5);
+    const resumed = [...run, ...styled, '--resume'];
+    const other = await place.automate([...run, '--resume']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('"delimiter":";"')]);
+    expect([(await place.automate(resumed)).code, await place.read('out.csv')]).toEqual([0, '\ufeffid;x;name\n1;a;/1\n2;b;/2\n']);
+  });
+
+  test.each([
+    [
+      ['--out', 'out.json', '--in', 'rows.ndjson', '--out-delimiter', ';'],
+      '--out-delimiter: expected CSV or TSV as the output, found json',
+    ],
+    [['--out', 'out.json', '--in', 'rows.ndjson', '--out-bom'], '--out-bom: expected CSV or TSV as the output, found json'],
+    [['--out', 'out.csv', '--in', 'rows.csv', '--out-delimiter', ';;'], '--out-delimiter: expected one character or "tab", found ";;"'],
+  ])('are refused where they cannot be used: %j', async (args, message) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id,name\n1,Ada\n', 'rows.ndjson': '{"id":1,"name":"Ada"}\n' });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    await expect(readFile(place.path(args[1] as string))).rejects.toThrow('ENOENT');
+  });
+});
