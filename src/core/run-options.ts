@@ -153,7 +153,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<character>',
-    help: 'delimiter of a CSV input (default: a comma, or a tab for TSV)',
+    help: 'delimiter of a CSV input (default: a comma, or else the semicolon, tab or | of the header; a tab for TSV)',
     identity: 'reading',
     http: true,
   },

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { askingFlow } from '../helpers/asking.ts';
@@ -70,5 +71,100 @@ describe('--out-delimiter and --out-bom', () => {
     const { code, stderr } = await place.automate(['run', 'flow.yaml', ...args]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     await expect(readFile(place.path(args[1] as string))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('the delimiter of an input', () => {
+  const said = (name: string, separator: string) =>
+    `reading ${name} as CSV with ${separator} between cells (to read it in a different way, use --delimiter)`;
+  const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+
+  test.each([
+    ['semicolons', 'id;name\n1;Ada, Countess\n', '";"'],
+    ['tabs', 'id\tname\r\n1\tAda, Countess\r\n', 'tabs'],
+    ['pipes', '\n\ufeff'.slice(1) + 'id|name\n1|Ada, Countess\n', '"|"'],
+    ['commas in quoted names', '"id";"name";"a,b"\n1;"Ada, Countess";"x;\ny"\n', '";"'],
+    ['a header alone', 'id;name', '";"'],
+  ])('is recognized: %s', async (_, rows, separator) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': rows });
+    const { code, stdout, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(said('rows.csv', separator))]);
+    expect(stdout).toMatch(
+      rows.includes('\n')
+        ? /^id,name,.*note\n1,"Ada, Countess",[\s\S]*"1;Ada, Countess|^id,name,note\n1,"Ada, Countess","1;Ada, Countess"/
+        : /^id,name,note\n$/,
+    );
+    expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
+  });
+
+  test.each([
+    ['a header with commas', 'id,name;x\n1,b;c\n'],
+    ['one name twice', 'id;id\n1;2\n'],
+    ['a next line with a different number of cells', 'id;name\n1\n'],
+    ['one column', 'id\n1;2\n'],
+  ])('stays the comma: %s', async (_, rows) => {
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { note: x } }]\n', 'rows.csv': rows });
+    const { stdout, stderr } = await place.automate(run);
+    expect(stderr).not.toContain('between cells');
+    expect(stdout).toMatch(new RegExp(`^${rows.split('\n')[0]},note\n`));
+  });
+
+  test('is recognized in gzipped stdin, in several files, and in other commands', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id;name\n1;Ada\n', 'more.csv': 'name|id\nEve|2\n' });
+    const piped = await place.automate(['run', 'flow.yaml'], { stdin: gzipSync('id;name\n1;Ada\n') });
+    expect([piped.stdout, piped.stderr]).toEqual(['id,name,note\n1,Ada,1;Ada\n', expect.stringContaining(said('<stdin>', '";"'))]);
+    const both = await place.automate([...run, '--in', 'more.csv']);
+    expect([both.stdout, both.stderr]).toEqual([
+      'id,name,note\n1,Ada,1;Ada\n2,Eve,2;Eve\n',
+      expect.stringContaining(said('more.csv', '"|"')),
+    ]);
+    for (const command of [
+      ['validate', 'flow.yaml', '--in', 'rows.csv'],
+      [...run, '--dry-run'],
+      ['init', 'new', '--in', 'rows.csv'],
+    ]) {
+      const { code, stderr } = await place.automate(command);
+      expect([code, stderr]).toEqual([0, expect.stringContaining(said('rows.csv', '";"'))]);
+    }
+  });
+
+  test('is no part of the identity of a run, whose output keeps the comma', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', credits: 1'),
+      'rows.csv': 'sep=;\r\nid;x\r\n1;a\r\n2;b\r\n',
+    });
+    const out = [...run, '--out', 'out.csv'];
+    expect((await place.automate([...out, '--max-credits', '1'])).code).toBe(5);
+    expect((await place.automate([...out, '--resume'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,a,/1\n2,b,/2\n');
+  });
+
+  test.each([
+    ['sep=;\nid;name\n1\n2;Ada\n', ';'],
+    ['\ufeffSEP=|\r\nid|name\r\n1\r\n2|Ada\r\n', '|'],
+    ['"sep=\t"\nid\tname\n1\n2\tAda\n', '\t'],
+    ['sep=,\nid,name\n1\n2,Ada\n', ','],
+  ])('is taken from the first line %j, which is no header, and lines are counted from it', async (rows) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': rows });
+    const { code, stdout, stderr } = await place.automate(run);
+    expect([code, stdout]).toEqual([4, 'id,name,note\n2,Ada,2;Ada\n']);
+    expect(stderr).toContain('line 3: expected 2 cells, found 1');
+    expect(stderr).not.toContain('between cells');
+  });
+
+  test('of --delimiter wins, and its file can still begin with sep=', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'sep=;\nid,name\n1,Ada\n' });
+    expect((await place.automate([...run, '--delimiter', ','])).stdout).toBe('id,name,note\n1,Ada,1;Ada\n');
+  });
+
+  test('can be resumed after the line sep= in a file that is read from its beginning', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const latin1 = Buffer.from('sep=;\nid;x\n1;é\n2;ü\n', 'latin1');
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 1'), 'rows.csv': latin1 });
+    const out = [...run, '--encoding', 'latin1', '--out', 'out.csv'];
+    expect((await place.automate([...out, '--max-credits', '1'])).code).toBe(5);
+    expect((await place.automate([...out, '--resume'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,é,/1\n2,ü,/2\n');
   });
 });
