@@ -37,12 +37,14 @@ export interface TextFormat {
   columns(header: string): readonly string[] | undefined;
 }
 
-interface TextInput {
+export interface TextInput {
   /** For messages. */
   readonly name: string;
   readonly delimiter: string;
   /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
+  /** Warns of a likely mistake in the text. */
+  warn(line: number, message: string): void;
 }
 
 interface ArchiveOptions {

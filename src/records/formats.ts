@@ -61,7 +61,7 @@ function separated({ delimiter, ...named }: Separated) {
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');
-        return (from, header) => new CsvReader(input.name, input.delimiter, from, header);
+        return (from, header) => new CsvReader(input, from, header);
       },
       rows: (text, columns) => tableRows(cellsOf(text, delimiter), columns),
       columns: (header) => cellsOf(header.replace(/^\ufeff/, ''), delimiter)[0],

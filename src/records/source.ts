@@ -4,7 +4,7 @@ import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
 import { tellDelimiter } from './delimiter.ts';
-import type { FormatOption } from './format.ts';
+import type { FormatOption, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
@@ -121,7 +121,9 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const isResumed = from !== undefined && from.offset > 0;
   const { delimiter, isRecognized, chunks, skipped } = await separated(text);
   const start = skipped === 0 ? beginning : { offset: skipped, line: 1, records: 0 };
-  const createReader = await readerOf({ ...text, delimiter });
+  const notes: InputNote[] = isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [];
+  const warn = (line: number, message: string) => notes.push({ of: 'warning', text: `${input.name}:${line}: ${message}` });
+  const createReader = await readerOf({ ...text, delimiter, warn });
   const head = await readHead(createReader(start), chunks, isResumed && !canSeek(text));
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(text, head, createReader(from, header), { ...from, before: start.offset }) : head;
@@ -136,7 +138,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
     columns: columns ?? firstNames(head.items),
     firstFields: columns ?? names,
     read,
-    notes: isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [],
+    notes,
     totalBytes: input.totalBytes,
     readBytes: input.readBytes,
     async close() {
@@ -207,7 +209,7 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & { readonly delimiter: string }) {
+async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & Pick<TextInput, 'delimiter' | 'warn'>) {
   const create = await traitsOf(format).text?.reader({ name: input.name, ...text });
   if (!create) throw new Error(`no text: ${format.kind}`);
   return (from: Position, header?: readonly string[]): RecordReader => {

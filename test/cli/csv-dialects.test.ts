@@ -82,7 +82,7 @@ describe('the delimiter of an input', () => {
   test.each([
     ['semicolons', 'id;name\n1;Ada, Countess\n', '";"'],
     ['tabs', 'id\tname\r\n1\tAda, Countess\r\n', 'tabs'],
-    ['pipes', '\n\ufeff'.slice(1) + 'id|name\n1|Ada, Countess\n', '"|"'],
+    ['pipes', '\ufeffid|name\n1|Ada, Countess\n', '"|"'],
     ['commas in quoted names', '"id";"name";"a,b"\n1;"Ada, Countess";"x;\ny"\n', '";"'],
     ['a header alone', 'id;name', '";"'],
   ])('is recognized: %s', async (_, rows, separator) => {
@@ -166,5 +166,39 @@ describe('the delimiter of an input', () => {
     expect((await place.automate([...out, '--max-credits', '1'])).code).toBe(5);
     expect((await place.automate([...out, '--resume'])).code).toBe(0);
     expect(await place.read('out.csv')).toBe('id,x,name\n1,é,/1\n2,ü,/2\n');
+  });
+});
+
+describe('a byte order mark at the start of a line', () => {
+  const one = '\ufeffid,name\n1,Ada\n';
+  const two = '\ufeffid,name\r\n2,Eve\r\n';
+  const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+
+  test('is skipped with the header after it, and the run and its summary say so', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': one + two + one });
+    const { code, stdout, stderr } = await place.automate([...run, '--summary', 'summary.json']);
+    expect([code, stdout]).toEqual([0, 'id,name,note\n1,Ada,1;Ada\n2,Eve,2;Eve\n1,Ada,1;Ada\n']);
+    const note = 'rows.csv:3: in the middle of the file is a byte order mark and the header once more: both are skipped';
+    expect(stderr.split(note)).toHaveLength(3);
+    expect(JSON.parse(await place.read('summary.json')).input_notes).toEqual([note]);
+  });
+
+  test('is dropped before another row, but not inside quotes or a cell', async () => {
+    const rows = 'id,name\n\ufeff1,Ada\n"2","x\n\ufeffy"\n"\ufeff3",\ufeffz\nid,name\n';
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { note: x } }]\n', 'rows.csv': rows });
+    const { stdout, stderr } = await place.automate(run);
+    expect(stdout).toBe('id,name,note\n1,Ada,x\n2,"x\n\ufeffy",x\n"\ufeff3","\ufeffz",x\nid,name,x\n');
+    expect(stderr).toContain('rows.csv:2: in the middle of the file is a byte order mark: it is skipped');
+  });
+
+  test('does not shift the place at which a run continues', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', credits: 1'),
+      'rows.csv': 'id,x\n1,a\n\ufeffid,x\n2,b\n\ufeff3,c\n4,d\n',
+    });
+    for (const credits of ['1', '2', '3', '4'])
+      await place.automate([...run, '--out', 'out.csv', '--max-credits', credits, ...(credits === '1' ? [] : ['--resume'])]);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,a,/1\n2,b,/2\n3,c,/3\n4,d,/4\n');
   });
 });
