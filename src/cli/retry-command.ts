@@ -109,7 +109,7 @@ function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): Wri
   const { force: _, ...given } = options;
   const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
   const { errors = '' } = files;
-  const { delimiter } = files.errorsFormat;
+  const { delimiter = files.errorsFormat.delimiter } = given;
   const input = { in: [errors], inFormat: extensionOf(files.errorsFormat, '').slice(1), delimiter, input: true };
   return {
     flow: shownPath(list.flow),

@@ -155,6 +155,7 @@ export const runOptions = {
     value: '<character>',
     help: 'delimiter of a CSV input (default: a comma, or else the semicolon, tab or | of the header; a tab for TSV)',
     identity: 'reading',
+    retry: true,
     http: true,
   },
   sheet: {
@@ -173,6 +174,7 @@ export const runOptions = {
     value: '<name>',
     help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
     identity: 'reading',
+    retry: true,
   },
   records: {
     group: 'Input',

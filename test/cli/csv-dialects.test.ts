@@ -202,3 +202,21 @@ describe('a byte order mark at the start of a line', () => {
     expect(await place.read('out.csv')).toBe('id,x,name\n1,a,/1\n2,b,/2\n3,c,/3\n4,d,/4\n');
   });
 });
+
+describe('automate retry', () => {
+  test.each([
+    ['semicolons, windows-1252 and decimals', ';', '2.0', ['--encoding', 'windows-1252']],
+    ['a delimiter that is not recognized, and a decimal comma', '~', '2,0', ['--encoding', 'latin1', '--delimiter', '~']],
+  ])('reads an errors file that was saved with %s', async (_, delimiter, number, args) => {
+    let status = 404;
+    const server = await answeringServer(({ path }) => (path === '/2' && status === 404 ? { status } : { body: { name: path } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,city\n1,Köln\n2,Zürich\n' });
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'])).code).toBe(4);
+    const [header = ''] = (await place.read('out.errors.csv')).split('\n');
+    const row = ['2', 'Zürich', 'ask', 'http', '404', '', '1', number];
+    await place.write('out.errors.csv', Buffer.from(`${header.replaceAll(',', delimiter)}\r\n${row.join(delimiter)}\r\n`, 'latin1'));
+    status = 200;
+    const retried = await place.automate(['retry', 'out.csv', ...args]);
+    expect([retried.code, await place.read('out.csv')]).toEqual([0, 'id,city,name\n1,Köln,/1\n2,Zürich,/2\n']);
+  });
+});
