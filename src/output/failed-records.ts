@@ -29,13 +29,13 @@ export async function openFailedRecords(given: RunOptions, from: Checkpoint, lis
   return { ...source, columns: list.columns.input, read: () => (sorts ? sorted(source) : retried(source)) };
 }
 
-/** Uses the delimiter of the errors file's header, if it differs from the format's usual one. */
+/** Recognizes the delimiter of the errors file, if it is not the one with which the run has written it. */
 async function withDelimiter(options: RunOptions, { columns: { input } }: FoundFailures): Promise<RunOptions> {
   const source = await openInput(options);
   await source.close();
-  const columns = source.columns ?? [];
-  const other = source.header && !columns.every((name) => input.includes(name)) ? otherDelimiter(columns) : undefined;
-  return other === undefined ? options : { ...options, delimiter: other };
+  if (!source.header || source.header.every((name) => input.includes(name))) return options;
+  const other = otherDelimiter(source.header);
+  return { ...options, delimiter: other };
 }
 
 async function* retried(source: RecordSource): AsyncGenerator<readonly Item[]> {

@@ -23,6 +23,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     responseTimeLines,
     concurrencyLines,
     mappingLines,
+    inputNoteLines,
     replacedLines,
     ignoredErrorLines,
     notRenamedLines,
@@ -212,6 +213,10 @@ function mappingLines(view: RunView): string[] {
       `    ${path}: found in ${formatCount(found)} of ${formatCount(of)}`,
     ];
   });
+}
+
+function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {
+  return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text}`);
 }
 
 function replacedLines({ replaced }: RunView, colors: ChalkInstance): string[] {
