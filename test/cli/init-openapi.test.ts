@@ -319,7 +319,7 @@ describe('automate init --from-openapi', () => {
     const all = await init();
     expect([all.code, all.stderr]).toEqual([
       2,
-      expect.stringContaining('and 1,023 more; --operation TEXT lists those with TEXT in their id, path or summary\n'),
+      expect.stringContaining('and 1,023 more; give a part of an id, path or summary instead, and only those that contain it are listed\n'),
     ]);
     const found = await init('--operation', 'an invoice');
     expect(found).toMatchObject({
@@ -339,9 +339,7 @@ describe('automate init --from-openapi', () => {
     const { code, stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'x']);
     expect([code, stderr]).toEqual([
       0,
-      expect.stringContaining(
-        "the map has 12 of the answer's 14 values; add others by hand, or with automate test-request --write PATH,PATH\n",
-      ),
+      expect.stringContaining("the map has 12 of the answer's 14 values; add others by hand, or let automate test-request write them\n"),
     ]);
     expect(await place.read('flow.yaml')).not.toContain('v12');
   });
@@ -362,7 +360,7 @@ describe('automate init --from-openapi', () => {
     [
       'swagger: "2.0"\n',
       6,
-      'api.yaml: expected OpenAPI 3.0 or 3.1, found Swagger 2.0\n  convert it on your computer first: npx swagger2openapi api.yaml --outfile openapi.json',
+      'api.yaml: expected OpenAPI 3.0 or 3.1, found Swagger 2.0\n  convert it on your computer first: npx swagger2openapi api.yaml -o openapi.json',
     ],
     ['openapi: 4.0.0\n', 6, 'found OpenAPI 4.0.0'],
     ['a: 1\n', 6, 'expected OpenAPI 3.0 or 3.1, found no "openapi" at its top'],

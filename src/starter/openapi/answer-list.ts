@@ -116,7 +116,7 @@ function resourceWords({ path }: Operation): string[] {
 }
 
 const maxFields = 12;
-const otherValues = 'add others by hand, or with automate test-request --write PATH,PATH';
+const otherValues = 'add others by hand, or let automate test-request write them';
 const maxDepth = 3;
 
 /** A scalar value in a response: its path, and the names along that path. */

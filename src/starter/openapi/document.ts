@@ -72,8 +72,7 @@ function checkVersion({ openapi, swagger }: OpenApiObject, file: string): void {
   const version = String(openapi ?? swagger ?? '');
   if (openapi !== undefined && /^3\.[01](?:\.|$)/.test(version)) return;
   const found = version === '' ? 'no "openapi" at its top' : `${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${version.slice(0, 20)}`;
-  const advice =
-    swagger === undefined ? '' : `\nconvert it on your computer first: npx swagger2openapi ${shellWord(file)} --outfile openapi.json`;
+  const advice = swagger === undefined ? '' : `\nconvert it on your computer first: npx swagger2openapi ${shellWord(file)} -o openapi.json`;
   throw new AutomateError('input', `${file}: expected OpenAPI 3.0 or 3.1, found ${found}${advice}`);
 }
 
@@ -180,7 +179,7 @@ export function operationNamed(document: OpenApi, name: string | undefined): Ope
 function listed(operations: readonly Operation[]): string {
   const lines = operations.slice(0, maxListed).map((operation) => `  ${operationText(operation)}`);
   if (operations.length <= maxListed) return lines.join('\n');
-  const more = `and ${formatCount(operations.length - maxListed)} more; --operation TEXT lists those with TEXT in their id, path or summary`;
+  const more = `and ${formatCount(operations.length - maxListed)} more; give a part of an id, path or summary instead, and only those that contain it are listed`;
   return [...lines, `  ${more}`].join('\n');
 }
 
