@@ -1,6 +1,6 @@
 export const byteOrderMark = Buffer.from('\ufeff');
 
-interface TextPart {
+interface MarkedPart {
   readonly before: Buffer;
   /** A byte order mark follows. */
   readonly hasMark: boolean;
@@ -17,8 +17,8 @@ export class LineMarks {
   #passedBytes = 0;
   readonly #isKnown = new Set<boolean>();
 
-  split(chunk: Buffer): TextPart[] {
-    const parts: TextPart[] = [];
+  split(chunk: Buffer): MarkedPart[] {
+    const parts: MarkedPart[] = [];
     let rest = this.held.length === 0 ? chunk : Buffer.concat([this.held, chunk]);
     for (let at = rest.indexOf(byteOrderMark); at !== -1; at = rest.indexOf(byteOrderMark)) {
       parts.push({ before: rest.subarray(0, at), hasMark: true });
