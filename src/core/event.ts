@@ -166,6 +166,8 @@ export type NodeEvent =
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
+  /** The answer of a language model did not fit the schema, so the question was asked and paid again. */
+  | { readonly type: 'asked-again' }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 
 /** An event of an MCP server that does not belong to any record. */

@@ -90,9 +90,14 @@ function problemOf(option: OptionPlace, use: VariableUse, text: string, { names,
     return 'a variable is not allowed here\nit is allowed wherever {{field}} is, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
   if (!open.has(name)) return undefined;
   const isInHost = place === 'url' && use.start < hostLength(text);
-  if (!isInHost && !decidesHost(option)) return undefined;
-  const where = isInHost ? 'the host of a URL' : (option.names.at(-1) as string);
+  if (!isInHost && !decidesHost(option) && !isHostHeader(option)) return undefined;
+  const where = isInHost ? 'the host of a URL' : isHostHeader(option) ? 'the Host header' : (option.names.at(-1) as string);
   return `"${name}" is listed in open_vars: it is not allowed in ${where}, because a caller could use it to send a credential to a different host\nremove it from open_vars`;
+}
+
+/** Behind a gateway, Host decides which server gets the request. */
+function isHostHeader({ names }: OptionPlace): boolean {
+  return names.at(-2) === 'headers' && names.at(-1)?.toLowerCase() === 'host';
 }
 
 function fill(option: OptionPlace, text: string, uses: readonly VariableUse[], { values }: FlowVariables) {

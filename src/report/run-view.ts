@@ -191,6 +191,8 @@ export interface TokenFigures {
   readonly input: number;
   readonly output: number;
   readonly cost?: number;
+  /** Answers that did not fit the schema, so that the question was asked and paid again; undefined if there were none. */
+  readonly askedAgain?: number;
 }
 
 interface CreditsView {
@@ -377,7 +379,8 @@ function tokensOf({ claim: { from }, progress: { tally } }: ReportedRun): Tokens
 function sumOfTokens(one: TokenCounts, other: TokenCounts): TokenCounts {
   const costs = [one.cost, other.cost].filter((cost) => cost !== undefined);
   const cost = costs.length === 0 ? undefined : rounded(costs.reduce((sum, each) => sum + each, 0));
-  return { input: one.input + other.input, output: one.output + other.output, cost };
+  const askedAgain = (one.askedAgain ?? 0) + (other.askedAgain ?? 0) || undefined;
+  return { input: one.input + other.input, output: one.output + other.output, cost, askedAgain };
 }
 
 /** Undefined if there was no response. @internal */
@@ -474,7 +477,10 @@ export function summaryJson(view: RunView): string {
 
 function tokensJson(tokens: readonly TokensView[] = []): object[] | undefined {
   if (tokens.length === 0) return undefined;
-  return tokens.map(({ node, input, output, cost }) => ({ node, input_tokens: input, output_tokens: output, cost: cost ?? null }));
+  return tokens.map(({ node, input, output, cost, askedAgain }) => ({
+    ...{ node, input_tokens: input, output_tokens: output, cost: cost ?? null },
+    asked_again: askedAgain,
+  }));
 }
 
 function failureJson({ node, class: kind, status, count, firstRecords, first, messages }: FailureView): object {

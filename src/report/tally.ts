@@ -29,6 +29,8 @@ export interface TokenCounts {
   output: number;
   /** The cost has the unit of the node's price; undefined if the node has no price. */
   cost: number | undefined;
+  /** Answers that did not fit the schema, so that the question was asked and paid again; undefined if there were none. */
+  askedAgain?: number;
 }
 
 export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
@@ -218,6 +220,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
   },
   tokens: addTokens,
+  'asked-again': addAskedAgain,
   'looked-up': addLookup,
   'record-passed-through': addUndecided,
   'record-done'(tally, { record }) {
@@ -330,6 +333,11 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
   tally.tokens.set(node, counts);
+}
+
+function addAskedAgain(tally: Tally, { node }: EventOf<'asked-again'>): void {
+  const counts = tally.tokens.get(node) ?? { ...noTokens };
+  tally.tokens.set(node, { ...counts, askedAgain: (counts.askedAgain ?? 0) + 1 });
 }
 
 function addLookup({ lookups, sources }: Tally, event: EventOf<'looked-up'>): void {

@@ -165,9 +165,10 @@ function nonEmpty<Name extends string, Values extends object>(name: Name, values
 
 /** The tokens of each node in the whole run, including the parts before it was resumed. */
 function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
-  const sums = [...tokens].map(([node, { input, output }]) => {
+  const sums = [...tokens].map(([node, { input, output, askedAgain = 0 }]) => {
     const earlier = before[node] ?? { input: 0, output: 0 };
-    return [node, { input: earlier.input + input, output: earlier.output + output }] as const;
+    const again = (earlier.askedAgain ?? 0) + askedAgain;
+    return [node, { input: earlier.input + input, output: earlier.output + output, askedAgain: again || undefined }] as const;
   });
   return { ...before, ...Object.fromEntries(sums) };
 }

@@ -279,9 +279,10 @@ function tokenLines({ tokens }: RunView): string[] {
   return tokens.map(({ node, part, ...whole }) => `  ${node}: ${spentText(whole)}${part ? ` (this part: ${spentText(part)})` : ''}`);
 }
 
-function spentText({ input, output, cost }: TokenFigures): string {
+function spentText({ input, output, cost, askedAgain }: TokenFigures): string {
   const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
-  return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
+  const again = askedAgain === undefined ? '' : `, ${counted(askedAgain, 'answer')} did not fit the schema and had to be paid again`;
+  return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}${again}`;
 }
 
 /** Returns the line about response times; empty if there was no response. @internal */

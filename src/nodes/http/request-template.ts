@@ -51,6 +51,7 @@ export function compileRequest(
   const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
   const unfollowed = wanted.length > 0 ? wanted : undefined;
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
+  if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
   /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
@@ -85,6 +86,17 @@ export function compileRequest(
     if (areConstant) constantHeaders = rendered;
     return rendered;
   }
+}
+
+/** Behind a gateway, Host decides which server gets the request, and with it the credential. */
+function checkHost(headers: readonly Header[], { problem }: BuildContext): void {
+  const host = headers.find(({ name }) => name.toLowerCase() === 'host');
+  const [field] = host ? referencedFields(host.text) : [];
+  if (host && field !== undefined)
+    problem(
+      host.at,
+      `expected a Host header without {{${field}}}: the request sends a credential, which a record could lead to another server`,
+    );
 }
 
 /** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */

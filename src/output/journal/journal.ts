@@ -35,7 +35,7 @@ export interface Checkpoint {
   /** Money spent so far, by node; undefined if no node has a price in money. */
   readonly costs?: Readonly<Record<string, number>>;
   /** Language model tokens used so far, by node. */
-  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
+  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number; readonly askedAgain?: number }>>;
   /** Counts that a server keeps for its runs; undefined on the command line. */
   readonly notes?: object;
   /** Uncompressed bytes of the earlier output that a retry has already copied; undefined if the run is not a retry. */
