@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -62,23 +61,22 @@ function parsed(text: string): Schema {
 
 /** A schema that does not name its draft is of 2020-12 if it is valid there, and otherwise of draft 7. */
 function compiled(file: string, schema: Schema, options: SchemaOptions): ValidateFunction {
-  const draft = draftOf(schema);
-  if (draft !== undefined) return compiledAs(draft, file, schema, options);
-  try {
-    return compiledAs(Ajv2020, file, schema, options);
-  } catch (error) {
+  const drafts = draftsOf(schema);
+  const errors: unknown[] = [];
+  for (const draft of drafts) {
     try {
-      return compiledAs(Ajv, file, schema, options);
-    } catch {
-      throw error;
+      return compiledAs(draft, file, schema, options);
+    } catch (error) {
+      errors.push(error);
     }
   }
+  throw errors[0];
 }
 
-function draftOf({ $schema: written }: Schema): typeof Ajv | typeof Ajv2020 | undefined {
-  if (written === undefined) return undefined;
-  if (/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(written))) return Ajv2020;
-  if (/^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(String(written))) return Ajv;
+function draftsOf({ $schema: written }: Schema): (typeof Ajv | typeof Ajv2020)[] {
+  if (written === undefined) return [Ajv2020, Ajv];
+  if (/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(written))) return [Ajv2020];
+  if (/^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(String(written))) return [Ajv];
   throw new Error(`$schema: expected draft 7 or 2020-12, found ${String(written)}`);
 }
 
@@ -122,13 +120,22 @@ function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri }: SchemaFile, o
     if (name === '' || URL.canParse(name)) continue;
     const target = new URL(name, base).href;
     if (target === base || ajv.schemas[target] || ajv.refs[target]) continue;
-    const path = posix.join(posix.dirname(file.replaceAll('\\', '/')), decodeURI(name));
+    const path = pathBeside(file, decodeURI(name));
     const text = options.read(path);
     if (text === undefined) throw new Error(`$ref: ${reference}: ${path} cannot be read`);
     const { $schema: _, ...found } = parsed(text);
     ajv.addSchema(found, target);
     addFilesBeside(ajv, { file: path, schema: found, uri: target }, options);
   }
+}
+
+function pathBeside(file: string, name: string): string {
+  const folders = file.replaceAll('\\', '/').split('/').slice(0, -1);
+  for (const part of name.split('/')) {
+    if (part === '..' && ![undefined, '..'].includes(folders.at(-1))) folders.pop();
+    else if (part !== '.') folders.push(part);
+  }
+  return folders.join('/');
 }
 
 function referencesIn(part: unknown): string[] {

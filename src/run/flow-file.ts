@@ -85,17 +85,17 @@ function filesBeside(flow: string, given: Readonly<Record<string, string>> | und
     const found = read.get(path);
     if (found) return found;
     if (given) return { problem: 'it was not sent with the flow' };
-    throw new DataNeeded(async () => {
-      const file = resolve(dirname(flow), path);
-      read.set(
-        path,
-        await readFile(file, 'utf8').then(
-          (text) => ({ text }),
-          (error) => ({ problem: missingReason(file, error) }),
-        ),
-      );
-    });
+    throw new DataNeeded(async () => void read.set(path, await readBeside(flow, path)));
   };
+}
+
+async function readBeside(flow: string, path: string): Promise<FileText> {
+  const file = resolve(dirname(flow), path);
+  try {
+    return { text: await readFile(file, 'utf8') };
+  } catch (error) {
+    return { problem: missingReason(file, error as NodeJS.ErrnoException) };
+  }
 }
 
 /** False only for a flow without expressions. A backslash can hide the name of an option. @internal */

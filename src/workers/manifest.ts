@@ -31,7 +31,7 @@ const flowOptions = z.strictObject({
   concurrency: concurrency.optional(),
   intervalMs: z.number().min(0).optional(),
   /** The files that belong to the flow, such as schemas. */
-  files: z.record(z.string(), z.string()),
+  files: z.record(z.string(), z.string()).default({}),
   // Required, because a flow must not use the connections that are saved on the worker's machine instead.
   saved: z.record(z.string(), z.record(z.string(), z.unknown())),
 });
