@@ -122,6 +122,8 @@ export interface BuildContext {
   readonly carried: readonly string[];
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
+  fileText(at: readonly (string | number)[], path: string): string | undefined;
   /**
    * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
@@ -154,6 +156,8 @@ export interface LimitOverrides {
 export interface Node {
   /** The fields that the node reads. A field that no record can have is reported as a problem of the flow. */
   readonly reads: readonly FieldUse[];
+  /** True if the node can read any field. */
+  readonly readsAny?: boolean;
   /** Returns the columns of the records after this node, computed from the columns before it. */
   columns(before: readonly string[]): string[];
   /** Returns the rows for a record: no rows to drop the record, several rows to expand it. Throws a Failure if the record fails. */

@@ -84,6 +84,8 @@ export interface Plan {
   readonly variables: PlanVariables;
   /** Undefined for a plan that workers cannot run. */
   readonly origin?: PlanOrigin;
+  /** The texts of the files that belong to the flow, such as schemas, by their paths. */
+  readonly files: ReadonlyMap<string, string>;
   /** The saved connections that the flow uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** `any` is true if an expression can read any field. */

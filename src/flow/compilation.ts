@@ -19,6 +19,11 @@ export interface CompileOptions extends LimitOverrides {
   readonly withoutFiles?: boolean;
   /** True if all fields of the records are strings, as in CSV. */
   readonly textCells: boolean;
+  /**
+   * Returns the text of a file that the flow names, or the reason why it cannot be read. Throws DataNeeded until it is read. Undefined if the
+   * flow can name no files.
+   */
+  readonly fileText?: (path: string) => { readonly text: string } | { readonly problem: string };
   /** Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
   /** If the flow has problems, receives its credentials, so that they can be checked, too. */
@@ -36,6 +41,8 @@ export interface Compilation extends CompileOptions {
   readonly connections: Map<string, Connection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
+  /** The texts of the files that the flow names, by their paths. */
+  readonly files: Map<string, string>;
   readonly ids: Set<string>;
   readonly missing: Set<Problem>;
   /** Each certificate is mapped to the place in the flow where its connection is first named. */

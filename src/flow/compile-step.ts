@@ -115,6 +115,12 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     literalOrigins,
     carried,
     isCell,
+    fileText(place, path) {
+      const found = compilation.fileText?.(path) ?? { problem: 'this flow cannot read files' };
+      if ('text' in found) compilation.files.set(path, found.text);
+      else this.problem(place, `the file ${path} cannot be read: ${found.problem}`);
+      return 'text' in found ? found.text : undefined;
+    },
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
       // The conditions of this node can read the fields that its inner nodes add.

@@ -32,6 +32,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     name,
     connections: compileConnections(connections, { ...base, isSaved: false, file: options.file }),
     saved: new Map(),
+    files: new Map(),
     ids: new Set(),
     missing: new Set(),
     certificates: new Map(),

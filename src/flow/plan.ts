@@ -31,6 +31,7 @@ interface PlanParts {
   readonly source: FlowSource;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
+  readonly files: ReadonlyMap<string, string>;
   /** Each certificate is mapped to the place in the flow where its connection is named. */
   readonly certificates: ReadonlyMap<ClientCertificate, At>;
   readonly literalOrigins: Iterable<string>;
@@ -39,7 +40,7 @@ interface PlanParts {
 export function planOf(
   { name, description, serialBy }: FlowOptions,
   steps: readonly PlacedStep[],
-  { source, warnings, saved, certificates, literalOrigins }: PlanParts,
+  { source, warnings, saved, files, certificates, literalOrigins }: PlanParts,
 ): Plan {
   const credentials = [...credentialsOf(steps, source), ...passphrasesOf(certificates, source)];
   const tools = toolsOf(steps, source);
@@ -56,6 +57,7 @@ export function planOf(
     ],
     replacedColumns: (input) => replacedIn(steps, input, source),
     notes: [...serialNotes(serialOrder), ...allSteps(steps).flatMap(({ node }) => node.notes ?? [])],
+    files,
     savedConnections: saved,
     reads: readsOf(steps, source),
     makers: makersOf(steps, source, saved),

@@ -92,6 +92,10 @@ export interface RunView {
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
   readonly notRenamed?: readonly { readonly node: string; readonly field: string; readonly records: number }[];
+  readonly brokenRules?: readonly {
+    readonly node: string;
+    readonly rules: readonly { readonly rule: string; readonly records: number }[];
+  }[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   readonly command?: string;
@@ -275,6 +279,10 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
+    brokenRules: listed(tally.brokenRules, ([node, counts]) => ({
+      node,
+      rules: [...counts].map(([rule, records]) => ({ rule, records })),
+    })),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     attributions: end.attributions,

@@ -111,6 +111,8 @@ export interface Tally {
   readonly ignoredErrors: Map<string, number>;
   /** Number of records without the field, by node and by field that the node renames. */
   readonly notRenamed: Map<string, Map<string, number>>;
+  /** Number of records that break a rule, by check node and by rule. */
+  readonly brokenRules: Map<string, Map<string, number>>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -150,6 +152,7 @@ export function createTally(): Tally {
     morePages: new Map(),
     ignoredErrors: new Map(),
     notRenamed: new Map(),
+    brokenRules: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -215,9 +218,10 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
   },
   'not-renamed'({ notRenamed }, { node, fields }) {
-    const counts = notRenamed.get(node) ?? new Map<string, number>();
-    notRenamed.set(node, counts);
-    for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
+    countEach(notRenamed, node, fields);
+  },
+  'rules-broken'({ brokenRules }, { node, rules }) {
+    countEach(brokenRules, node, rules);
   },
   tokens: addTokens,
   'asked-again': addAskedAgain,
@@ -397,4 +401,10 @@ function addHits(tally: Tally, node: string, paths: readonly string[], found: re
     hit.of++;
     if (found[i]) hit.found++;
   }
+}
+
+function countEach(all: Map<string, Map<string, number>>, node: string, names: readonly string[]): void {
+  const counts = all.get(node) ?? new Map<string, number>();
+  all.set(node, counts);
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
 }

@@ -27,6 +27,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     replacedLines,
     ignoredErrorLines,
     notRenamedLines,
+    brokenRuleLines,
     shortLines,
     unansweredLines,
     morePagesLines,
@@ -253,6 +254,14 @@ function notRenamedLines({ notRenamed = [] }: RunView, colors: ChalkInstance): s
     ({ node, field, records }) =>
       `  ${colors.yellow('warning:')} ${counted(records, 'record')} had no field ${JSON.stringify(field)} that ${node} could rename`,
   );
+}
+
+function brokenRuleLines(view: RunView): string[] {
+  const { brokenRules = [] } = view;
+  return brokenRules.map(({ node, rules }) => {
+    const counts = rules.map(({ rule, records }) => `${rule} ${formatCount(records)}`);
+    return `  ${node}${partText(view)}: ${counts.join(', ')}`;
+  });
 }
 
 const shownOrigins = 3;

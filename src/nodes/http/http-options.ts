@@ -9,6 +9,7 @@ import { nearReferences, referencedFields } from '../../core/template/template.t
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
 import { cacheOption, callOptions, meanings } from '../call-policy.ts';
+import { schemaFile } from '../schema-option.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
 const nextPath = path.describe(
@@ -196,6 +197,11 @@ export const httpOptions = z.strictObject({
     ),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
+  answer_schema: schemaFile
+    .optional()
+    .describe(
+      'a file with a JSON Schema (draft 7 or 2020-12) that an answer must fit; its path is relative to the flow; retry_when and fail_when come first',
+    ),
   answer: z
     .enum(['auto', 'json', 'xml', 'csv', 'ndjson', 'text'])
     .default('auto')
