@@ -187,8 +187,11 @@ export interface NodeContext {
   readonly lookups: Lookups;
   /** Reports an event. Pass a new object, because the engine adds members to it. */
   report(event: NodeEvent): void;
-  /** Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. */
-  reportOnce(find: () => NodeEvent | undefined): void;
+  /**
+   * Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. `what` tells apart the
+   * events of a node that reports several things once.
+   */
+  reportOnce(find: () => NodeEvent | undefined, what?: string): void;
   /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
