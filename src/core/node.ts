@@ -120,6 +120,8 @@ export interface BuildContext {
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** The fields that the loops around the node carry from pass to pass. */
   readonly carried: readonly string[];
+  /** Returns the connection whose answers fill a field for every record; undefined if there is none, or if the input can fill the field. */
+  answersOf(field: string): string | undefined;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
   /**
@@ -168,6 +170,8 @@ export interface Node {
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
    */
   readonly mapped?: readonly MappedField[];
+  /** The fields that the node fills from answers of a connection's server. */
+  readonly answered?: { readonly connection: string; readonly fields: readonly string[] };
   /** The fields that the node renames, as a map of old names to new ones. */
   readonly renames?: ReadonlyMap<string, string>;
   /** Information about the node that `validate` prints, such as the category that words were matched with. */
