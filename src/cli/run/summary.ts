@@ -253,7 +253,7 @@ function neverFoundLines({ neverFound = [] }: RunView, colors: ChalkInstance): s
 function ignoredErrorLines({ ignoredErrors = [] }: RunView, colors: ChalkInstance): string[] {
   return ignoredErrors.flatMap(({ node, answers }) => [
     `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'has errors next to data, but counts as a success' : 'have errors next to data, but count as successes'}; to fail such records, add to ${node}:`,
-    '    fail_when: has(body.errors)',
+    '    fail_when: has(body.errors) && body.errors.size() > 0',
   ]);
 }
 
