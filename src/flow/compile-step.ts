@@ -52,6 +52,7 @@ function compileStep(written: unknown, type: NodeType, place: StepPlace, compila
   if (!options) return undefined;
   const { id = place.id, when } = options;
   refuseTwice(id, at, compilation);
+  warnOfShort(written, at, compilation);
   const context = buildContext(id, at, wrong, compilation);
   if (when) context.warnOfCells(['when'], when);
   const node = type.build(options as never, context);
@@ -71,6 +72,14 @@ function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, pa
   }
   for (const field of node.typedFields ?? []) typedFields.add(field);
   if (isForAll) passed.push(node);
+}
+
+/** A number without a unit is in ms, but people often mean seconds. */
+function warnOfShort(written: unknown, at: At, { source, warnings }: Compilation): void {
+  const { timeout } = mappingOf(written);
+  if (!/^\d+$/.test(String(timeout)) || Number(timeout) >= 1000) return;
+  const message = `timeout: ${timeout} is ${timeout} ms\nwrite timeout: ${timeout}s for seconds, or timeout: ${timeout}ms if that is meant`;
+  warnings.push(source.at([...at, 'timeout'], message));
 }
 
 /** Inner nodes have noted their own fields already. `isForAll` is false if a record can keep a field of the input instead. */

@@ -3,7 +3,8 @@ import { runFlow } from '../helpers/run-flow.ts';
 
 /** Returns the message of a record whose request was answered with 401. */
 async function refused(asked: string | undefined, more = '') {
-  const http = () => ({ status: 401, body: 'no', headers: asked === undefined ? {} : { 'www-authenticate': asked } });
+  const headers: Record<string, string> = asked === undefined ? {} : { 'www-authenticate': asked };
+  const http = () => ({ status: 401, body: 'no', headers });
   const flow = `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
   return (await runFlow(flow, [{ id: 1 }], { http })).failures[0]?.message.split('\n').slice(1);
 }
