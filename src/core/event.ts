@@ -159,6 +159,11 @@ export type NodeEvent =
   | ({ readonly type: 'page-short' } & ShortPage)
   /** An answer shows that more pages of its list follow, but the node reads only the first page. Reported once for each node. */
   | ({ readonly type: 'more-pages' } & MorePages)
+  /**
+   * The first page of a list has `paginate.path`, or lacks it, so that it is taken for the only page. Each is reported once for each node,
+   * and by each process for itself.
+   */
+  | { readonly type: 'next-path'; readonly path: string; readonly found: boolean }
   /** A successful response contains both data and a list of errors, and its node has no `fail_when` to judge it. */
   | { readonly type: 'errors-beside-data' }
   /** A set node was meant to rename fields that the record does not have. */

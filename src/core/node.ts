@@ -120,6 +120,8 @@ export interface BuildContext {
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** The fields that the loops around the node carry from pass to pass. */
   readonly carried: readonly string[];
+  /** Returns the connection whose answers fill a field for every record; undefined if there is none, or if the input can fill the field. */
+  answersOf(field: string): string | undefined;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
@@ -172,6 +174,8 @@ export interface Node {
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
    */
   readonly mapped?: readonly MappedField[];
+  /** The fields that the node fills from answers of a connection's server. */
+  readonly answered?: { readonly connection: string; readonly fields: readonly string[] };
   /** The fields that the node renames, as a map of old names to new ones. */
   readonly renames?: ReadonlyMap<string, string>;
   /** Information about the node that `validate` prints, such as the category that words were matched with. */
@@ -191,8 +195,11 @@ export interface NodeContext {
   readonly lookups: Lookups;
   /** Reports an event. Pass a new object, because the engine adds members to it. */
   report(event: NodeEvent): void;
-  /** Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. */
-  reportOnce(find: () => NodeEvent | undefined): void;
+  /**
+   * Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. `what` tells apart the
+   * events of a node that reports several things once.
+   */
+  reportOnce(find: () => NodeEvent | undefined, what?: string): void;
   /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */

@@ -51,6 +51,8 @@ export interface Compilation extends CompileOptions {
   readonly literalOrigins: Set<string>;
   /** Fields filled from responses and expressions so far. Unlike the cells of a CSV input, their values have types. */
   readonly typedFields: Set<string>;
+  /** Fields that the answers of a connection fill for every record, by field. */
+  readonly answeredFields: Map<string, string>;
   /** All fields that the nodes compiled so far add to the record. */
   readonly madeFields: Set<string>;
   /** The nodes compiled so far that every record runs. */

@@ -39,6 +39,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     allowHosts,
     literalOrigins: new Set(),
     typedFields: new Set(),
+    answeredFields: new Map(),
     madeFields: new Set(),
     passed: [],
     carried: [],

@@ -111,10 +111,15 @@ const serialBy = z.union(
   },
 );
 
+/** YAML reads a name such as 503 or yes as another type. */
+function nameProblem({ input }: { readonly input?: unknown }): string {
+  return ['number', 'boolean'].includes(typeof input) ? `expected a string such as "${input}", with quotes` : 'expected a string';
+}
+
 /** The whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
-    name: z.string().optional().describe("the flow's name in messages and reports (default: the name of the file)"),
+    name: z.string({ error: nameProblem }).optional().describe("the flow's name in messages and reports (default: the name of the file)"),
     description: z
       .string()
       .trim()

@@ -29,8 +29,8 @@ export interface FileOutputParts {
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
-  /** The money and the tokens that the nodes have spent so far. */
-  spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
+  /** The money and the tokens that the nodes have spent so far, and the paths that they have found. */
+  byNode?(): Pick<Checkpoint, 'costs' | 'tokens' | 'nextPaths'>;
   /** The server's own counts for each checkpoint. Undefined if the run was started by a command. */
   notes?: () => object;
   readonly old?: OldRows;
@@ -218,7 +218,7 @@ export class FileOutput implements Output {
   /** Takes the text and the counts before the first await, so that records that arrive during the write belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
-    const spent = this.#parts.spent?.();
+    const byNode = this.#parts.byNode?.();
     const notes = this.#parts.notes?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
@@ -230,7 +230,7 @@ export class FileOutput implements Output {
       ...this.#progress.reached(),
       ...this.#counts,
       credits: credits(),
-      ...spent,
+      ...byNode,
       notes,
       copied: old?.copied,
     };

@@ -14,6 +14,7 @@ import {
   type FoundConcurrency,
   type LookupCounts,
   type MorePagesEvent,
+  nextPathsSince,
   noTokens,
   type ShortPages,
   type TokenCounts,
@@ -98,6 +99,8 @@ export interface RunView {
   }[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
+  /** Nodes whose path to the next page was on no page of the whole run. */
+  readonly neverFound?: readonly { readonly node: string; readonly path: string }[];
   readonly command?: string;
   readonly next: readonly NextStep[];
   readonly attributions?: readonly Attribution[];
@@ -285,8 +288,14 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     })),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
+    neverFound: neverFoundIn(run),
     attributions: end.attributions,
   };
+}
+
+export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
+  const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
+  return listed(missing, ([node, { path }]) => ({ node, path }));
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -474,6 +483,7 @@ export function summaryJson(view: RunView): string {
     unanswered: view.unanswered?.map(({ origin, attempts, message }) => ({ origin, attempts, message })),
     mapped: view.mapping.map(({ node, path, found, of }) => ({ node, path, found, of })),
     more_pages: view.morePages,
+    never_found: view.neverFound,
     input_notes: view.inputNotes,
     replaced: view.replaced,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),

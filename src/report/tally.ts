@@ -1,6 +1,7 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../core/event.ts';
 import { rounded } from '../core/spending.ts';
+import type { Checkpoint, NextPath } from '../output/journal/journal.ts';
 import type { SourceName } from '../places/sources.ts';
 import { ResponseTimes } from './response-times.ts';
 
@@ -107,6 +108,8 @@ export interface Tally {
   readonly paged: Set<string>;
   /** For each node that reads only the first of several pages, the first such event. */
   readonly morePages: Map<string, MorePagesEvent>;
+  /** For each node that looks for the next page at a path, tells if any first page had that path. */
+  readonly nextPaths: Map<string, NextPath>;
   /** Responses of each node with errors next to data. The flow counts them as successes. */
   readonly ignoredErrors: Map<string, number>;
   /** Number of records without the field, by node and by field that the node renames. */
@@ -150,6 +153,7 @@ export function createTally(): Tally {
     hits: new Map(),
     paged: new Set(),
     morePages: new Map(),
+    nextPaths: new Map(),
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     brokenRules: new Map(),
@@ -167,6 +171,12 @@ export function createTally(): Tally {
     ms: 0,
     lastRecord: 0,
   };
+}
+
+/** Includes the parts of the run before it was resumed. */
+export function nextPathsSince({ nextPaths: before = {} }: Pick<Checkpoint, 'nextPaths'>, { nextPaths }: Tally): Record<string, NextPath> {
+  const since = [...nextPaths].map(([node, { path, found }]) => [node, { path, found: found || (before[node]?.found ?? false) }] as const);
+  return { ...before, ...Object.fromEntries(since) };
 }
 
 const maxRecords = 3;
@@ -213,6 +223,9 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'page-short': addShort,
   'more-pages'({ morePages }, event) {
     if (!morePages.has(event.node)) morePages.set(event.node, event);
+  },
+  'next-path'({ nextPaths }, { node, path, found }) {
+    nextPaths.set(node, { path, found: found || (nextPaths.get(node)?.found ?? false) });
   },
   'errors-beside-data'(tally, { node }) {
     tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);

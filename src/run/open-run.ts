@@ -17,7 +17,7 @@ import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warni
 import { countItems } from '../report/reading.ts';
 import { beginReport, beginSummary, openEvents } from '../report/report-file.ts';
 import { RunProgress } from '../report/run-progress.ts';
-import type { Tally } from '../report/tally.ts';
+import { nextPathsSince, type Tally } from '../report/tally.ts';
 import { reservedFiles, reservedPaths } from './reserved-paths.ts';
 import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
@@ -149,7 +149,11 @@ async function openFiles(
     space,
     from: done,
     credits: () => done.credits + ports.credits(),
-    spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),
+    byNode: () => ({
+      ...nonEmpty('costs', ports.spending.totals()),
+      ...nonEmpty('tokens', tokensSince(done, tally)),
+      ...nonEmpty('nextPaths', nextPathsSince(done, tally)),
+    }),
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,

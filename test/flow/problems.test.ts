@@ -213,7 +213,7 @@ describe('an unknown key at any level', () => {
 
 describe('a value of the wrong kind in a flow', () => {
   test.each([
-    ['retry: 5', '4:12 expected a mapping, found 5'],
+    ['retry: 5', '4:12 expected a mapping such as retry: { max: 5 }, found 5'],
     ['retry: { max: -1 }', '4:19 expected at least 0, found -1'],
     ['retry: { max: many }', '4:19 expected a number, found "many"'],
     ['retry: { on: 5xx }', '4:18 expected a list, found "5xx"'],

@@ -31,6 +31,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     shortLines,
     unansweredLines,
     morePagesLines,
+    neverFoundLines,
     cacheLines,
     tokenLines,
     fileLines,
@@ -126,17 +127,17 @@ function nextLines({ next }: RunView, colors: ChalkInstance): string[] {
   return next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`);
 }
 
-/** Names servers that were never reached. If records failed, also has the counts, the first failure of each group, and the next steps. */
+/** Names servers that were never reached, and paths to the next page that were never found. If records failed, also has the counts, the first failure of each group, and the next steps. */
 export function quietText(view: RunView, colors: ChalkInstance): string {
-  const unanswered = unansweredLines(view, colors);
-  if (view.exitCode === 0) return unanswered.map((line) => line.slice(2)).join('\n');
+  const warnings = [...unansweredLines(view, colors), ...neverFoundLines(view, colors)];
+  if (view.exitCode === 0) return warnings.map((line) => line.slice(2)).join('\n');
   return [
     ...headlines(view, colors),
     ...reasonLines(view),
     ...largestFirst(view.failures).flatMap((group) =>
       messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, group.first?.text),
     ),
-    ...unanswered,
+    ...warnings,
     ...(view.keptBecause === undefined ? [] : fileLines(view)),
     ...nextLines(view, colors),
   ].join('\n');
@@ -241,11 +242,19 @@ function morePagesLines({ morePages = [] }: RunView, colors: ChalkInstance): str
   ]);
 }
 
+/** Warns about a path that might be misspelt: each list was taken for a list of one page. */
+function neverFoundLines({ neverFound = [] }: RunView, colors: ChalkInstance): string[] {
+  return neverFound.map(
+    ({ node, path }) =>
+      `  ${colors.yellow('warning:')} ${node}: no answer has ${path}: only first pages were read; is paginate.path right?`,
+  );
+}
+
 /** Warns about responses that have a success status but errors in the body, as in GraphQL. */
 function ignoredErrorLines({ ignoredErrors = [] }: RunView, colors: ChalkInstance): string[] {
   return ignoredErrors.flatMap(({ node, answers }) => [
     `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'has errors next to data, but counts as a success' : 'have errors next to data, but count as successes'}; to fail such records, add to ${node}:`,
-    '    fail_when: has(body.errors)',
+    '    fail_when: has(body.errors) && body.errors.size() > 0',
   ]);
 }
 

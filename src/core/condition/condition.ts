@@ -19,14 +19,16 @@ import {
 } from './expression-error.ts';
 import { fromCel, registerFunctions, toCel } from './functions.ts';
 import type { Mismatch } from './mismatches.ts';
+import { isoMoment } from './moment.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
+import { presenceTest } from './presence.ts';
 import {
+  hasMacro,
   type LiteralPattern,
   type Member,
   type MemberUse,
   matchesMethod,
   nullTestsOf,
-  presentVariable,
   type References,
   recordVariable,
   referencesIn,
@@ -69,8 +71,9 @@ function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
-    .registerVariable(presentVariable, 'map<string, dyn>')
+    .registerFunction(`${hasMacro}(ast): bool`, presenceTest as never)
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
+    .registerFunction('moment__(dyn): dyn', (value: unknown) => asMoment(value))
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asWhole(value, -(2n ** 63n), 2n ** 63n - 1n))
     .registerFunction('natural__(dyn): dyn', (value: unknown) =>
       asWhole(typeof value === 'bigint' ? String(value) : value, 0n, 2n ** 64n - 1n),
@@ -88,6 +91,12 @@ function asWhole(value: unknown, min: bigint, max: bigint): unknown {
   const number = BigInt(text);
   if (number >= min && number <= max) return number;
   throw new Error(`expected a whole number from ${min} to ${max}, found ${inQuotes(text)}`);
+}
+
+/** The library reads only texts of 20 to 30 characters, and its error does not have the value. */
+function asMoment(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'string' ? isoMoment(value) : value;
 }
 
 /** Throws an Error for a string that is not a number. CEL's own conversions would read an empty string as 0, and `0x10` as 16. */
@@ -264,19 +273,11 @@ function programOf({ text, writtenAt }: References, scope: ExpressionScope): Ret
 
 function variablesFor(named: readonly string[], fields: Fields, { owner }: ExpressionScope): Map<string, unknown> {
   const values = new Map<string, unknown>();
-  const present = new Map<string, unknown>();
   for (const name of named) {
     const value = fields.get(name);
-    if (value === undefined) continue;
-    values.set(name, toCel(value));
-    if (value !== null) present.set(name, true);
+    if (value !== undefined) values.set(name, toCel(value));
   }
-  return owner === undefined
-    ? values.set(presentVariable, present)
-    : new Map([
-        [owner, values],
-        [presentVariable, present],
-      ]);
+  return owner === undefined ? values : new Map([[owner, values]]);
 }
 
 function valuesOf(named: readonly string[], fields: Fields): Value[] {

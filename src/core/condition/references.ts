@@ -50,15 +50,15 @@ interface Insertion {
 
 export const recordVariable = 'record__';
 
-/** The internal variable that contains `true` for each field that is not null. */
-export const presentVariable = 'present__';
+/** The macro that is called instead of `has`, because the CEL library's own fails for a member of null, and is true for a null member. */
+export const hasMacro = 'has__';
 
 /** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
 export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
-const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(' };
+const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(', timestamp: 'moment__(' };
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
@@ -87,14 +87,14 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const field = args as string;
     if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
     names.push({ field, start, inHas });
-    const holder = inHas ? presentVariable : owner;
-    if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
+    if (owner !== undefined) insertions.push({ at: start, text: `${owner}.` });
   }
 
   function visitCall({ args, start, end }: CelOperation, bound: Bound): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
+    if (name === 'has' && called.length === 1) insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
     if (name === 'has') members.addTested(called[0]);
     if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
     visit(called, bound, name === 'has' && called[0]?.op === 'id');

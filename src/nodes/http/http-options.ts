@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, defaultRetry, exactNumber, retry } from '../../core/options/amounts.ts';
+import { byteSize, defaultRetry, exactNumber, retryWith } from '../../core/options/amounts.ts';
 import { answerCondition, answerExpression, path } from '../../core/options/expressions.ts';
 import { httpMethods } from '../../core/options/methods.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
@@ -178,14 +178,13 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
   ...callOptions,
-  retry: retry
-    .extend({
-      after: answerExpression(['status', 'headers', 'body'])
-        .optional()
-        .describe(
-          'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
-        ),
-    })
+  retry: retryWith({
+    after: answerExpression(['status', 'headers', 'body'])
+      .optional()
+      .describe(
+        'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
+      ),
+  })
     .prefault(defaultRetry)
     .describe(meanings.retry),
   success: z
