@@ -174,7 +174,8 @@ function waysOut(name: string, at: At, flow: FlowFields): string {
     if (near !== undefined) return `if you mean the field "${near}", ${wayTo(near, at, flow)}`;
     if (!isPath) return `write the name of a field between the braces; available: ${listedNames(known)}`;
   }
-  const advice = naming(name, undefined, flow.names);
+  const isMade = flow.columns && !flow.columns.includes(name);
+  const advice = isMade ? renaming(name) : naming(name, undefined, flow.names);
   if (!isPath) return advice;
   // Mentions `map`, because a map that is a list of paths uses each path as a field's name.
   const ways = [`if a map adds it, rename it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${advice}`];

@@ -133,13 +133,18 @@ function nameAdvice({ field }: FieldUse, names: ColumnNames): string | undefined
   return column === field ? undefined : `; it is the name that the flow gives to the column "${column}"`;
 }
 
-function adviceFor({ use: { field, at, isName }, input, known }: UnknownField, delimiter: string | undefined): string {
+function adviceFor({ use, input, known }: UnknownField, delimiter: string | undefined): string {
+  const { field, at, isName } = use;
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
-  const rename = near !== undefined && input.includes(near) ? naming(near) : near && renaming(near, isExpression(at) ? undefined : field);
-  const advice = isHardToName && delimiter === undefined ? rename : undefined;
+  const advice = isHardToName && delimiter === undefined ? wayToName(near, { use, input }) : undefined;
   const choices = near === undefined ? existingNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
+}
+
+function wayToName(name: string, { use: { field, at }, input }: Pick<UnknownField, 'use' | 'input'>): string {
+  if (isExpression(at)) return `write record[${JSON.stringify(name)}]`;
+  return input.includes(name) ? naming(name) : renaming(name, field);
 }
 
 /** The field that an expression reads as several. For example, CEL reads `first-name` as `first` minus `name`. */
