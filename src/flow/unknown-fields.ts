@@ -136,7 +136,7 @@ function nameAdvice({ field }: FieldUse, names: ColumnNames): string | undefined
 function adviceFor({ use, input, known }: UnknownField, delimiter: string | undefined): string {
   const { field, at, isName } = use;
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
-  const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
+  const isHardToName = near !== undefined && !isName && !use.isOfRecord && !takesAnyName(at) && !isReferable(near);
   const advice = isHardToName && delimiter === undefined ? wayToName(near, { use, input }) : undefined;
   const choices = near === undefined ? existingNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
