@@ -17,7 +17,7 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { ExactNumber, objectOf } from '../core/value/value.ts';
 import { fillColumnNames } from './fill-column-names.ts';
-import { type FilledDocument, fillVariables, type WrittenScalar } from './fill-variables.ts';
+import { type FilledDocument, fillVariables } from './fill-variables.ts';
 import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';
 import { credentialNames, secretAdvice } from './secrets/secret-advice.ts';
@@ -66,9 +66,7 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const hasMeaning = broken.every(({ leavesMeaning }) => leavesMeaning);
   const variables = choice && hasMeaning ? variablesOf(document, choice) : undefined;
-  const named = variables ? fillColumnNames(document) : new Map<Node, WrittenScalar>();
-  const offsetIn = (scalar: Scalar, within: number) => offsetWithin(text, scalar, rangeOf(scalar), within);
-  const filled = variables && withNames(fillVariables(document, variables, offsetIn), named);
+  const filled = variables && fillDocument(text, document, variables);
   const secrets = kind === 'test' ? [] : literalSecrets(document);
   const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, reason: string | CodedMessage, width = 1): Problem => {
@@ -121,8 +119,10 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
   };
 }
 
-/** A text in which both names and variables were replaced had its names replaced first. */
-function withNames(filled: FilledDocument, named: ReadonlyMap<Node, WrittenScalar>): FilledDocument {
+function fillDocument(text: string, document: Document, variables: FlowVariables): FilledDocument {
+  const named = fillColumnNames(document);
+  const filled = fillVariables(document, variables, (scalar, within) => offsetWithin(text, scalar, rangeOf(scalar), within));
+  // In a text that has both, the names of columns were replaced first.
   const written = new Map([...named, ...filled.written]);
   for (const [node, { value, writtenAt }] of named) {
     const later = filled.written.get(node);
