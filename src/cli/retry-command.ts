@@ -14,6 +14,7 @@ import { refuseChangedWhole } from '../output/sink.ts';
 import { truthPath } from '../output/truth.ts';
 import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
 import { appendable, extensionOf, formatOfPath } from '../records/formats.ts';
+import { withFlowNames } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { planRun } from './run/plan-run.ts';
 import { withSignals } from './run/run-command.ts';
@@ -49,7 +50,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
     const { flow, options: chosen } = written;
     const open = async (from: Checkpoint) => {
       await refuseChangedOutput(out, list, flow, chosen.in);
-      return openFailedRecords(chosen, from, list);
+      return withFlowNames(await openFailedRecords(chosen, from, list), plan, flow);
     };
     return start({ flow, plan, options: chosen, files, retried: list, startsOver: options.force ?? false, open }, written);
   });
@@ -139,7 +140,7 @@ async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: Failed
   }
   if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
   const { input, output } = list.columns;
-  const columns = plan.columns(input);
+  const columns = plan.names.allInFile(plan.columns(input));
   const others = [...difference('without', output, columns), ...difference('with the new', columns, output)];
   if (others.length > 0 || columns.join('\0') !== output.join('\0')) throw otherColumns(flow, options, others);
   if (!options.quiet) terminal.say(`${flow} has changed since ${options.out} was written: the retry uses it as it is now`);

@@ -297,6 +297,8 @@ export interface FieldUse {
   readonly written?: string;
   /** True if an expression only tests with `has()` for the field. Records need not have it then, but no record can be a mistake. */
   readonly isTested?: boolean;
+  /** True if the reference is a member of `record`, which is a member of the field `record` in records that have such a field. */
+  readonly isOfRecord?: boolean;
 }
 
 export interface CredentialNeed extends FieldUse, SecretUse {

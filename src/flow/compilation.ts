@@ -30,6 +30,8 @@ export interface CompileOptions extends LimitOverrides {
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
   /** The columns of the input. If set, a reference to a field that no record can have is a problem. */
   readonly columns?: readonly string[];
+  /** Fields that every record has besides the columns. */
+  readonly added?: readonly string[];
 }
 
 export interface Compilation extends CompileOptions {

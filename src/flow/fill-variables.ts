@@ -7,7 +7,7 @@ import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable, type
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 
 /** The text before its variables were replaced; `writtenAt` converts offsets back to it. */
-interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
+export interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
   readonly value: string;
 }
 
@@ -70,7 +70,7 @@ function optionsIn(document: Document): FoundOption[] {
   return found;
 }
 
-function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
+export function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
   const names = memberNames(ancestors);
   const holder = ancestors.findLast((node) => isMap(node));
   const isInList = isSeq(ancestors[ancestors.lastIndexOf(holder) - 1]);
@@ -151,7 +151,7 @@ interface FilledText {
 }
 
 /** `shown` returns the text to insert for a variable. */
-function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
+export function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
   const pieces: { readonly from: number; readonly length: number; readonly use: VariableUse }[] = [];
   let result = '';
   let end = 0;

@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -23,6 +24,7 @@ export interface FileOutputParts {
     open(): Promise<Sink>;
   };
   readonly redactor: Redactor;
+  readonly names: ColumnNames;
   /** For the rows of records that are not finished. */
   readonly spillFiles: SpillFiles;
   /** Undefined for a stream, which cannot be truncated when the run is resumed. */
@@ -92,11 +94,11 @@ export class FileOutput implements Output {
   #rowsEnd = 0;
 
   constructor(parts: FileOutputParts) {
-    const { records, errors, redactor, from, old } = parts;
+    const { records, errors, redactor, names, from, old } = parts;
     this.#parts = parts;
     this.#progress = new InputProgress(from);
-    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
-    this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
+    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor, names);
+    this.#errors = new RecordText(errors.writer, errors.isBegun, redactor, names);
     const { written, failed, filtered, unchanged, rows } = from;
     this.#counts = { written, failed, filtered, unchanged, rows };
     this.#saved = from;

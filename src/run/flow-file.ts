@@ -38,6 +38,7 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[];
+  readonly added?: readonly string[];
   /** The name if the file has no `name` key; undefined to use the file's name. */
   readonly name?: string;
   /** Undefined to use the connections saved on this machine. */
@@ -116,7 +117,7 @@ export async function loadFlowFor(
     if (!(error instanceof FlowError)) throw error;
     // Does not read stdin, because its first data might arrive late, and the flow's problems must be reported at once.
     const { columns } = input.noInput ? { columns: [] } : input.in === '-' ? {} : await columnsOf(input);
-    if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
+    if (columns) await loadFlow(file, { ...options, columns, added });
     throw error;
   }
 }
@@ -124,6 +125,12 @@ export async function loadFlowFor(
 /** Throws a FlowError if the flow refers to a field that no record can have. `columns` are the columns of the input. */
 export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
   const problems = plan.unknownFields(columns);
+  if (problems.length > 0) throw new FlowError(file, problems);
+}
+
+/** Throws a FlowError if the flow does not fit a table with these columns, which have their own names. */
+export function checkHeader(plan: Plan, file: string, header: readonly string[]): void {
+  const problems = plan.headerProblems(header);
   if (problems.length > 0) throw new FlowError(file, problems);
 }
 

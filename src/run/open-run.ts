@@ -144,6 +144,7 @@ async function openFiles(
     inputFormat: source.format,
     columns: { input: inputColumns, output: plan.columns(inputColumns) },
     redactor,
+    names: plan.names,
     csvSafe: options.csvSafe ?? false,
     journal,
     space,

@@ -202,7 +202,7 @@ describe('an unknown key at any level', () => {
 
   test('is reported with all valid keys if no valid key is similar', () => {
     expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
-      '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, serial_by, nodes',
+      '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, columns, serial_by, nodes',
     ]);
   });
 

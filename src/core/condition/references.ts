@@ -122,14 +122,15 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 }
 
-/** The field is named alone or, without an owner, as a member of `record`, as in a condition about a response. */
+/** The field is named as a member of `record` or, with an owner, alone. */
 function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
   if (!isOperation(operand)) return undefined;
   const { op, args, start, end } = operand;
   const converted = argumentOf('dyn', operand);
   if (converted !== undefined) return fieldOperand(converted, bound, source, owner);
-  const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
-  if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
+  const ofRecord = memberOf(operand, 'record');
+  const field = ofRecord ?? (owner !== undefined && op === 'id' ? (args as string) : undefined);
+  if (field === undefined || bound.has(ofRecord === undefined ? field : 'record')) return undefined;
   return { field, written: source.slice(start, end), offset: start };
 }
 
@@ -148,6 +149,31 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
 /** Returns true if an expression uses the variable `of` in a different way than by members with constant names. */
 export function usesWhole(ast: ASTNode, of: string): boolean {
   return variableUses(ast, of).some(({ name }) => name === undefined);
+}
+
+/**
+ * Returns the uses of the variable `of` that name no constant member. It is searched if the expression looks for members in it, as in
+ * `of[name]`, `name in of` and `of.exists(...)`.
+ */
+export function wholeUses(ast: ASTNode, of: string): { readonly isSearched: boolean }[] {
+  const uses: { readonly isSearched: boolean }[] = [];
+  visit(ast, false);
+  return uses;
+
+  function visit(node: unknown, isSearched: boolean): void {
+    if (Array.isArray(node)) for (const child of node) visit(child, false);
+    if (!isOperation(node)) return;
+    const { op, args } = node;
+    if (isNamed(node, of)) uses.push({ isSearched });
+    else if (op === 'value' || op === 'id' || memberOf(node, of) !== undefined) return;
+    else if (op === '[]' || op === 'in')
+      for (const [index, part] of (args as unknown[]).entries()) visit(part, index === (op === 'in' ? 1 : 0));
+    else if (op === 'rcall') {
+      const [name, receiver, called] = args as [string, unknown, CelOperation[]];
+      visit(receiver, macros.has(name));
+      if (!macros.has(name) || !isNamed(called[0], of)) visit(called, false);
+    } else visit(args, false);
+  }
 }
 
 /** Returns every use of a variable, in order. `name` is the member; undefined if its name is computed, or if the whole variable is used. */

@@ -161,6 +161,7 @@ function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): R
     ['the environment', makerHash(envOf(env))],
     ['the list of set fields', makerHash(JSON.stringify(set))],
     ['the way cells are made safe', String(csvSafe)],
+    ...(plan.names.isEmpty ? [] : [['the list of columns', makerHash(JSON.stringify([...plan.names.entries()]))]]),
     ...dataFiles,
   ]);
 }
