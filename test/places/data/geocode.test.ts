@@ -179,6 +179,48 @@ describe('an address looked up in the embedded data', () => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
+  test.each([
+    ['10115 Berlin', 'Berlin DE-16'],
+    ['14050 Berlin', 'Berlin DE-16'],
+    ['28195 Bremen', 'Bremen DE-03'],
+    ['238823 Singapore', 'Singapore SG-null'],
+    ['1111 Luxembourg', 'Luxembourg LU-LU'],
+    ['0801 Panamá', 'Panamá PA-08'],
+    ['4000 Liège', 'Liège BE-WAL'],
+    ['35121 Padova', 'Padova IT-20'],
+    ['11520 Mexico', 'Mexico City MX-09'],
+    ['15001 Lima', 'Lima PE-LMA'],
+    ['PL-00-001 Warszawa', 'Warsaw PL-78'],
+    ['US-23220 Richmond', 'Richmond US-VA'],
+  ])('can be a postcode with a town: %s is %s', async (address, place) => {
+    const [postcode = '', city = ''] = address.split(/ (.*)/);
+    for (const written of [address, { city: address }, { street: 'Xyzzy 5', postcode, city }]) {
+      expect(await find(written)).toMatchObject({ level: 'place', ambiguous: false });
+      expect(placeOf(await find(written))).toBe(place);
+    }
+  });
+
+  test.each([
+    ['48121 Ravenna', 'Ravenna IT-05'],
+    ['10563 Athens', 'Athens GR-ESYE31'],
+    ['London 40741', 'London GB-ENG'],
+  ])('means the large town rather than a village that has the postcode, and is marked as ambiguous: %s is %s', async (address, place) => {
+    expect(await find(address)).toMatchObject({ ambiguous: true });
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('means the town that has the postcode rather than a far larger one elsewhere, and is then marked as ambiguous', async () => {
+    expect(placeOf(await find('Dublin 43017'))).toBe('Dublin US-OH');
+    expect(await find('Dublin 43017')).toMatchObject({ ambiguous: true });
+    expect(placeOf(await find('Manchester 03101'))).toBe('Manchester US-NH');
+  });
+
+  test('is ambiguous if the postcode beside the only place of the name belongs elsewhere', async () => {
+    expect(await find('20095 München')).toMatchObject({ name: 'Munich', ambiguous: true });
+    expect(await find('20095 München, Germany')).toMatchObject({ name: 'Munich', ambiguous: false });
+    expect(await find('25314 Dubai')).toMatchObject({ name: 'Dubai', ambiguous: false });
+  });
+
   test('has no match if its postcode belongs to a different country', async () => {
     expect(await find('Minneapolis SW1A 1AA')).toMatchObject({ match: false });
     expect(await find('D-10115 Minneapolis')).toMatchObject({ match: false });

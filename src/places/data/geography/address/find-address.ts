@@ -3,7 +3,7 @@ import type { Names, Namesakes } from '../names.ts';
 import type { Country, District, PlaceTable } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
 import { areaCandidate, type Candidate } from './candidate.ts';
-import { judged } from './judge.ts';
+import { fitOf, judged } from './judge.ts';
 import { type AddressReading, type Named, partReadings, textReadings } from './readings.ts';
 import type { Gazetteer, PlaceSearch } from './search.ts';
 import { type Misspellings, townsIn } from './town-names.ts';
@@ -111,7 +111,8 @@ function placesIn(search: PlaceSearch): Omit<Searched, 'search'> {
   const { reading, gazetteer, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
   // The address contains only a region or country, which is therefore the result.
-  const area = areaCandidate(reading, gazetteer.places);
+  const words = reading.named.flatMap((area) => area.words);
+  const area = areaCandidate(reading, gazetteer.places, (place) => fitOf(search, place, words));
   return { accepted: area && isAllowed(area.country) ? [area] : [], rejected: [] };
 }
 
