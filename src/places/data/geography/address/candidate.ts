@@ -97,7 +97,8 @@ export function areaCandidate(reading: AddressReading, places: PlaceTable, fitOf
   const { seat: place, population } = area;
   const town = places.name(place);
   const name = area.name ?? area.code;
-  const isTown = places.population(place) >= wholeShare * population && placeKey(name).includes(placeKey(town));
+  const isNamed = reading.region ? placeKey(name).includes(placeKey(town)) : placeKey(name) === placeKey(town);
+  const isTown = isNamed && places.population(place) >= wholeShare * population;
   return {
     level: isTown ? 'place' : reading.region ? 'region' : 'country',
     place,

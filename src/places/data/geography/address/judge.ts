@@ -3,7 +3,7 @@ import { type Candidate, type Hit, nameScore, placeCandidate } from './candidate
 import { hasPostcodes, type Postcode, type PostcodeFit, postcodeFit } from './postcodes.ts';
 import { keyOf } from './readings.ts';
 import type { PlaceSearch } from './search.ts';
-import { plainWords } from './street-words.ts';
+import { isVague, plainWords } from './street-words.ts';
 import { isNear, namesPlaceIn } from './town-names.ts';
 
 /** Minimum population if the name is only part of a segment, and the only other evidence is a country or a postcode's pattern. */
@@ -52,12 +52,22 @@ function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
   const { before, after, fit, population } = evidence;
   const { reading } = search;
   if (isContradicted(fit, search) || namesElsewhere(after, search)) return 'no';
+  if (isVagueAlone(search, hit.words, population)) return 'no';
   const isSupported = reading.used > 0 || search.isLimited || fit > 0;
   const isSure = reading.region !== undefined || fit === 3;
   if (hit.isNear || isAgainst(fit, hit, search)) return 'doubtful';
   if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
   if (isSupported || reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
   return unsupportedVerdict(evidence, search);
+}
+
+/** Minimum population of a place whose name also is a word such as `home`, if nothing else supports the place. */
+const leastVague = 100_000;
+
+/** True if nothing but a word such as `home` or `area` names the place. */
+export function isVagueAlone({ reading, isLimited, postcodes }: PlaceSearch, words: readonly Word[], population: number): boolean {
+  if (population >= leastVague || isLimited || postcodes.length > 0 || reading.country || reading.county) return false;
+  return (!reading.region || reading.rest.length === 0) && isVague(keyOf(words));
 }
 
 /** For a name without other evidence. A large city is accepted even with unexplained words on one side of its name. */

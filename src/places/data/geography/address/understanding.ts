@@ -1,4 +1,4 @@
-import { placeKey } from '../../../country-names.ts';
+import { isEnglishCountry, placeKey } from '../../../country-names.ts';
 import type { UnderstoodPart } from '../../../lookup.ts';
 import type { AddressText, Segment, Span, Word } from './address-text.ts';
 import type { Candidate } from './candidate.ts';
@@ -152,7 +152,12 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
     (area) => area.level !== 'place' && !towns.some((town) => isMeantFor(town, area, hasCountry) || hasCode(town, area, postcodes)),
   );
   const isRegionNamed = areas.some(({ level, reading }) => level === 'region' && (hasCountry || reading.country));
-  const candidates = byPostcode(unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight)), postcodes);
+  const sorted = unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight));
+  const land = postcodes.length === 0 ? fitting.find(isOwnCountry)?.country : undefined;
+  const candidates = byPostcode(
+    land ? sorted.toSorted((a, b) => Number(b.country === land) - Number(a.country === land)) : sorted,
+    postcodes,
+  );
   const [first, ...others] = candidates;
   if (!first) return { candidates: [], isAmbiguous: false };
   const best = first.candidate;
@@ -160,6 +165,12 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
   const isRival = ({ candidate, weight }: Weighed) =>
     isElsewhere(candidate) && (weight >= rivalShare * first.weight || (postcodes.length > 0 && isContested(best, candidate, postcodes)));
   return { candidates: candidates.map(({ candidate }) => candidate), isAmbiguous: best.isDoubtful || others.some(isRival) };
+}
+
+/** True if the whole address is the English name of a country, as in lists of countries. There, `Georgia` is no state of the USA. */
+function isOwnCountry({ hit, reading: { region, named, isCity } }: Candidate): boolean {
+  const [name] = named;
+  return hit.length === 0 && !isCity && !region && named.length === 1 && name?.as === 'country' && isEnglishCountry(keyOf(name.words));
 }
 
 /** True for most capitals, for a town with a large share of the inhabitants, and if the address contains the town's region. */
