@@ -140,13 +140,15 @@ const formalForms = [
 /** The last words of `formalForms`. */
 export const formalEnds = ['republic', 'rep', 'sts', 'of', 'the', 'rb', 'fyr', 'sar', 'china'];
 
-const formalHint = new RegExp(`\\b(?:${government}|the|rb|fyr|sar|special)\\b`);
+const formalLast: ReadonlySet<string> = new Set(formalEnds);
 
 const longestFormal = 80;
 
 /** The code for a name such as `republic of korea` or `iran islamic republic of`, in the normalized form of `placeKey`. */
 export function formalCountry(key: string): string | undefined {
-  if (key.length > longestFormal || !formalHint.test(key)) return undefined;
+  // Most names of places are excluded without a regular expression.
+  const mayBeFormal = key.includes(' of ') || key.startsWith('the ') || formalLast.has(key.slice(key.lastIndexOf(' ') + 1));
+  if (!mayBeFormal || key.length > longestFormal) return undefined;
   const known = countryNames();
   for (const form of formalForms) {
     const found = form.exec(key)?.groups;
