@@ -9,6 +9,30 @@ const find = await loadChains(dataFolder);
 const lookUp = (name: string, more: Partial<ChainQuery> = {}) => find({ name, minScore: 0.85, ...more });
 
 describe('the chain found for a name', () => {
+  test.each([
+    ['REWE Markt GmbH-Zw Sued//Mainz/DE / 2026-03-12T18:22:10', 'Rewe'],
+    ['KAUFLAND BERLIN 1234', 'Kaufland'],
+    ['WALMART.COM 8009666546 BENTONVILLE AR', 'Walmart'],
+    ['EXXONMOBIL 97123456 HOUSTON TX', 'Exxon'],
+    ['COMPRA MERCADONA VALENCIA TARJ. :*123456', 'Mercadona'],
+    ['BEA   NR:12AB34 12.03.26/18.22 ALBERT HEIJN 1234 AMSTERDAM', 'Albert Heijn'],
+    ['ZAKUP PRZY UZYCIU KARTY LIDL POZNAN', 'Lidl'],
+    ['DANKORT-NOTA NETTO 1234 AARHUS', 'Netto'],
+    ['REMA 1000 OSLO', 'Rema 1000'],
+  ])('is right in a line of a bank statement: %s is %s', (line, name) => {
+    expect(String(lookUp(line).name).toLowerCase()).toBe(name.toLowerCase());
+  });
+
+  test.each([
+    'AMZN Mktp DE*2K4LM1',
+    'MIETE MAERZ MUELLER',
+    'GEHALT 03/2026 ACME GMBH',
+    'CITY OF SEATTLE PARKING',
+    'NETFLIX.COM LOS GATOS CA',
+  ])('is none in a line of a bank statement without a chain: %s', (line) => {
+    expect(lookUp(line)).toMatchObject({ match: false });
+  });
+
   test.each(readTable<'name' | 'country' | 'id'>('chains.csv'))(
     'is right: $name in the country $country is $id',
     ({ name, country, id }) => {
