@@ -18,6 +18,7 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   json: 'if the file is one JSON array, pass --in-format json',
   csv: 'if it is text, give its format: --in-format csv',
   xlsx: 'rename the file to .xlsx, or pass --in-format xlsx',
+  'other-header': 'if the header is in another line, or there is none: --header-line 4, or --no-header',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {

@@ -150,6 +150,8 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
     ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
+    ...(options.headerLine === undefined ? [] : ['--header-line', String(options.headerLine)]),
+    ...(options.noHeader ? ['--no-header'] : []),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

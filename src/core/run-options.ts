@@ -166,6 +166,23 @@ export const runOptions = {
     identity: 'reading',
     http: true,
   },
+  headerLine: {
+    group: 'Input',
+    about: 'input',
+    type: wholeNumber(1),
+    value: '<n>',
+    help: 'line of the header in a CSV input, or row in an Excel input: what stands above is skipped (default: the first that is not empty)',
+    identity: 'reading',
+    http: true,
+  },
+  noHeader: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'the first row of a CSV or Excel input is a record, not a header; the columns are called column_1, column_2 and so on',
+    identity: 'reading',
+    http: true,
+  },
   encoding: {
     group: 'Input',
     about: 'input',
@@ -474,7 +491,7 @@ export interface RunOptions extends Readonly<{ [Name in Exclude<RunOptionName, '
 
 export type InputOptions = Pick<
   RunOptions,
-  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
+  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader'
 >;
 
 export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outTypes' | 'errors'>;

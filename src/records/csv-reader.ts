@@ -1,20 +1,34 @@
 import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { isErrorField } from '../core/record.ts';
 import { shortName } from '../core/text/suggest.ts';
 import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts';
+import type { TextInput } from './format.ts';
+import { headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from './header.ts';
 import type { RecordContent } from './json/json-record.ts';
-import { inputError, longNameError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+import { LineSkipper } from './line-skipper.ts';
+import {
+  inputError,
+  maxHeaderBytes,
+  maxRecordBytes,
+  type Position,
+  type RecordReader,
+  type TableHeader,
+  tooLong,
+} from './record-reader.ts';
 
-/** CSV (RFC 4180) with a header row. A row with too few or too many cells becomes a failed record. */
+/** CSV (RFC 4180). A row with too few or too many cells becomes a failed record. */
 export class CsvReader implements RecordReader {
   readonly #name: string;
-  readonly #from: Position;
+  readonly #headerLine: number | undefined;
+  readonly #hasHeader: boolean;
+  /** The position at which the parser begins. */
+  #from: Position;
   readonly #parser: Parser;
-  #header: readonly string[] | undefined;
+  /** Undefined after the lines above the header. */
+  #skipper: LineSkipper | undefined;
+  #header: TableHeader | undefined;
   #headerProblem: AutomateError | undefined;
-  #columns: readonly Column[];
   #items: Item[] = [];
   #records: number;
   #end: Item['end'];
@@ -24,11 +38,13 @@ export class CsvReader implements RecordReader {
   #surplusLines = 0;
 
   /** `header` is required if reading begins after the header. */
-  constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
+  constructor({ name, delimiter, headerLine, noHeader = false }: TextInput, from: Position, header?: TableHeader) {
     this.#name = name;
+    this.#headerLine = headerLine;
+    this.#hasHeader = !noHeader;
     this.#from = from;
     this.#header = header;
-    this.#columns = fieldColumns(header ?? []);
+    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1);
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
@@ -49,14 +65,16 @@ export class CsvReader implements RecordReader {
     this.#parser.on('error', () => {});
   }
 
-  header(): readonly string[] | undefined {
+  header(): TableHeader | undefined {
     return this.#header;
   }
 
   async write(chunk: Buffer): Promise<Item[]> {
-    await this.#parsed((done) => this.#parser.write(chunk, done));
-    this.#receivedBytes += chunk.length;
-    if (this.#header === undefined && this.#receivedBytes > maxHeaderBytes) throw longHeader(this.#name, this.#nextLine());
+    const text = this.#skipper ? this.#skipLines(this.#skipper, chunk) : chunk;
+    await this.#parsed((done) => this.#parser.write(text, done));
+    this.#receivedBytes += text.length;
+    if (this.#header === undefined && this.#receivedBytes - this.#from.offset > maxHeaderBytes)
+      throw longHeader(this.#name, this.#nextLine());
     if (this.#receivedBytes - this.#end.offset > maxRecordBytes) throw tooLong(this.#name, this.#nextLine(), 'is a quote not closed?');
     return this.#takeItems();
   }
@@ -64,7 +82,21 @@ export class CsvReader implements RecordReader {
   async end(): Promise<Item[]> {
     await this.#parsed((done) => this.#parser.end(done));
     if (this.#header) return this.#takeItems();
-    throw inputError(this.#name, 'expected a header row with the names of the columns, found none', { line: 1 });
+    if (!this.#hasHeader) throw missingFirstRow(this.#name);
+    throw missingHeader(
+      this.#name,
+      'none',
+      this.#headerLine === undefined ? { line: 1 } : { line: this.#headerLine, hint: 'other-header' },
+    );
+  }
+
+  #skipLines(skipper: LineSkipper, chunk: Buffer): Buffer {
+    const text = skipper.rest(chunk);
+    this.#receivedBytes += chunk.length - text.length;
+    this.#from = { offset: this.#receivedBytes, line: skipper.lines, records: 0 };
+    this.#end = { offset: this.#receivedBytes, line: skipper.lines };
+    if (text.length > 0) this.#skipper = undefined;
+    return text;
   }
 
   async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
@@ -88,32 +120,40 @@ export class CsvReader implements RecordReader {
     if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
     this.#end = { offset: this.#from.offset + bytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
+    if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
-      this.#header = cells;
-      this.#columns = fieldColumns(cells);
-      this.#headerProblem = bytes > maxHeaderBytes ? longHeader(this.#name, line) : headerProblem(this.#columns, this.#name, line);
+      this.#header = headerOf(cells);
+      this.#headerProblem = this.#problemWith(this.#header, bytes, line);
     }
+  }
+
+  #problemWith(header: TableHeader, bytes: number, line: number): AutomateError | undefined {
+    if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
+    if (line !== (this.#headerLine ?? line))
+      return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
+    return headerProblem(header, this.#name, line);
   }
 
   #nextLine(): number {
     return this.#end.line + this.#parser.info.empty_lines - this.#emptyLines + 1;
   }
 
-  #toItem(cells: string[], header: readonly string[], line: number): Item {
-    const record = recordOfRow(cells, header, this.#columns);
+  #toItem(cells: string[], header: TableHeader, line: number): Item {
+    const record = recordOfRow(cells, header);
     const { fields } = record;
     const number = ++this.#records;
     const end = this.#end;
-    if (cells.length !== header.length) return { number, fields, end, failure: wrongCellCount(cells, header.length, line) };
+    if (cells.length !== header.names.length && !endsEmpty(cells, header))
+      return { number, fields, end, failure: wrongCellCount(cells, header, line) };
     // Items of the same shape, made without spreading objects, make the whole run a sixth faster.
-    return this.#columns.length === header.length ? { number, fields, end } : { ...record, number, end };
+    return header.columns.length === header.names.length ? { number, fields, end } : { ...record, number, end };
   }
 
   #unclosedQuote(error: CsvError): AutomateError {
     const before = openRow(this.#parser);
     const line = this.#nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0);
-    const column = this.#header?.[before.length];
+    const column = this.#header?.names[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${shortName(column)}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
     const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
@@ -129,12 +169,19 @@ function longHeader(name: string, line: number): AutomateError {
   );
 }
 
-function wrongCellCount(cells: readonly string[], expected: number, line: number): Failure {
+/** True if all cells of the row behind the named columns belong to empty cells of the header, and are empty, too. */
+function endsEmpty(cells: readonly string[], { names, width }: TableHeader): boolean {
+  return cells.length > names.length && cells.length <= width && cells.slice(names.length).every((cell) => cell === '');
+}
+
+function wrongCellCount(cells: readonly string[], { names, width }: TableHeader, line: number): Failure {
   const extra = cells
-    .slice(expected)
+    .slice(names.length)
     .map((cell) => JSON.stringify(cell))
     .join(', ');
-  return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
+  const found = `${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`;
+  const advice = extra !== '' && cells.length <= width ? ': give the column a name in the header, or clear the cell' : '';
+  return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
 }
 
 /** The parser counts each CR LF as two line breaks. */
@@ -151,51 +198,13 @@ export function openRow(parser: Parser): string[] {
   return (parser as unknown as { state: { record: string[] } }).state.record;
 }
 
-export interface Column {
-  readonly name: string;
-  /** 0-based. */
-  readonly index: number;
-}
-
-/** Leaves out the columns that an errors file adds. */
-export function fieldColumns(header: readonly string[]): Column[] {
-  return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
-}
-
-/** The problem with a column name that is empty, too long or used twice. */
-export function headerProblem(columns: readonly Column[], input: string, line?: number): AutomateError | undefined {
-  const long = longNameError(
-    columns.map(({ name }) => name),
-    input,
-    line,
-  );
-  if (long) return long;
-  const at = { line };
-  const seen = new Map<string, number>();
-  for (const { name, index } of columns) {
-    const number = index + 1;
-    const first = seen.get(name);
-    if (name === '') {
-      const found = `found none for column ${number}`;
-      return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, at);
-    }
-    if (first !== undefined) {
-      const found = `found "${shortName(name)}" for columns ${first} and ${number}`;
-      return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, at);
-    }
-    seen.set(name, number);
-  }
-  return undefined;
-}
-
-/** `header` contains all columns, and `columns` only those that become fields. */
-export function recordOfRow(cells: readonly string[], header: readonly string[], columns: readonly Column[]): RecordContent {
+export function recordOfRow(cells: readonly string[], { names, columns }: TableHeader): RecordContent {
   const fields = new Map<string, string>();
   for (const { name, index } of columns) {
     if (index < cells.length) fields.set(name, cells[index] as string);
   }
-  if (columns.length === header.length) return { fields };
-  return { fields, ...earlierFailure((name) => cells[header.indexOf(name)]) };
+  if (columns.length === names.length) return { fields };
+  return { fields, ...earlierFailure((name) => cells[names.indexOf(name)]) };
 }
 
 /** The content of the columns that an errors file adds. `cell` takes a column's name. */

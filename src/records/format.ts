@@ -1,8 +1,9 @@
 import type { Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
+import type { HeaderPlace } from './header.ts';
 import type { Input } from './input.ts';
-import type { Position, RecordReader } from './record-reader.ts';
+import type { Position, RecordReader, TableHeader } from './record-reader.ts';
 
 /** A format of records, and everything that is different about it. `formats.ts` lists all of them. */
 export interface RecordFormat {
@@ -25,19 +26,19 @@ export interface RecordFormat {
   writer(columns: readonly string[], options: WriterOptions): RecordWriter;
 }
 
-export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet';
+export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader';
 
 /** A format whose rows are text: it can have any encoding, be compressed with gzip, and be continued after any row. */
 export interface TextFormat {
   /** The code of the reader is loaded when it is used. */
-  reader(input: TextInput): Promise<(from: Position, header?: readonly string[]) => RecordReader>;
+  reader(input: TextInput): Promise<(from: Position, header?: TableHeader) => RecordReader>;
   /** Reads rows that the writer has written, in which `columns` are those of the header. */
   rows(text: string, columns: readonly string[]): Fields[];
   /** The columns in the text before the first row; undefined if there is no header. */
   columns(header: string): readonly string[] | undefined;
 }
 
-interface TextInput {
+export interface TextInput extends HeaderPlace {
   /** For messages. */
   readonly name: string;
   readonly delimiter: string;
@@ -45,7 +46,7 @@ interface TextInput {
   readonly records: readonly string[] | undefined;
 }
 
-interface ArchiveOptions {
+interface ArchiveOptions extends HeaderPlace {
   /** Undefined for the first visible sheet. */
   readonly sheet?: string;
   readonly from?: Position;
@@ -54,6 +55,7 @@ interface ArchiveOptions {
 /** Has the same members as a RecordSource. */
 export interface OpenArchive {
   readonly columns: readonly string[];
+  readonly givenNames: readonly string[];
   read(): AsyncGenerator<readonly Item[]>;
   readonly totalBytes: number | undefined;
   readBytes(): number;

@@ -43,7 +43,7 @@ export const formats = {
     names: ['xlsx'],
     mediaTypes: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
     hasHeader: true,
-    takes: ['sheet'],
+    takes: ['sheet', 'headerLine', 'noHeader'],
     openArchive: async (input, options) => (await import('./xlsx/xlsx-source.ts')).openXlsx(input, options),
     writer: (columns, { hasTextCells = false }) => createXlsxWriter(columns, hasTextCells),
   },
@@ -57,11 +57,11 @@ function separated({ delimiter, ...named }: Separated) {
     ...named,
     hasHeader: true,
     delimiter,
-    takes: ['delimiter', 'encoding'],
+    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader'],
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');
-        return (from, header) => new CsvReader(input.name, input.delimiter, from, header);
+        return (from, header) => new CsvReader(input, from, header);
       },
       rows: (text, columns) => tableRows(cellsOf(text, delimiter), columns),
       columns: (header) => cellsOf(header, delimiter)[0],

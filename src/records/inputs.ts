@@ -46,7 +46,10 @@ export function inputFormat(options: InputOptions): Format {
 /** With `from`, reading begins after the records that are already finished. */
 export function openInput(options: InputOptions, from?: Position): Promise<RecordSource> {
   if (!options.moreIn) return openOne(options, from);
-  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), {
+    from,
+    headerLine: options.headerLine,
+  });
 }
 
 function openOne(options: InputOptions, from: Position | undefined): Promise<RecordSource> {
@@ -59,6 +62,8 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
     encoding: options.encoding,
     records: options.records,
     sheet: options.sheet,
+    headerLine: options.headerLine,
+    noHeader: options.noHeader,
     maxRecordBytes: options.maxRecordBytes,
     from: from && from.offset > 0 ? from : undefined,
   });

@@ -2,16 +2,16 @@ import type { Readable } from 'node:stream';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { isErrorField } from '../core/record.ts';
 import type { FormatOption } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
+import type { HeaderPlace } from './header.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
-import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
+import { beginning, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
 
-export interface SourceOptions {
+export interface SourceOptions extends HeaderPlace {
   /** `-` for stdin. */
   readonly path: string;
   /** If undefined, it follows from the file name's extension. */
@@ -37,6 +37,8 @@ export interface RecordSource {
   readonly format: Format;
   /** The columns of a table; undefined for a format without a header. */
   readonly header: readonly string[] | undefined;
+  /** Names that were given to columns because the header has none for them. */
+  readonly givenNames?: readonly string[];
   /** Without a header, the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
   /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
@@ -60,12 +62,14 @@ export interface RecordSource {
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   refuseUseless(options, format);
+  const { headerLine, noHeader } = options;
+  if (headerLine !== undefined && noHeader) throw invalidOption('noHeader', 'expected a header in a given line or no header, found both');
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
+  const text = { input, format, encoding, delimiter, records, headerLine, noHeader, maxRecordBytes: options.maxRecordBytes };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -74,9 +78,9 @@ export async function openSource(options: SourceOptions): Promise<RecordSource> 
   }
 }
 
-async function openArchive({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<RecordSource> {
+async function openArchive({ path, stdin, stdinName, ...options }: SourceOptions, format: Format): Promise<RecordSource> {
   const input = await openInput(path, stdin, stdinName);
-  const opened = await traitsOf(format).openArchive?.(input, { sheet, from });
+  const opened = await traitsOf(format).openArchive?.(input, options);
   if (!opened) throw new Error(`no archive: ${format.kind}`);
   return { ...opened, format, header: opened.columns, firstFields: opened.columns };
 }
@@ -86,6 +90,8 @@ const expectedFor: Readonly<Record<FormatOption, string>> = {
   delimiter: 'expected CSV or TSV',
   records: 'expected JSON',
   encoding: 'expected a text file',
+  headerLine: 'expected CSV, TSV or an Excel workbook',
+  noHeader: 'expected CSV, TSV or an Excel workbook',
 };
 
 /** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
@@ -93,11 +99,11 @@ function refuseUseless(options: SourceOptions, format: Format): void {
   const { takes } = traitsOf(format);
   for (const [option, expected] of Object.entries(expectedFor) as [FormatOption, string][]) {
     const found = option === 'encoding' ? 'an Excel workbook, which states its own encoding' : format.kind;
-    if (options[option] !== undefined && !takes.includes(option)) throw invalidOption(option, `${expected}, found ${found}`);
+    if (options[option] && !takes.includes(option)) throw invalidOption(option, `${expected}, found ${found}`);
   }
 }
 
-interface InputText {
+interface InputText extends HeaderPlace {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
@@ -114,7 +120,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const head = await readHead(createReader(beginning), readText(text, 0), isResumed && !canSeek(text));
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(text, head, createReader(from, header), from) : head;
-  const columns = header?.filter((name) => !isErrorField(name));
+  const columns = header?.columns.map(({ name }) => name);
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
   if (long) throw long;
@@ -123,6 +129,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
     format,
     header: traitsOf(format).hasHeader ? (columns ?? []) : undefined,
     columns: columns ?? firstNames(head.items),
+    givenNames: header?.given,
     firstFields: columns ?? names,
     read,
     totalBytes: input.totalBytes,
@@ -181,10 +188,10 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-async function readerOf({ input, format, delimiter, records, maxRecordBytes: max }: InputText) {
-  const create = await traitsOf(format).text?.reader({ name: input.name, delimiter, records });
+async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText) {
+  const create = await traitsOf(format).text?.reader({ name: input.name, ...text });
   if (!create) throw new Error(`no text: ${format.kind}`);
-  return (from: Position, header?: readonly string[]): RecordReader => {
+  return (from: Position, header?: TableHeader): RecordReader => {
     const reader = create(from, header);
     return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
   };

@@ -86,6 +86,8 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  /** Names that were given to columns of the input because its header has none for them. */
+  readonly givenNames?: readonly string[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
@@ -267,6 +269,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    givenNames: listed(source.givenNames ?? [], (name) => name),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
@@ -460,6 +463,7 @@ export function summaryJson(view: RunView): string {
     unanswered: view.unanswered?.map(({ origin, attempts, message }) => ({ origin, attempts, message })),
     mapped: view.mapping.map(({ node, path, found, of }) => ({ node, path, found, of })),
     more_pages: view.morePages,
+    named_columns: view.givenNames,
     replaced: view.replaced,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     attributions: view.attributions,

@@ -13,6 +13,7 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   ndjson: 'if each line is an object, send it as application/x-ndjson',
   csv: 'if it is CSV, send it as text/csv',
   xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  'other-header': 'if the header is in another line, or there is none: header_line=4 or no_header=true in the query',
   json: 'if the body is one JSON array, send it as application/json',
 };
 
