@@ -153,8 +153,9 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<character>',
-    help: 'delimiter of a CSV input (default: a comma, or a tab for TSV)',
+    help: 'delimiter of a CSV input (default: a comma, or else the semicolon, tab or | of the header; a tab for TSV)',
     identity: 'reading',
+    retry: true,
     http: true,
   },
   sheet: {
@@ -190,6 +191,7 @@ export const runOptions = {
     value: '<name>',
     help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
     identity: 'reading',
+    retry: true,
   },
   records: {
     group: 'Input',
@@ -253,6 +255,17 @@ export const runOptions = {
     type: text,
     value: '<format>',
     help: 'format of the output, as for {inFormat} (default: from the name of the file, or the format of the input)',
+  },
+  outDelimiter: {
+    group: 'Output',
+    type: text,
+    value: '<character>',
+    help: 'delimiter of a CSV output and of the errors file (default: a comma, or a tab for TSV)',
+  },
+  outBom: {
+    group: 'Output',
+    type: flag,
+    help: 'begin a CSV output and the errors file with a byte order mark, by which Excel recognizes UTF-8',
   },
   outTypes: {
     group: 'Output',
@@ -494,7 +507,7 @@ export type InputOptions = Pick<
   'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader'
 >;
 
-export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outTypes' | 'errors'>;
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;
 
 export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
 

@@ -98,6 +98,9 @@ export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
 
+/** Its name in messages. */
+export const truthName = 'the file about the output';
+
 /** Next to the output file. */
 export function truthPath(out: string): string {
   return `${out}.automate`;
@@ -251,7 +254,7 @@ function bytesAt(file: number, at: number, length: number): Buffer {
 
 /** Undefined if the file does not exist. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readTruth(path: string): Promise<FoundTruth | undefined> {
-  refuseNoFile(path, 'the file about the output');
+  refuseNoFile(path, truthName);
   let file: number;
   try {
     file = openSync(path, 'r');

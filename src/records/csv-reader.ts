@@ -6,6 +6,7 @@ import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts
 import type { TextInput } from './format.ts';
 import { headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from './header.ts';
 import type { RecordContent } from './json/json-record.ts';
+import { byteOrderMark, LineMarks } from './line-marks.ts';
 import { LineSkipper } from './line-skipper.ts';
 import {
   inputError,
@@ -36,15 +37,18 @@ export class CsvReader implements RecordReader {
   #emptyLines = 0;
   /** The parser's line count is this much too high, because it counts a CR LF in quotes as two line breaks. */
   #surplusLines = 0;
+  readonly #warn: TextInput['warn'];
+  readonly #marks = new LineMarks();
 
   /** `header` is required if reading begins after the header. */
-  constructor({ name, delimiter, headerLine, noHeader = false }: TextInput, from: Position, header?: TableHeader) {
+  constructor({ name, delimiter, headerLine, noHeader = false, warn }: TextInput, from: Position, header?: TableHeader) {
     this.#name = name;
     this.#headerLine = headerLine;
     this.#hasHeader = !noHeader;
+    this.#warn = warn;
     this.#from = from;
     this.#header = header;
-    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1);
+    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1 - from.line);
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
@@ -71,7 +75,7 @@ export class CsvReader implements RecordReader {
 
   async write(chunk: Buffer): Promise<Item[]> {
     const text = this.#skipper ? this.#skipLines(this.#skipper, chunk) : chunk;
-    await this.#parsed((done) => this.#parser.write(text, done));
+    await this.#parse(text);
     this.#receivedBytes += text.length;
     if (this.#header === undefined && this.#receivedBytes - this.#from.offset > maxHeaderBytes)
       throw longHeader(this.#name, this.#nextLine());
@@ -80,6 +84,7 @@ export class CsvReader implements RecordReader {
   }
 
   async end(): Promise<Item[]> {
+    await this.#feed(this.#marks.held);
     await this.#parsed((done) => this.#parser.end(done));
     if (this.#header) return this.#takeItems();
     if (!this.#hasHeader) throw missingFirstRow(this.#name);
@@ -97,6 +102,22 @@ export class CsvReader implements RecordReader {
     this.#end = { offset: this.#receivedBytes, line: skipper.lines };
     if (text.length > 0) this.#skipper = undefined;
     return text;
+  }
+
+  /** Leaves out byte order marks at the start of a line, which come from files that were joined (`cat a.csv b.csv`). */
+  async #parse(chunk: Buffer): Promise<void> {
+    for (const part of this.#marks.split(chunk)) {
+      await this.#feed(part.before);
+      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !isInQuotes(this.#parser);
+      if (part.hasMark && isAtStart) this.#marks.drop();
+      else if (part.hasMark) await this.#feed(byteOrderMark);
+    }
+  }
+
+  async #feed(bytes: Buffer): Promise<void> {
+    if (bytes.length === 0) return;
+    this.#marks.fed(bytes);
+    await this.#parsed((done) => this.#parser.write(bytes, done));
   }
 
   async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
@@ -118,8 +139,10 @@ export class CsvReader implements RecordReader {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
     if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
-    this.#end = { offset: this.#from.offset + bytes, line: this.#from.line + lines - this.#surplusLines };
+    const marks = this.#marks.passed(bytes);
+    this.#end = { offset: this.#from.offset + bytes + marks.bytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
+    if (marks.isNew && this.#isRepeatedHeader(cells, line)) return;
     if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
@@ -133,6 +156,13 @@ export class CsvReader implements RecordReader {
     if (line !== (this.#headerLine ?? line))
       return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
     return headerProblem(header, this.#name, line);
+  }
+
+  #isRepeatedHeader(cells: readonly string[], line: number): boolean {
+    const isHeader = cells.length === this.#header?.names.length && cells.every((cell, index) => cell === this.#header?.names[index]);
+    const found = isHeader ? 'a byte order mark and the header once more: both are skipped' : 'a byte order mark: it is skipped';
+    if (this.#marks.isFirst(isHeader)) this.#warn(line, `in the middle of the file is ${found}`);
+    return isHeader;
   }
 
   #nextLine(): number {
@@ -183,6 +213,15 @@ function wrongCellCount(cells: readonly string[], { names, width }: TableHeader,
   const advice = extra !== '' && cells.length <= width ? ': give the column a name in the header, or clear the cell' : '';
   return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
 }
+
+/** The parser has not looked at its last bytes yet. These are internal parser state that its types do not declare. */
+function isInQuotes(parser: Parser): boolean {
+  const { quoting, previousBuf } = (parser as unknown as { state: { quoting: boolean; previousBuf?: Buffer } }).state;
+  const isEven = (previousBuf ?? Buffer.alloc(0)).filter((byte) => byte === quote).length % 2 === 0;
+  return isEven === quoting;
+}
+
+const quote = 0x22;
 
 /** The parser counts each CR LF as two line breaks. */
 export function countCrLf(cells: readonly string[]): number {

@@ -44,6 +44,8 @@ export interface TextInput extends HeaderPlace {
   readonly delimiter: string;
   /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
+  /** Warns of a likely mistake in the text. */
+  warn(line: number, message: string): void;
 }
 
 interface ArchiveOptions extends HeaderPlace {
@@ -65,6 +67,8 @@ export interface OpenArchive {
 export interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean;
+  /** True to begin with a byte order mark. */
+  readonly bom?: boolean;
   /** The input is a table, so its numbers are strings. */
   readonly hasTextCells?: boolean;
 }

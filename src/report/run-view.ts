@@ -88,6 +88,8 @@ export interface RunView {
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
+  /** Likely mistakes in the input, with their places. */
+  readonly inputNotes?: readonly string[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
@@ -270,6 +272,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
     givenNames: listed(source.givenNames ?? [], (name) => name),
+    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [note.text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
@@ -464,6 +467,7 @@ export function summaryJson(view: RunView): string {
     mapped: view.mapping.map(({ node, path, found, of }) => ({ node, path, found, of })),
     more_pages: view.morePages,
     named_columns: view.givenNames,
+    input_notes: view.inputNotes,
     replaced: view.replaced,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     attributions: view.attributions,

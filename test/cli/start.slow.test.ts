@@ -57,9 +57,9 @@ describe('the files that a command loads', () => {
     ['test --help', ['test', '--help'], options],
     ['serve --help', ['serve', '--help'], options],
     ['keys create --help', ['keys', 'create', '--help'], options],
-    ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http']],
-    ['run of a flow with a set node', run, [...checks, 'run', 'nodes-set']],
-    ['run of a flow with a filter node', filter, [...checks, 'run', 'nodes-filter', 'packages/marcbachmann-cel-js']],
+    ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http', 'run']],
+    ['run of a flow with a set node', run, [...checks, 'run', 'shared', 'nodes-set']],
+    ['run of a flow with a filter node', filter, [...checks, 'run', 'shared', 'nodes-filter', 'packages/marcbachmann-cel-js']],
   ])('are only these for %s', async (_, args, expected) => {
     const { folder, start } = await startPlace();
     await writeFile(join(folder, 'http.yaml'), httpFlow);

@@ -25,6 +25,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     concurrencyLines,
     mappingLines,
     givenNameLines,
+    inputNoteLines,
     replacedLines,
     ignoredErrorLines,
     notRenamedLines,
@@ -219,6 +220,10 @@ function mappingLines(view: RunView): string[] {
 function givenNameLines({ givenNames }: RunView, colors: ChalkInstance): string[] {
   const text = givenNamesText(givenNames);
   return text === undefined ? [] : [`  ${colors.yellow('warning:')} ${text}`];
+}
+
+function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {
+  return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text}`);
 }
 
 function replacedLines({ replaced }: RunView, colors: ChalkInstance): string[] {
