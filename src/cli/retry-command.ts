@@ -34,7 +34,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
-      throw detailsOf(error, 'update-refused') ? new AutomateError('output-exists', (error as Error).message) : error;
+      throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
     });
     if (wasComplete && (options.resume || !list)) {
       if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
@@ -86,10 +86,10 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
 }
 
 /** Suggests `automate run` instead. */
-function notRetriable(out: string, problem: string): AutomateError {
+function notRetriable(out: string, problem: string, kind: 'usage' | 'output-exists' = 'usage'): AutomateError {
   const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
-  return new AutomateError('usage', `${problem}\n${way}`);
+  return new AutomateError(kind, `${problem}\n${way}`);
 }
 
 interface RetryRequest extends Pick<WrittenRun, 'written'> {

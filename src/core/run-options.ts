@@ -1,9 +1,9 @@
 import { durationMs, rateIntervalMs } from './duration.ts';
 import type { Concurrency } from './options/amounts.ts';
 
-/** How the text of an option becomes its value, on the command line and in a query of the server. */
+/** The texts and values that an option can have, on the command line and in a query of the server. */
 export interface OptionType<Value> {
-  /** What a text must be: the end of `expected ...`. */
+  /** The continuation of "expected" in messages. */
   readonly expected: string;
   /** Undefined for any other text. `before` is the value so far of an option that is repeated. */
   parse(text: string, before?: Value): Value | undefined;
@@ -21,7 +21,10 @@ interface RunOption {
   /** `{name}` stands for another option, in the way in which the reader writes it. */
   readonly help: string;
   readonly group: 'Input' | 'Output' | 'Limits' | 'Showing' | 'Requests';
-  /** What it belongs to, if not to the way in which records are processed: a command that runs other records, or into other files, leaves it out. */
+  /**
+   * The part of a run that it affects; undefined if it affects the way in which records are processed. Suggested commands that run other
+   * records, or write other files, leave out the options that no longer fit.
+   */
   readonly about?: 'input' | 'output' | 'start';
   /** The name of its value in the help; undefined for a flag. */
   readonly value?: string;

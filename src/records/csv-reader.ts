@@ -139,10 +139,10 @@ export class CsvReader implements RecordReader {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
     if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
-    const marks = this.#marks.passed(bytes);
-    this.#end = { offset: this.#from.offset + bytes + marks.bytes, line: this.#from.line + lines - this.#surplusLines };
+    const isAfterMark = this.#marks.pass(bytes);
+    this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
-    if (marks.isNew && this.#isRepeatedHeader(cells, line)) return;
+    if (isAfterMark && this.#isRepeatedHeader(cells, line)) return;
     if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {

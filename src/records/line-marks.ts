@@ -1,6 +1,6 @@
 export const byteOrderMark = Buffer.from('\ufeff');
 
-interface TextPart {
+interface MarkedPart {
   readonly before: Buffer;
   /** A byte order mark follows. */
   readonly hasMark: boolean;
@@ -17,8 +17,8 @@ export class LineMarks {
   #passedBytes = 0;
   readonly #isKnown = new Set<boolean>();
 
-  split(chunk: Buffer): TextPart[] {
-    const parts: TextPart[] = [];
+  split(chunk: Buffer): MarkedPart[] {
+    const parts: MarkedPart[] = [];
     let rest = this.held.length === 0 ? chunk : Buffer.concat([this.held, chunk]);
     for (let at = rest.indexOf(byteOrderMark); at !== -1; at = rest.indexOf(byteOrderMark)) {
       parts.push({ before: rest.subarray(0, at), hasMark: true });
@@ -43,14 +43,19 @@ export class LineMarks {
     this.#dropped.push(this.#fedBytes);
   }
 
-  /** Bytes of the marks before a position of the parser. `isNew`: there is a mark since the last position. */
-  passed(position: number): { readonly bytes: number; readonly isNew: boolean } {
+  /** Bytes of the marks before the position of the parser that `pass` was called with last. */
+  get passedBytes(): number {
+    return this.#passedBytes;
+  }
+
+  /** Returns true if there is a mark between the last position and this one. */
+  pass(position: number): boolean {
     const before = this.#passedBytes;
-    for (let [next] = this.#dropped; next !== undefined && next < position; [next] = this.#dropped) {
+    while (this.#dropped.length > 0 && (this.#dropped[0] as number) < position) {
       this.#dropped.shift();
       this.#passedBytes += byteOrderMark.length;
     }
-    return { bytes: this.#passedBytes, isNew: this.#passedBytes > before };
+    return this.#passedBytes > before;
   }
 
   /** True once for each kind of line after a mark: a repeated header, and others. */

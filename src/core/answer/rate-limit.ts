@@ -19,6 +19,8 @@ export function retryAfterMs(status: number, header: HeaderOf, nowMs: number): n
   const serverNow = () => dateMs(header('date')) ?? nowMs;
   const waitMs = statedWait(status, header, serverNow);
   if (waitMs !== undefined) return waitMs;
+  // Most answers describe no limit.
+  if (!isModelRefusal(status) && headersOfLimits.every((name) => header(name) === undefined)) return undefined;
   const standard = standardLimits(status, header, serverNow);
   const model = isModelRefusal(status) ? modelLimits(header, serverNow) : [];
   const spent = [...standard, ...model].filter(isSpent);
@@ -90,6 +92,9 @@ function isoMs(text: string): number | undefined {
 
 /** Prefixes of the headers that describe a limit, from the standard to the older ones. */
 const prefixes = ['ratelimit', 'x-ratelimit', 'x-rate-limit'];
+
+/** One of these shows that a limit is used up. Without them, an answer that is no refusal asks for no wait. */
+const headersOfLimits = ['ratelimit', ...prefixes.map((prefix) => `${prefix}-remaining`)];
 
 /** The header RateLimit takes precedence over separate headers, and `-reset-after` over the less exact `-reset`. */
 function standardLimits(status: number, header: HeaderOf, serverNow: () => number): Limit[] {
