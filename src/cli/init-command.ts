@@ -153,6 +153,7 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
     ...(options.headerLine === undefined ? [] : ['--header-line', String(options.headerLine)]),
     ...(options.noHeader ? ['--no-header'] : []),
+    ...(options.ragged ? ['--ragged'] : []),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

@@ -72,7 +72,7 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 }
 
 /** Every command that reads an input has these options. */
-export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'headerLine', 'noHeader', 'encoding', 'records']);
+export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'headerLine', 'noHeader', 'ragged', 'encoding', 'records']);
 
 export type ReadingOptions = ValuesOf<typeof inputOptions>;
 

@@ -187,6 +187,14 @@ export const runOptions = {
     identity: 'reading',
     http: true,
   },
+  ragged: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'fill rows of a CSV input that are too short with empty cells, and leave out empty cells behind the last column',
+    identity: 'reading',
+    http: true,
+  },
   encoding: {
     group: 'Input',
     about: 'input',
@@ -507,7 +515,18 @@ export interface RunOptions extends Readonly<{ [Name in Exclude<RunOptionName, '
 
 export type InputOptions = Pick<
   RunOptions,
-  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader'
+  | 'in'
+  | 'moreIn'
+  | 'noInput'
+  | 'maxRecordBytes'
+  | 'inFormat'
+  | 'delimiter'
+  | 'encoding'
+  | 'records'
+  | 'sheet'
+  | 'headerLine'
+  | 'noHeader'
+  | 'ragged'
 >;
 
 export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;

@@ -23,6 +23,7 @@ export class CsvReader implements RecordReader {
   readonly #name: string;
   readonly #headerLine: number | undefined;
   readonly #hasHeader: boolean;
+  readonly #isRagged: boolean;
   /** The position at which the parser begins. */
   #from: Position;
   readonly #parser: Parser;
@@ -41,10 +42,12 @@ export class CsvReader implements RecordReader {
   readonly #marks = new LineMarks();
 
   /** `header` is required if reading begins after the header. */
-  constructor({ name, delimiter, headerLine, noHeader = false, warn }: TextInput, from: Position, header?: TableHeader) {
+  constructor(input: TextInput, from: Position, header?: TableHeader) {
+    const { name, delimiter, headerLine, noHeader = false, ragged = false, warn } = input;
     this.#name = name;
     this.#headerLine = headerLine;
     this.#hasHeader = !noHeader;
+    this.#isRagged = ragged;
     this.#warn = warn;
     this.#from = from;
     this.#header = header;
@@ -170,6 +173,7 @@ export class CsvReader implements RecordReader {
   }
 
   #toItem(cells: string[], header: TableHeader, line: number): Item {
+    if (this.#isRagged) fill(cells, header);
     const record = recordOfRow(cells, header);
     const { fields } = record;
     const number = ++this.#records;
@@ -201,7 +205,17 @@ function longHeader(name: string, line: number): AutomateError {
 
 /** True if all cells of the row behind the named columns belong to empty cells of the header, and are empty, too. */
 function endsEmpty(cells: readonly string[], { names, width }: TableHeader): boolean {
-  return cells.length > names.length && cells.length <= width && cells.slice(names.length).every((cell) => cell === '');
+  return cells.length > names.length && cells.length <= width && areEmpty(cells, names.length);
+}
+
+function areEmpty(cells: readonly string[], from: number): boolean {
+  return cells.slice(from).every((cell) => cell === '');
+}
+
+/** Adds the empty cells that a row lacks, and removes those behind the last column. */
+function fill(cells: string[], { names }: TableHeader): void {
+  if (cells.length > names.length && areEmpty(cells, names.length)) cells.length = names.length;
+  while (cells.length < names.length) cells.push('');
 }
 
 function wrongCellCount(cells: readonly string[], { names, width }: TableHeader, line: number): Failure {

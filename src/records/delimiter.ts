@@ -26,12 +26,13 @@ interface TableFacts {
   readonly delimiter?: string;
   /** The line of the header; undefined for the first one that is not empty. */
   readonly headerLine?: number;
+  readonly ragged?: boolean;
 }
 
 /** Reads only as much of a CSV as is necessary. */
 export async function tellDelimiter(
   chunks: AsyncGenerator<Buffer>,
-  { delimiter: given, headerLine = 1 }: TableFacts,
+  { delimiter: given, headerLine = 1, ragged = false }: TableFacts,
 ): Promise<ToldDelimiter> {
   let head: Buffer = Buffer.alloc(0);
   for (let isWhole = false; ; ) {
@@ -41,7 +42,7 @@ export async function tellDelimiter(
     const text = head.toString();
     if (!isWhole && openLine.test(text)) continue;
     const [line = '', stated] = separatorLine.exec(text) ?? [];
-    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), isWhole);
+    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), { isWhole, ragged });
     if (found === undefined) continue;
     const skipped = Buffer.byteLength(line);
     const isRecognized = (given ?? stated) === undefined && found !== ',';
@@ -57,7 +58,7 @@ function withoutLines(text: string, lines: number): string {
 }
 
 /** Undefined if more text is needed. */
-function delimiterIn(text: string, isWhole: boolean): string | undefined {
+function delimiterIn(text: string, { isWhole, ragged }: { isWhole: boolean; ragged: boolean }): string | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
   const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(rows.replace(/"(?:[^"]|"")*"/g, ''))?.[1];
@@ -66,7 +67,7 @@ function delimiterIn(text: string, isWhole: boolean): string | undefined {
   if (possible.length === 0) return ',';
   const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, delimiter)) }));
   if (!isWhole && tables.some(({ rows = [] }) => rows.length < 2)) return undefined;
-  return tables.find(({ rows }) => isTable(rows))?.delimiter ?? ',';
+  return tables.find(({ rows }) => isTable(rows, ragged))?.delimiter ?? ',';
 }
 
 function firstRows(text: string, delimiter: string): string[][] {
@@ -75,8 +76,10 @@ function firstRows(text: string, delimiter: string): string[][] {
 }
 
 /** A header without rows is enough. */
-function isTable([header = [], next = header]: readonly string[][] = []): boolean {
-  return new Set(header.filter((name) => name !== '')).size > 1 && next.length === header.length;
+function isTable([header = [], next = header]: readonly string[][] = [], ragged = false): boolean {
+  const names = header.slice(0, header.findLastIndex((name) => name !== '') + 1);
+  const isRow = ragged ? next.length > 1 : next.length >= names.length && next.length <= header.length;
+  return new Set(names.filter((name) => name !== '')).size > 1 && isRow;
 }
 
 async function* startingWith(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

@@ -26,7 +26,7 @@ export interface RecordFormat {
   writer(columns: readonly string[], options: WriterOptions): RecordWriter;
 }
 
-export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader';
+export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader' | 'ragged';
 
 /** A format whose rows are text: it can have any encoding, be compressed with gzip, and be continued after any row. */
 export interface TextFormat {
@@ -38,7 +38,13 @@ export interface TextFormat {
   columns(header: string): readonly string[] | undefined;
 }
 
-export interface TextInput extends HeaderPlace {
+/** The form of a table of text. */
+export interface TableForm extends HeaderPlace {
+  /** Rows can have fewer cells than the header, and more cells if those are empty. */
+  readonly ragged?: boolean;
+}
+
+export interface TextInput extends TableForm {
   /** For messages. */
   readonly name: string;
   readonly delimiter: string;

@@ -57,7 +57,7 @@ function separated({ delimiter, ...named }: Separated) {
     ...named,
     hasHeader: true,
     delimiter,
-    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader'],
+    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader', 'ragged'],
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');

@@ -64,6 +64,7 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
     sheet: options.sheet,
     headerLine: options.headerLine,
     noHeader: options.noHeader,
+    ragged: options.ragged,
     maxRecordBytes: options.maxRecordBytes,
     from: from && from.offset > 0 ? from : undefined,
   });

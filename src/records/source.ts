@@ -3,16 +3,15 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { tellDelimiter } from './delimiter.ts';
-import type { FormatOption, TextInput } from './format.ts';
+import type { FormatOption, TableForm, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
-import type { HeaderPlace } from './header.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { beginning, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
 
-export interface SourceOptions extends HeaderPlace {
+export interface SourceOptions extends TableForm {
   /** `-` for stdin. */
   readonly path: string;
   /** If undefined, it follows from the file name's extension. */
@@ -70,14 +69,14 @@ export interface RecordSource {
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   refuseUseless(options, format);
-  const { headerLine, noHeader } = options;
+  const { headerLine, noHeader, ragged } = options;
   if (headerLine !== undefined && noHeader) throw invalidOption('noHeader', 'expected a header in a given line or no header, found both');
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = options.delimiter === undefined ? undefined : separatorOf('delimiter', options.delimiter);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter, records, headerLine, noHeader, maxRecordBytes: options.maxRecordBytes };
+  const text = { input, format, encoding, delimiter, records, headerLine, noHeader, ragged, maxRecordBytes: options.maxRecordBytes };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -100,6 +99,7 @@ const expectedFor: Readonly<Record<FormatOption, string>> = {
   encoding: 'expected a text file',
   headerLine: 'expected CSV, TSV or an Excel workbook',
   noHeader: 'expected CSV, TSV or an Excel workbook',
+  ragged: 'expected CSV or TSV',
 };
 
 /** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
@@ -111,7 +111,7 @@ function refuseUseless(options: SourceOptions, format: Format): void {
   }
 }
 
-interface InputText extends HeaderPlace {
+interface InputText extends TableForm {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;

@@ -17,6 +17,7 @@ const inputs: [name: string, content: string | Buffer, options?: Partial<SourceO
   ['marks.csv', '\ufeffid,name\n\ufeff1,a\n\ufeff2,b\n'],
   ['cr.csv', 'id,name\r1,a\r2,b\r'],
   ['headed.csv', '\ufeffReport "Q3\r\n\r\nid,,name,\r\n1,2,"a\r\nb",\r\n2,3,é,x\r\n\r\n3,4,c\r\n', { headerLine: 3 }],
+  ['ragged.csv', 'id,name,city\n1\n2,"a\r\nb",,,\n3\n', { ragged: true }],
   ['headless.csv', '1,"a\nb",\n2,é,c\n3,d,\n', { noHeader: true }],
   ['rows.tsv', 'id\tname\n1\ta,b\n2\tc\n'],
   ['rows.ndjson', ndjson],

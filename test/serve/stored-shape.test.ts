@@ -34,6 +34,16 @@ test.each<[string, object]>([
 });
 
 test('a retry leaves out how the body of its run was read', () => {
-  const reading = { delimiter: ';', sheet: 'Rows', headerLine: 4, noHeader: false, encoding: 'latin1', records: 'data', skip: 1, limit: 2 };
+  const reading = {
+    delimiter: ';',
+    sheet: 'Rows',
+    headerLine: 4,
+    noHeader: false,
+    ragged: true,
+    encoding: 'latin1',
+    records: 'data',
+    skip: 1,
+    limit: 2,
+  };
   expect(processingOptions({ ...reading, unordered: true, maxErrors: { count: 3 } })).toEqual({ unordered: true, maxErrors: { count: 3 } });
 });
