@@ -19,6 +19,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   csv: 'if it is text, give its format: --in-format csv',
   xlsx: 'rename the file to .xlsx, or pass --in-format xlsx',
   'other-header': 'if the header is in another line, or there is none: --header-line 4, or --no-header',
+  escape: "if \\ stands before quotes inside quotes in this file: --escape '\\'",
+  trim: 'to leave out blanks around cells: --trim',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {

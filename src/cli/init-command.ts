@@ -154,6 +154,8 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(options.headerLine === undefined ? [] : ['--header-line', String(options.headerLine)]),
     ...(options.noHeader ? ['--no-header'] : []),
     ...(options.ragged ? ['--ragged'] : []),
+    ...(options.escape === undefined ? [] : ['--escape', options.escape]),
+    ...(options.trim ? ['--trim'] : []),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

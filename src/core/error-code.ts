@@ -14,7 +14,9 @@ export type InputHint =
   | 'json'
   | 'csv'
   | 'xlsx'
-  | 'other-header';
+  | 'other-header'
+  | 'escape'
+  | 'trim';
 
 /**
  * `open`: unlock the backend that stores the secret. `other-hosts`: set it for other hosts. `command`: try the command that provides it.

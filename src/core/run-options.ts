@@ -195,6 +195,23 @@ export const runOptions = {
     identity: 'reading',
     http: true,
   },
+  escape: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<character>',
+    help: 'character before a quote inside quotes in a CSV input, such as \\ (default: a second quote)',
+    identity: 'reading',
+    http: true,
+  },
+  trim: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'leave out blanks around the cells of a CSV input, also before and after their quotes',
+    identity: 'reading',
+    http: true,
+  },
   encoding: {
     group: 'Input',
     about: 'input',
@@ -527,6 +544,8 @@ export type InputOptions = Pick<
   | 'headerLine'
   | 'noHeader'
   | 'ragged'
+  | 'escape'
+  | 'trim'
 >;
 
 export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;

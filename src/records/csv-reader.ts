@@ -1,7 +1,9 @@
-import { type CsvError, Parser } from 'csv-parse';
+import type { CsvError } from 'csv-parse';
 import type { AutomateError, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { shortName } from '../core/text/suggest.ts';
+import { CsvOddities } from './csv-oddities.ts';
+import { CsvParser } from './csv-parser.ts';
 import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts';
 import type { TextInput } from './format.ts';
 import { headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from './header.ts';
@@ -26,7 +28,8 @@ export class CsvReader implements RecordReader {
   readonly #isRagged: boolean;
   /** The position at which the parser begins. */
   #from: Position;
-  readonly #parser: Parser;
+  readonly #parser: CsvParser;
+  readonly #oddities: CsvOddities;
   /** Undefined after the lines above the header. */
   #skipper: LineSkipper | undefined;
   #header: TableHeader | undefined;
@@ -43,7 +46,7 @@ export class CsvReader implements RecordReader {
 
   /** `header` is required if reading begins after the header. */
   constructor(input: TextInput, from: Position, header?: TableHeader) {
-    const { name, delimiter, headerLine, noHeader = false, ragged = false, warn } = input;
+    const { name, headerLine, noHeader = false, ragged = false, warn } = input;
     this.#name = name;
     this.#headerLine = headerLine;
     this.#hasHeader = !noHeader;
@@ -55,21 +58,11 @@ export class CsvReader implements RecordReader {
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
-    this.#parser = new Parser({
-      bom: header === undefined,
-      delimiter,
-      record_delimiter: ['\r\n', '\n', '\r'],
-      relax_column_count: true,
-      relax_quotes: true,
-      skip_empty_lines: true,
+    this.#oddities = new CsvOddities(input, warn);
+    this.#parser = new CsvParser(input, header === undefined, {
+      row: (cells) => this.#take(cells),
+      stray: (quote) => this.#oddities.addStray(quote),
     });
-    // The parser calls this function with each complete row. This is faster than reading the parser's queue of objects or using its
-    // `on_record` option.
-    this.#parser.push = (cells: string[] | null) => {
-      if (cells !== null) this.#take(cells);
-      return true;
-    };
-    this.#parser.on('error', () => {});
   }
 
   header(): TableHeader | undefined {
@@ -88,7 +81,7 @@ export class CsvReader implements RecordReader {
 
   async end(): Promise<Item[]> {
     await this.#feed(this.#marks.held);
-    await this.#parsed((done) => this.#parser.end(done));
+    await this.#parsed(() => this.#parser.end());
     if (this.#header) return this.#takeItems();
     if (!this.#hasHeader) throw missingFirstRow(this.#name);
     throw missingHeader(
@@ -111,7 +104,7 @@ export class CsvReader implements RecordReader {
   async #parse(chunk: Buffer): Promise<void> {
     for (const part of this.#marks.split(chunk)) {
       await this.#feed(part.before);
-      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !isInQuotes(this.#parser);
+      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !this.#parser.isInQuotes;
       if (part.hasMark && isAtStart) this.#marks.drop();
       else if (part.hasMark) await this.#feed(byteOrderMark);
     }
@@ -120,12 +113,13 @@ export class CsvReader implements RecordReader {
   async #feed(bytes: Buffer): Promise<void> {
     if (bytes.length === 0) return;
     this.#marks.fed(bytes);
-    await this.#parsed((done) => this.#parser.write(bytes, done));
+    this.#oddities.look(bytes);
+    await this.#parsed(() => this.#parser.write(bytes));
   }
 
-  async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
+  async #parsed(act: () => Promise<void>): Promise<void> {
     try {
-      await new Promise<void>((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
+      await act();
     } catch (error) {
       throw (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? this.#unclosedQuote(error as CsvError) : error;
     }
@@ -141,7 +135,9 @@ export class CsvReader implements RecordReader {
   #take(cells: string[]): void {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
-    if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
+    const isOverLines = this.#from.line + lines - this.#surplusLines > line;
+    if (isOverLines) this.#surplusLines += countCrLf(cells);
+    if (isOverLines || bytes > this.#oddities.suspectFrom) this.#oddities.check(cells, bytes, { line, width: this.#header?.names.length });
     const isAfterMark = this.#marks.pass(bytes);
     this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
@@ -185,13 +181,14 @@ export class CsvReader implements RecordReader {
   }
 
   #unclosedQuote(error: CsvError): AutomateError {
-    const before = openRow(this.#parser);
+    const { cells: before, text } = this.#parser.open;
     const line = this.#nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0);
     const column = this.#header?.names[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${shortName(column)}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
     const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
-    return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, cause: error });
+    const hint = text.includes('\\"') ? 'escape' : undefined;
+    return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, hint, cause: error });
   }
 }
 
@@ -228,15 +225,6 @@ function wrongCellCount(cells: readonly string[], { names, width }: TableHeader,
   return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
 }
 
-/** The parser has not looked at its last bytes yet. These are internal parser state that its types do not declare. */
-function isInQuotes(parser: Parser): boolean {
-  const { quoting, previousBuf } = (parser as unknown as { state: { quoting: boolean; previousBuf?: Buffer } }).state;
-  const isEven = (previousBuf ?? Buffer.alloc(0)).filter((byte) => byte === quote).length % 2 === 0;
-  return isEven === quoting;
-}
-
-const quote = 0x22;
-
 /** The parser counts each CR LF as two line breaks. */
 export function countCrLf(cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + cell.split('\r\n').length - 1, 0);
@@ -244,11 +232,6 @@ export function countCrLf(cells: readonly string[]): number {
 
 export function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
-}
-
-/** The complete cells of a row that is unfinished at the end of the text, from internal parser state that its types do not declare. */
-export function openRow(parser: Parser): string[] {
-  return (parser as unknown as { state: { record: string[] } }).state.record;
 }
 
 export function recordOfRow(cells: readonly string[], { names, columns }: TableHeader): RecordContent {

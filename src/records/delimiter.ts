@@ -1,5 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { orUndefined } from '../core/value/value.ts';
+import { type CellForm, parserOptions } from './cell-form.ts';
+import type { TableForm } from './format.ts';
 import { maxHeaderBytes } from './record-reader.ts';
 
 /** Tried in this order if the header has no comma. */
@@ -21,18 +23,15 @@ interface ToldDelimiter {
   readonly skipped: number;
 }
 
-interface TableFacts {
+interface TableFacts extends TableForm {
   /** Is used in any case. */
   readonly delimiter?: string;
-  /** The line of the header; undefined for the first one that is not empty. */
-  readonly headerLine?: number;
-  readonly ragged?: boolean;
 }
 
 /** Reads only as much of a CSV as is necessary. */
 export async function tellDelimiter(
   chunks: AsyncGenerator<Buffer>,
-  { delimiter: given, headerLine = 1, ragged = false }: TableFacts,
+  { delimiter: given, headerLine = 1, ...form }: TableFacts,
 ): Promise<ToldDelimiter> {
   let head: Buffer = Buffer.alloc(0);
   for (let isWhole = false; ; ) {
@@ -42,7 +41,7 @@ export async function tellDelimiter(
     const text = head.toString();
     if (!isWhole && openLine.test(text)) continue;
     const [line = '', stated] = separatorLine.exec(text) ?? [];
-    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), { isWhole, ragged });
+    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), { ...form, isWhole });
     if (found === undefined) continue;
     const skipped = Buffer.byteLength(line);
     const isRecognized = (given ?? stated) === undefined && found !== ',';
@@ -58,21 +57,25 @@ function withoutLines(text: string, lines: number): string {
 }
 
 /** Undefined if more text is needed. */
-function delimiterIn(text: string, { isWhole, ragged }: { isWhole: boolean; ragged: boolean }): string | undefined {
+function delimiterIn(text: string, { isWhole, ragged, ...form }: TableForm & { readonly isWhole: boolean }): string | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
-  const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(rows.replace(/"(?:[^"]|"")*"/g, ''))?.[1];
+  const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
   if (header === undefined) return isWhole ? ',' : undefined;
   const possible = header.includes(',') ? [] : otherDelimiters.filter((delimiter) => header.includes(delimiter));
   if (possible.length === 0) return ',';
-  const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, delimiter)) }));
+  const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, { ...form, delimiter })) }));
   if (!isWhole && tables.some(({ rows = [] }) => rows.length < 2)) return undefined;
   return tables.find(({ rows }) => isTable(rows, ragged))?.delimiter ?? ',';
 }
 
-function firstRows(text: string, delimiter: string): string[][] {
-  const options = { bom: true, delimiter, relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: 2 };
-  return parse(text, options) as unknown as string[][];
+function withoutQuoted(text: string, { escape: escapeChar }: Pick<CellForm, 'escape'>): string {
+  const plain = escapeChar === undefined ? text : text.replaceAll(`${escapeChar}"`, '');
+  return plain.replace(/"(?:[^"]|"")*"/g, '');
+}
+
+function firstRows(text: string, form: CellForm): string[][] {
+  return parse(text, { bom: true, ...parserOptions(form), to: 2 }) as unknown as string[][];
 }
 
 /** A header without rows is enough. */

@@ -1,6 +1,8 @@
+import type { InputHint } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
+import type { CellForm } from './cell-form.ts';
 import type { HeaderPlace } from './header.ts';
 import type { Input } from './input.ts';
 import type { Position, RecordReader, TableHeader } from './record-reader.ts';
@@ -26,7 +28,7 @@ export interface RecordFormat {
   writer(columns: readonly string[], options: WriterOptions): RecordWriter;
 }
 
-export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader' | 'ragged';
+export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader' | 'ragged' | 'escape' | 'trim';
 
 /** A format whose rows are text: it can have any encoding, be compressed with gzip, and be continued after any row. */
 export interface TextFormat {
@@ -39,19 +41,18 @@ export interface TextFormat {
 }
 
 /** The form of a table of text. */
-export interface TableForm extends HeaderPlace {
+export interface TableForm extends HeaderPlace, Omit<CellForm, 'delimiter'> {
   /** Rows can have fewer cells than the header, and more cells if those are empty. */
   readonly ragged?: boolean;
 }
 
-export interface TextInput extends TableForm {
+export interface TextInput extends TableForm, CellForm {
   /** For messages. */
   readonly name: string;
-  readonly delimiter: string;
   /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
-  /** Warns of a likely mistake in the text. */
-  warn(line: number, message: string): void;
+  /** Warns of a likely mistake in the text. `hint` is a code for the remedy. */
+  warn(line: number, message: string, hint?: InputHint): void;
 }
 
 interface ArchiveOptions extends HeaderPlace {

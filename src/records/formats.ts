@@ -57,7 +57,7 @@ function separated({ delimiter, ...named }: Separated) {
     ...named,
     hasHeader: true,
     delimiter,
-    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader', 'ragged'],
+    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader', 'ragged', 'escape', 'trim'],
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');

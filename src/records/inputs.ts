@@ -65,6 +65,8 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
     headerLine: options.headerLine,
     noHeader: options.noHeader,
     ragged: options.ragged,
+    escape: options.escape,
+    trim: options.trim,
     maxRecordBytes: options.maxRecordBytes,
     from: from && from.offset > 0 ? from : undefined,
   });

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { compilePath, type Path } from '../core/answer/path.ts';
+import type { InputHint } from '../core/error-code.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { tellDelimiter } from './delimiter.ts';
@@ -7,7 +8,7 @@ import type { FormatOption, TableForm, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
-import { beginning, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
+import { beginning, inputError, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
 
@@ -36,7 +37,7 @@ export interface SourceOptions extends TableForm {
 /** `warning`: a likely mistake in the file, at a place that the text names. */
 export type InputNote =
   | { readonly of: 'delimiter'; readonly name: string; readonly delimiter: string }
-  | { readonly of: 'warning'; readonly text: string };
+  | { readonly of: 'warning'; readonly warning: AutomateError };
 
 export interface RecordSource {
   readonly format: Format;
@@ -69,14 +70,26 @@ export interface RecordSource {
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   refuseUseless(options, format);
-  const { headerLine, noHeader, ragged } = options;
+  const { headerLine, noHeader, ragged, trim } = options;
   if (headerLine !== undefined && noHeader) throw invalidOption('noHeader', 'expected a header in a given line or no header, found both');
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = options.delimiter === undefined ? undefined : separatorOf('delimiter', options.delimiter);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter, records, headerLine, noHeader, ragged, maxRecordBytes: options.maxRecordBytes };
+  const text = {
+    input,
+    format,
+    encoding,
+    delimiter,
+    records,
+    headerLine,
+    noHeader,
+    ragged,
+    trim,
+    ...escapeOf(options),
+    maxRecordBytes: options.maxRecordBytes,
+  };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -100,6 +113,8 @@ const expectedFor: Readonly<Record<FormatOption, string>> = {
   headerLine: 'expected CSV, TSV or an Excel workbook',
   noHeader: 'expected CSV, TSV or an Excel workbook',
   ragged: 'expected CSV or TSV',
+  escape: 'expected CSV or TSV',
+  trim: 'expected CSV or TSV',
 };
 
 /** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
@@ -128,7 +143,8 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const { delimiter, isRecognized, chunks, skipped } = await separated(text);
   const start = skipped === 0 ? beginning : { offset: skipped, line: 1, records: 0 };
   const notes: InputNote[] = isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [];
-  const warn = (line: number, message: string) => notes.push({ of: 'warning', text: `${input.name}:${line}: ${message}` });
+  const warn = (line: number, message: string, hint?: InputHint) =>
+    notes.push({ of: 'warning', warning: inputError(input.name, message, { line, hint }) });
   const createReader = await readerOf({ ...text, delimiter, warn });
   const head = await readHead(createReader(start), chunks, isResumed && !canSeek(text));
   const header = head.reader.header?.();
@@ -254,6 +270,13 @@ export function separatorOf(option: 'delimiter' | 'outDelimiter', text: string):
   if (text === 'tab' || text === '\\t') return '\t';
   if ([...text].length === 1 && !'"\r\n\0'.includes(text)) return text;
   throw invalidOption(option, `expected one character or "tab", found ${JSON.stringify(text)}`);
+}
+
+/** A quote before a quote is the usual form. Throws an AutomateError (`usage`) if the text cannot stand before a quote. */
+function escapeOf({ escape: written }: SourceOptions): Pick<SourceOptions, 'escape'> {
+  if (written === undefined || written === '"') return {};
+  if ([...written].length === 1 && !'\r\n\0'.includes(written)) return { escape: written };
+  throw invalidOption('escape', `expected one character, such as \\, found ${JSON.stringify(written)}`);
 }
 
 /** Throws an AutomateError (`usage`) if the path contains anything other than field names. */

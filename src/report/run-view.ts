@@ -272,7 +272,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
     givenNames: listed(source.givenNames ?? [], (name) => name),
-    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [note.text] : []))?.flat(),
+    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),

@@ -18,6 +18,7 @@ const inputs: [name: string, content: string | Buffer, options?: Partial<SourceO
   ['cr.csv', 'id,name\r1,a\r2,b\r'],
   ['headed.csv', '\ufeffReport "Q3\r\n\r\nid,,name,\r\n1,2,"a\r\nb",\r\n2,3,é,x\r\n\r\n3,4,c\r\n', { headerLine: 3 }],
   ['ragged.csv', 'id,name,city\n1\n2,"a\r\nb",,,\n3\n', { ragged: true }],
+  ['odd.csv', ' id , "x"\n1,"\\"a\r\n," \n 2, ""\n \n"3" ,c\n', { trim: true, escape: '\\' }],
   ['headless.csv', '1,"a\nb",\n2,é,c\n3,d,\n', { noHeader: true }],
   ['rows.tsv', 'id\tname\n1\ta,b\n2\tc\n'],
   ['rows.ndjson', ndjson],

@@ -40,6 +40,8 @@ test('a retry leaves out how the body of its run was read', () => {
     headerLine: 4,
     noHeader: false,
     ragged: true,
+    escape: '^',
+    trim: true,
     encoding: 'latin1',
     records: 'data',
     skip: 1,
