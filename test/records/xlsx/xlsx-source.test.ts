@@ -234,6 +234,18 @@ test("a workbook's first non-empty row is the header; empty rows are skipped but
   ]);
 });
 
+test.each(['ns', 'd3p1', 'rel'])('the sheets of a workbook can have relations with the prefix %s', async (prefix) => {
+  const [main, relations] = ['spreadsheetml/2006/main', 'officeDocument/2006/relationships'].map((name) => `http://x/${name}`);
+  const sheets = ['One', 'Two'].map((name, at) => `<m:sheet name="${name}" sheetId="${at + 1}" ${prefix}:id="sheet${at + 1}"/>`).join('');
+  const book = `<m:workbook xmlns:m="${main}" xmlns:${prefix}="${relations}"><m:sheets>${sheets}</m:sheets></m:workbook>`;
+  const path = file(
+    `prefix-${prefix}.xlsx`,
+    await workbook({ sheets: { One: textRows([['a'], ['1']]), Two: textRows([['b'], ['2']]) }, more: { 'xl/workbook.xml': book } }),
+  );
+  expect(await shown(openFile(path))).toEqual([{ a: '1' }]);
+  expect(await shown(openFile(path, { sheet: 'Two' }))).toEqual([{ b: '2' }]);
+});
+
 test('a workbook can omit cell positions, and its XML names can have prefixes', async () => {
   const rows = '<row><c t="inlineStr"><is><t>a</t></is></c></row><row><c><v>1</v></c><c/></row><row><c><v>2</v></c></row>';
   expect(await shown(openFile(await bookFile({ sheets: { Rows: rows } })))).toEqual([{ a: '1' }, { a: '2' }]);
