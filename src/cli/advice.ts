@@ -11,8 +11,8 @@ const startOver = '\nstart over with --force';
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the file has a different encoding, give it: --encoding latin1',
   'not-this-encoding': "give the file's encoding: --encoding latin1",
-  'utf-16le': 'pass --encoding utf-16le',
-  'utf-16be': 'pass --encoding utf-16be',
+  'utf-8': 'leave out --encoding',
+  'utf-16': 'pass --encoding utf-16',
   gzip: 'rename the file to .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
   ndjson: 'if each line is an object, pass --in-format ndjson',
   json: 'if the file is one JSON array, pass --in-format json',

@@ -7,8 +7,8 @@ export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 export type InputHint =
   | 'other-encoding'
   | 'not-this-encoding'
-  | 'utf-16le'
-  | 'utf-16be'
+  | 'utf-8'
+  | 'utf-16'
   | 'gzip'
   | 'ndjson'
   | 'json'

@@ -217,7 +217,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<name>',
-    help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
+    help: 'encoding of the input, such as latin1 or utf-16 (default: utf-8)',
     identity: 'reading',
     retry: true,
   },

@@ -48,8 +48,8 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   const valid = utf8Length(bytes);
   const [bad = 0, next] = bytes.subarray(valid);
   const offset = start + valid;
-  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name, 'utf-16le');
-  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name, 'utf-16be');
+  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name);
+  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name);
   if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
     return inputError(name, 'expected text, found gzip data', { hint: 'gzip' });
   }
@@ -57,15 +57,15 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   return inputError(name, `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}`, { hint: 'other-encoding' });
 }
 
-function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be', found = 'the byte order mark of UTF-16'): AutomateError {
-  return inputError(name, `expected UTF-8, found ${found}`, { hint: encoding });
+function utf16Error(name: string, found = 'the byte order mark of UTF-16'): AutomateError {
+  return inputError(name, `expected UTF-8, found ${found}`, { hint: 'utf-16' });
 }
 
 /** Throws an AutomateError (`input`) for UTF-16 without a byte order mark: in English text, every second byte is zero. */
 function refuseUtf16(begin: string, name: string): void {
   const found = 'a zero byte next to each letter, as in UTF-16';
-  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, 'utf-16le', found);
-  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, 'utf-16be', found);
+  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, found);
+  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, found);
 }
 
 /** The bytes before the first one that is not valid UTF-8. */
@@ -96,21 +96,32 @@ function characterLength(first: number): number {
   return first < 0xf0 ? 3 : 4;
 }
 
+/** UTF-16 whose byte order follows from the text. */
+const utf16 = 'utf-16';
+
 /** The standard name for a label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if it is unknown. */
 export function encodingOf(label: string): string {
+  if (/^\s*utf-?16\s*$/i.test(label)) return utf16;
   try {
     return new TextDecoder(label).encoding;
   } catch (error) {
-    const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis';
+    const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16 or shift_jis';
     throw invalidOption('encoding', `${expected}, found "${label}"`, error);
   }
 }
 
 /** Converts to UTF-8. Throws an AutomateError (`input`) for bytes that are invalid in the encoding. */
 export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
-  const decoder = new TextDecoder(encoding, { fatal: true });
+  let decoder = new TextDecoder(encoding, { fatal: true });
   let offset = 0;
+  let begin = '';
   for await (const chunk of chunks) {
+    if (offset < beginBytes) {
+      begin += chunk.toString('latin1', 0, beginBytes - offset);
+      refuseOtherUnicode(begin, encoding, name);
+      // No text has been decoded yet: a single byte of UTF-16 is no character.
+      if (encoding === utf16 && offset < 2) decoder = keepingByte(begin, offset);
+    }
     const text = decode(() => decoder.decode(chunk, { stream: true }));
     offset += chunk.length;
     if (text !== '') yield Buffer.from(text);
@@ -126,6 +137,33 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
       throw inputError(name, `expected ${encoding}, ${found}`, { hint: 'not-this-encoding', cause: error });
     }
   }
+}
+
+/** The bytes at the beginning of a text that show its encoding. */
+const beginBytes = 64;
+
+/** A decoder for UTF-16 that has received the first `offset` bytes. Without a byte order mark, zero bytes show the order. */
+function keepingByte(begin: string, offset: number): TextDecoder {
+  const decoder = new TextDecoder(/^(?:\xfe(?:\xff|$)|\0)/.test(begin) ? 'utf-16be' : 'utf-16le', { fatal: true });
+  if (offset > 0) decoder.decode(Buffer.from(begin.slice(0, offset), 'latin1'), { stream: true });
+  return decoder;
+}
+
+/** Throws an AutomateError (`input`) if the first bytes are those of another encoding of Unicode than the given one. */
+function refuseOtherUnicode(begin: string, encoding: string, name: string): void {
+  const refuse = (found: string, hint: 'utf-8' | 'utf-16') => {
+    throw inputError(name, `expected ${encoding}, found ${found}`, { hint });
+  };
+  const isUtf16 = encoding.startsWith(utf16);
+  const [order] = /^(?:\xff\xfe|\xfe\xff)/.exec(begin) ?? [];
+  if (begin.startsWith('\xef\xbb\xbf')) refuse('the byte order mark of UTF-8', 'utf-8');
+  if (order !== undefined && !isUtf16) refuse('the byte order mark of UTF-16', 'utf-16');
+  if (order === '\xff\xfe' && encoding === 'utf-16be') refuse('the byte order mark of utf-16le', 'utf-16');
+  if (order === '\xfe\xff' && encoding === 'utf-16le') refuse('the byte order mark of utf-16be', 'utf-16');
+  if (order !== undefined || begin.length < 4) return;
+  const isPaired = /^(?:[^\0]\0){2}|^(?:\0[^\0]){2}/.test(begin);
+  if (!isUtf16 && isPaired) refuse('a zero byte next to each letter, as in UTF-16', 'utf-16');
+  if (isUtf16 && /^[\t\r\n\x20-\x7e]{4,}$/.test(begin)) refuse('text in which each letter is one byte, as in UTF-8', 'utf-8');
 }
 
 /** Throws an AutomateError (`input`) if the data is not gzip or is truncated. */

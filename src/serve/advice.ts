@@ -7,8 +7,8 @@ import { variableText } from '../credentials/environment.ts';
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the body has a different encoding, give it: charset=latin1 in Content-Type',
   'not-this-encoding': "give the body's encoding: charset=latin1 in Content-Type",
-  'utf-16le': 'send it with charset=utf-16le in Content-Type',
-  'utf-16be': 'send it with charset=utf-16be in Content-Type',
+  'utf-8': 'send it with charset=utf-8 in Content-Type',
+  'utf-16': 'send it with charset=utf-16 in Content-Type',
   gzip: 'send it with Content-Encoding: gzip',
   ndjson: 'if each line is an object, send it as application/x-ndjson',
   csv: 'if it is CSV, send it as text/csv',
