@@ -11,9 +11,10 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   let open: Buffer = Buffer.alloc(0);
   let begin = '';
   for await (const chunk of chunks) {
-    if (offset < 4) {
-      begin += chunk.toString('latin1', 0, 4 - offset);
-      refuseUtf16(begin, name);
+    if (offset < beginBytes) {
+      begin += chunk.toString('latin1', 0, beginBytes - offset);
+      refuseUtf16(begin.slice(0, 4), name);
+      refuseOtherText(begin, name);
     }
     const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
     const character = Buffer.concat([open, chunk.subarray(0, missing)]);
@@ -32,9 +33,21 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
 
   function check(bytes: Buffer, at: number): void {
     if (isUtf8(bytes)) return;
-    if (begin === workbookStart) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
-    throw begin === oldWorkbookStart ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
+    if (begin.startsWith(workbookStart))
+      throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    throw begin.startsWith(oldWorkbookStart) ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
   }
+}
+
+/** Throws an AutomateError (`input`) for text that a download put in place of the file. */
+function refuseOtherText(begin: string, name: string): void {
+  if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html[\s>])/i.test(begin))
+    throw inputError(
+      name,
+      'expected records, found an HTML page\nopen it in a browser: it might ask for a login, or say why there is no file',
+    );
+  if (begin.startsWith('version https://git-lfs.github.com/'))
+    throw inputError(name, 'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull');
 }
 
 /** The first bytes of .zip and .xlsx files, and of .xls files. */
@@ -170,12 +183,29 @@ function refuseOtherUnicode(begin: string, encoding: string, name: string): void
 export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const unzipped = createGunzip({ chunkSize: 65_536 });
   // Errors of the pipeline are ignored here, because reading from `unzipped` throws them.
-  pipeline(bytes, unzipped, () => {});
+  let begin = '';
+  pipeline(noted(bytes), unzipped, () => {});
   try {
     yield* unzipped;
   } catch (error) {
+    // The header of a further part is expected only behind the end of a complete one.
+    if (begin === gzipStart && /incorrect header/.test((error as Error).message)) throw trailingError(name, error);
     throw gzipError(name, error);
   }
+
+  async function* noted(all: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of all) {
+      if (begin.length < 2) begin += chunk.toString('latin1', 0, 2 - begin.length);
+      yield chunk;
+    }
+  }
+}
+
+const gzipStart = '\x1f\x8b';
+
+function trailingError(name: string, cause: unknown): AutomateError {
+  const advice = 'fetch the file again, or unpack it and check its end: gzip -dc FILE.gz > FILE';
+  return inputError(name, `expected the end of the file behind the gzip data, found other bytes\n${advice}`, { cause });
 }
 
 function gzipError(name: string, error: unknown): unknown {

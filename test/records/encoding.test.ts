@@ -169,3 +169,22 @@ test.each([
 ])('a wrong --encoding %s is refused by the first bytes, case %#', async (encoding, bytes, message) => {
   expect(await problem(openText('csv', bytes, { encoding }))).toBe(`input: <stdin>: ${message}`);
 });
+
+test.each([
+  ['<!DOCTYPE html>\n<html lang="en">', 'expected records, found an HTML page\nopen it in a browser'],
+  ['\ufeff\n <HTML><head>', 'expected records, found an HTML page\n'],
+  [
+    'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n',
+    'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull',
+  ],
+])('a download that is no table is named: %#', async (content, message) => {
+  for (const format of ['csv', 'json', 'ndjson']) expect(await problem(openText(format, content))).toContain(`input: <stdin>: ${message}`);
+});
+
+test('bytes behind the gzip data are named', async () => {
+  const message = 'input: <stdin>: expected the end of the file behind the gzip data, found other bytes\n';
+  for (const chunkSize of [7, 1000])
+    expect(await problem(openText('csv.gz', Buffer.concat([gzipSync(text), Buffer.from('HTTP/1.1 200')]), { chunkSize }))).toContain(
+      message,
+    );
+});
