@@ -226,7 +226,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<path>',
-    help: 'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    help: 'path of the list of records in a JSON input, such as data.items, or [] for one object that is a record, or whose values are the records (default: the whole input is the list)',
     identity: 'reading',
     http: true,
   },
