@@ -57,7 +57,7 @@ function refuseOtherText(begin: string, name: string): void {
 /** The name in the first header of a ZIP archive (APPNOTE.TXT 4.3.7); undefined if the text ends before it. */
 function firstMember(zip: string): string | undefined {
   const length = zip.charCodeAt(26) + 256 * zip.charCodeAt(27);
-  return zip.length < 30 + length ? undefined : zip.slice(30, 30 + length);
+  return zip.length > 30 && zip.length >= 30 + length ? zip.slice(30, 30 + length) || undefined : undefined;
 }
 
 /** What the archives of office programs begin with. */
