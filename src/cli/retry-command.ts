@@ -32,7 +32,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals(terminal, async (start) => {
+  return withSignals({ label: out, options }, terminal, async (start) => {
     const { wasComplete, unfinished } = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
       throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
