@@ -6,6 +6,7 @@ import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { createEnvironment } from './cel.ts';
+import { checkZone, readablePattern, writablePattern } from './dates.ts';
 import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
@@ -17,15 +18,18 @@ import {
   tooDeep,
   written,
 } from './expression-error.ts';
-import { fromCel, registerFunctions, toCel } from './functions.ts';
+import { fromCel, plainCel, registerFunctions, toCel, toExactCel } from './functions.ts';
 import type { Mismatch } from './mismatches.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
+  exactVariable,
   type LiteralPattern,
   type Member,
   type MemberUse,
   matchesMethod,
   nullTestsOf,
+  type PatternKind,
+  plainFunction,
   presentVariable,
   type References,
   recordVariable,
@@ -33,6 +37,7 @@ import {
   usesOfMembers,
   usesWhole,
 } from './references.ts';
+import { numberForm } from './texts.ts';
 
 /** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
 export interface Expression<Result> {
@@ -70,6 +75,8 @@ function environmentOf(scope: ExpressionScope): Environment {
   if (known) return known;
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
     .registerVariable(presentVariable, 'map<string, dyn>')
+    .registerVariable(exactVariable, 'map<string, dyn>')
+    .registerFunction(`${plainFunction}(dyn): dyn`, plainCel)
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asWhole(value, -(2n ** 63n), 2n ** 63n - 1n))
     .registerFunction('natural__(dyn): dyn', (value: unknown) =>
@@ -176,12 +183,12 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 function typedExpression(source: string, scope: ExpressionScope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const ast = parse(source, scope);
   const references = referencesIn(ast, source, scope.owner);
-  const { names, members, mismatches, patterns, loops, text } = references;
+  const { names, members, mismatches, patterns, loops, keepsDigits, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
-  if (!valid) throw expressionError(error as CelError, references.writtenAt);
+  if (!valid) throw expressionError(error as CelError, references.writtenAt, source);
   const tested = new Set(names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
   const named = [...new Set(names.map(({ field }) => field))];
   const evaluate = program as unknown as (context: Map<string, unknown>) => unknown;
@@ -198,6 +205,7 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
         beginEvaluation(clock);
         try {
           const variables = variablesFor(named, fields, scope);
+          if (keepsDigits) variables.set(exactVariable, exactValues(named, fields));
           const run = () => evaluate(variables);
           return fromCel(loops === 0 ? run() : evaluateWithin(clock, run, { loops, length: source.length }, valuesOf(named, fields)));
         } catch (error) {
@@ -210,16 +218,28 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
   };
 }
 
-function checkPattern({ pattern, offset, extracts }: LiteralPattern): void {
+const patternChecks: Readonly<Record<PatternKind, (pattern: string) => unknown>> = {
+  matches: checkedRegex,
+  extract: (pattern) => checkedRegex(pattern) && compileExtract(pattern),
+  'read-date': readablePattern,
+  'write-date': writablePattern,
+  zone: checkZone,
+  number: numberForm,
+};
+
+function checkPattern({ pattern, offset, kind }: LiteralPattern): void {
   try {
-    compilePattern(pattern);
-  } catch (error) {
-    throw new ExpressionError(`${(error as Error).message}\n${patternAdvice}`, offset);
-  }
-  try {
-    if (extracts) compileExtract(pattern);
+    patternChecks[kind](pattern);
   } catch (error) {
     throw new ExpressionError((error as Error).message, offset);
+  }
+}
+
+function checkedRegex(pattern: string): unknown {
+  try {
+    return compilePattern(pattern);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${patternAdvice}`);
   }
 }
 
@@ -279,6 +299,10 @@ function variablesFor(named: readonly string[], fields: Fields, { owner }: Expre
       ]);
 }
 
+function exactValues(named: readonly string[], fields: Fields): Map<string, unknown> {
+  return new Map(named.flatMap((name) => (fields.has(name) ? [[name, toExactCel(fields.get(name) ?? null)]] : [])));
+}
+
 function valuesOf(named: readonly string[], fields: Fields): Value[] {
   return named.map((name) => fields.get(name) ?? null);
 }
@@ -286,7 +310,7 @@ function valuesOf(named: readonly string[], fields: Fields): Value[] {
 function conditionFailure(error: CelError, text: string, fields: Fields): Failure {
   const { code, summary, message, range } = error;
   if (isTooDeep(error)) return evaluationFailure(tooDeep.split('\n')[0] as string);
-  if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(`${recordVariable}.`)) {
+  if (code === 'no_such_key' && range && /(?:record|exact)__\.$/.test(text.slice(0, range.start))) {
     return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return evaluationFailure(message);

@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { isLibraryFunction } from './functions.ts';
+import { functionsOf } from './functions.ts';
 import {
   argumentOf,
   type Bound,
@@ -19,14 +19,15 @@ export interface Member {
   readonly isTested: boolean;
 }
 
-/** A pattern that is written in the expression itself, as opposed to one from a field. */
+/** A pattern, time zone or example that is written in the expression itself, as opposed to one from a field. */
 export interface LiteralPattern {
   readonly pattern: string;
   /** The 0-based position of the pattern in the expression. */
   readonly offset: number;
-  /** True for a pattern of `regex.extract`, false for a pattern of `matches`. */
-  readonly extracts: boolean;
+  readonly kind: PatternKind;
 }
+
+export type PatternKind = 'matches' | 'extract' | 'read-date' | 'write-date' | 'zone' | 'number';
 
 /** The references to fields and other members in an expression, and the expression in the form that the CEL library evaluates. */
 export interface References {
@@ -37,6 +38,8 @@ export interface References {
   readonly patterns: readonly LiteralPattern[];
   /** Counts loops and pattern matches. For values of total size n, an evaluation takes at most n to the power of `loops` steps. */
   readonly loops: number;
+  /** True if the value of `exactVariable` is needed. */
+  readonly keepsDigits: boolean;
   /** The expression, rewritten so that every field is looked up in the record. No field name can then clash with a CEL keyword. */
   readonly text: string;
   /** Converts an offset in `text` to the offset in the expression as the user wrote it. */
@@ -53,6 +56,12 @@ export const recordVariable = 'record__';
 /** The internal variable that contains `true` for each field that is not null. */
 export const presentVariable = 'present__';
 
+/** The internal variable that contains the same as the record, with numbers that keep their digits. Only `json.text` can read them. */
+export const exactVariable = 'exact__';
+
+/** The function that makes ordinary numbers of those that keep their digits. */
+export const plainFunction = 'plain__';
+
 /** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
 export const matchesMethod = 'matches__';
 
@@ -68,58 +77,104 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   const mismatches: Mismatch[] = [];
   const patterns: LiteralPattern[] = [];
   let loops = 0;
+  let keepsDigits = false;
   const namesTypes = source.includes('type(');
-  visit(ast, new Map());
+  visit(ast, { bound: new Map(), exact: new Set() });
   insertions.sort((a, b) => a.at - b.at);
   const text = withInsertions(source, insertions);
-  return { names, members: members.all(), mismatches, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
+  const writtenAt = (offset: number) => writtenOffset(offset, insertions);
+  return { names, members: members.all(), mismatches, patterns, loops, keepsDigits, text, writtenAt };
 
-  function visit(node: unknown, bound: Bound, inHas = false): void {
-    if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
+  function visit(node: unknown, within: Within): void {
+    if (Array.isArray(node)) for (const child of node) visit(child, within);
     if (!isOperation(node)) return;
-    if (node.op === 'id') visitName(node, bound, inHas);
-    else if (node.op === 'call') visitCall(node, bound);
-    else if (node.op === 'rcall') visitMethod(node, bound);
-    else if (node.op !== 'value') visitOperator(node, bound);
+    if (node.op === 'id') visitName(node, within);
+    else if (node.op === 'call') visitCall(node, within);
+    else if (node.op === 'rcall') visitMethod(node, within);
+    else if (node.op !== 'value') visitOperator(node, within);
   }
 
-  function visitName({ args, start }: CelOperation, bound: Bound, inHas: boolean): void {
+  function visitName({ args, start, end }: CelOperation, { bound, exact, isExact, inHas = false }: Within): void {
     const field = args as string;
+    if (exact.has(field) && !isExact) insertions.push({ at: start, text: `${plainFunction}(` }, { at: end, text: ')' });
     if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
     names.push({ field, start, inHas });
-    const holder = inHas ? presentVariable : owner;
+    const holder = inHas ? presentVariable : isExact ? exactVariable : owner;
+    if (holder === exactVariable) keepsDigits = true;
     if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
   }
 
-  function visitCall({ args, start, end }: CelOperation, bound: Bound): void {
+  function visitCall({ args, start, end }: CelOperation, within: Within): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
     if (name === 'has') members.addTested(called[0]);
-    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
-    visit(called, bound, name === 'has' && called[0]?.op === 'id');
+    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, within.bound, source, owner)));
+    // `has()` accepts no calls in its argument, and needs no ordinary numbers.
+    const isExact = name === 'has' ? within.exact.size > 0 : name === 'dyn' && within.isExact === true;
+    visit(called, { ...within, isExact, inHas: name === 'has' && called[0]?.op === 'id' });
     if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
   }
 
-  function visitMethod({ args }: CelOperation, bound: Bound): void {
+  function visitMethod({ args }: CelOperation, within: Within): void {
+    const { bound } = within;
     const [name, receiver, called] = args as [string, CelOperation, CelOperation[]];
     const isLibrary = isLibraryCall(receiver, name, bound);
-    if (!isLibrary) visit(receiver, bound);
-    if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
-    const pattern = patternOf(isLibrary ? `${receiver.args}.${name}` : name, called);
-    if (pattern) patterns.push(...literalPatterns(pattern));
+    const fullName = isLibrary ? `${receiver.args}.${name}` : name;
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
-    if (variables.length > 0 || pattern) loops += 1;
+    // The elements that `filter` and `map` return are parts of the value.
+    const isExact = within.isExact === true && variables.length > 0 && (name === 'filter' || name === 'map');
+    if (!isLibrary) visit(receiver, { ...within, isExact });
+    if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
+    patterns.push(...literalPatterns(fullName, called));
+    if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') loops += 1;
     const kind = variables.length > 0 ? elementKind(receiver, bound) : undefined;
-    visit(called.slice(variables.length), new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]));
+    const inner: Within = {
+      bound: new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]),
+      exact: withNames(within.exact, variables, isExact),
+    };
+    const [result, ...others] = called.slice(variables.length).reverse();
+    visit(others.reverse(), inner);
+    visit(result, { ...inner, isExact: fullName === 'json.text' || (isExact && name === 'map') });
   }
 
-  function visitOperator(operation: CelOperation, bound: Bound): void {
+  function visitOperator(operation: CelOperation, within: Within): void {
+    const { bound } = within;
     const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
     if (mismatch) mismatches.push(mismatch);
     members.add(operation, bound);
-    visit(operation.args, bound);
+    const exact = within.isExact ? exactOperands(operation) : [];
+    for (const operand of operandsOf(operation)) visit(operand, { ...within, isExact: exact.includes(operand), inHas: false });
   }
+}
+
+/** The surroundings of a part of an expression. */
+interface Within {
+  readonly bound: Bound;
+  /** Those of the bound variables whose numbers keep their digits. */
+  readonly exact: ReadonlySet<string>;
+  /** True if the part's value goes unchanged into a text of JSON, so that its numbers have to keep their digits. */
+  readonly isExact?: boolean;
+  readonly inHas?: boolean;
+}
+
+function withNames(exact: ReadonlySet<string>, names: readonly string[], isExact: boolean): ReadonlySet<string> {
+  const kept = [...exact].filter((name) => !names.includes(name));
+  return new Set(isExact ? [...kept, ...names] : kept);
+}
+
+/** The operands of an object are its names and values in turn. */
+function operandsOf({ args }: CelOperation): unknown[] {
+  return Array.isArray(args) ? args.flat() : [args];
+}
+
+/** The operands whose value is the operation's value, or a part of it. */
+function exactOperands(operation: CelOperation): unknown[] {
+  const operands = operandsOf(operation);
+  if (operation.op === 'list') return operands;
+  if (operation.op === 'map') return operands.filter((_, index) => index % 2 === 1);
+  if (operation.op === '?:') return operands.slice(1);
+  return operation.op === '.' || operation.op === '[]' ? operands.slice(0, 1) : [];
 }
 
 /** The field is named alone or, without an owner, as a member of `record`, as in a condition about a response. */
@@ -216,26 +271,34 @@ function isNamed(node: unknown, name: string): boolean {
 
 /** True for a call such as `base64.encode(...)`, in which the name before the dot is a library rather than a field. */
 function isLibraryCall({ op, args }: CelOperation, name: string, bound: Bound): boolean {
-  return op === 'id' && !bound.has(args as string) && isLibraryFunction(args as string, name);
+  return op === 'id' && !bound.has(args as string) && functionsOf(args as string).includes(name);
 }
 
 function insertionForMatches(source: string, receiver: CelOperation): Insertion {
   return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
-function patternOf(called: string, [first, second]: readonly CelOperation[]): PatternArgument | undefined {
-  if (called === 'matches') return { argument: first, extracts: false };
-  return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
-}
+/** The arguments that have to be patterns, by their places. */
+const patternArguments: Readonly<Record<string, readonly (readonly [place: number, kind: PatternKind])[]>> = {
+  matches: [[0, 'matches']],
+  'regex.extract': [[1, 'extract']],
+  'date.parse': [
+    [1, 'read-date'],
+    [2, 'zone'],
+  ],
+  'date.format': [
+    [1, 'write-date'],
+    [2, 'zone'],
+  ],
+  'number.parse': [[1, 'number']],
+};
 
-interface PatternArgument {
-  readonly argument: CelOperation | undefined;
-  readonly extracts: boolean;
-}
-
-function literalPatterns({ argument, extracts }: PatternArgument): LiteralPattern[] {
-  const isLiteral = argument?.op === 'value' && typeof argument.args === 'string';
-  return isLiteral ? [{ pattern: argument.args as string, offset: argument.start, extracts }] : [];
+function literalPatterns(called: string, given: readonly CelOperation[]): LiteralPattern[] {
+  const places = Object.hasOwn(patternArguments, called) ? (patternArguments[called] ?? []) : [];
+  return places.flatMap(([place, kind]) => {
+    const { op, args, start } = given[place] ?? {};
+    return op === 'value' && typeof args === 'string' ? [{ pattern: args, offset: start as number, kind }] : [];
+  });
 }
 
 class Members {
