@@ -2,6 +2,7 @@ import { inQuotes } from '../answer/response.ts';
 
 /** Letters that are not made of another letter and an accent, so that Unicode does not take them apart. */
 const plainLetters: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+const otherLetters = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'g');
 
 /** Returns the text in lower case and without accents, for comparisons. */
 export function folded(text: string): string {
@@ -9,7 +10,7 @@ export function folded(text: string): string {
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
-    .replace(/[ßæœøłđðþı]/g, (letter) => plainLetters[letter] as string);
+    .replace(otherLetters, (letter) => plainLetters[letter] as string);
 }
 
 export function squeezed(text: string): string {
