@@ -128,14 +128,9 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
     patterns.push(...literalPatterns(fullName, called));
     if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') loops += 1;
-    const kind = variables.length > 0 ? elementKind(receiver, bound) : undefined;
-    const inner: Within = {
-      bound: new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]),
-      exact: withNames(within.exact, variables, isExact),
-    };
-    const [result, ...others] = called.slice(variables.length).reverse();
-    visit(others.reverse(), inner);
-    visit(result, { ...inner, isExact: fullName === 'json.text' || (isExact && name === 'map') });
+    const inner = withVariables(within, variables, receiver, isExact);
+    visit(called.slice(variables.length, -1), inner);
+    visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isExact && name === 'map') });
   }
 
   function visitOperator(operation: CelOperation, within: Within): void {
@@ -158,9 +153,14 @@ interface Within {
   readonly inHas?: boolean;
 }
 
-function withNames(exact: ReadonlySet<string>, names: readonly string[], isExact: boolean): ReadonlySet<string> {
+/** The surroundings of the body of a macro that declares these variables for the elements of `list`. */
+function withVariables({ bound, exact }: Within, names: readonly string[], list: CelOperation, isExact: boolean): Within {
+  const kind = names.length > 0 ? elementKind(list, bound) : undefined;
   const kept = [...exact].filter((name) => !names.includes(name));
-  return new Set(isExact ? [...kept, ...names] : kept);
+  return {
+    bound: new Map([...bound, ...names.map((name) => [name, kind] as const)]),
+    exact: new Set(isExact ? [...kept, ...names] : kept),
+  };
 }
 
 /** The operands of an object are its names and values in turn. */
