@@ -8,7 +8,7 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { inputFormat, openInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
+import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
@@ -35,7 +35,7 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
+    return start({ flow, plan, options, files, isFree, open: (from) => openFlowInput(plan, flow, options, from) }, written);
   });
 }
 
@@ -141,7 +141,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
-  const source = await openInput(options);
+  const source = await openFlowInput(plan, flow, options);
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
