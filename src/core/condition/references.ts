@@ -71,76 +71,109 @@ const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: '
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
-  const names: { field: string; start: number; inHas: boolean }[] = [];
-  const insertions: Insertion[] = [];
-  const members = new Members(source);
-  const mismatches: Mismatch[] = [];
-  const patterns: LiteralPattern[] = [];
-  let loops = 0;
-  let keepsDigits = false;
-  const namesTypes = source.includes('type(');
-  visit(ast, { bound: new Map(), exact: new Set() });
-  insertions.sort((a, b) => a.at - b.at);
-  const text = withInsertions(source, insertions);
-  const writtenAt = (offset: number) => writtenOffset(offset, insertions);
-  return { names, members: members.all(), mismatches, patterns, loops, keepsDigits, text, writtenAt };
+  return new Walk(source, owner).through(ast);
+}
 
-  function visit(node: unknown, within: Within): void {
-    if (Array.isArray(node)) for (const child of node) visit(child, within);
+/** Goes once through an expression, collects what it refers to, and rewrites it for the CEL library. */
+class Walk {
+  readonly #names: { field: string; start: number; inHas: boolean }[] = [];
+  readonly #insertions: Insertion[] = [];
+  readonly #members: Members;
+  readonly #mismatches: Mismatch[] = [];
+  readonly #patterns: LiteralPattern[] = [];
+  readonly #source: string;
+  readonly #owner: string | undefined;
+  readonly #namesTypes: boolean;
+  #loops = 0;
+  #keepsDigits = false;
+
+  constructor(source: string, owner: string | undefined) {
+    this.#members = new Members(source);
+    this.#source = source;
+    this.#owner = owner;
+    this.#namesTypes = source.includes('type(');
+  }
+
+  through(ast: ASTNode): References {
+    this.#visit(ast, { bound: new Map(), exact: new Set() });
+    const insertions = this.#insertions.sort((a, b) => a.at - b.at);
+    return {
+      names: this.#names,
+      members: this.#members.all(),
+      mismatches: this.#mismatches,
+      patterns: this.#patterns,
+      loops: this.#loops,
+      keepsDigits: this.#keepsDigits,
+      text: withInsertions(this.#source, insertions),
+      writtenAt: (offset) => writtenOffset(offset, insertions),
+    };
+  }
+
+  #visit(node: unknown, within: Within): void {
+    if (Array.isArray(node)) for (const child of node) this.#visit(child, within);
     if (!isOperation(node)) return;
-    if (node.op === 'id') visitName(node, within);
-    else if (node.op === 'call') visitCall(node, within);
-    else if (node.op === 'rcall') visitMethod(node, within);
-    else if (node.op !== 'value') visitOperator(node, within);
+    if (node.op === 'id') this.#visitName(node, within);
+    else if (node.op === 'call') this.#visitCall(node, within);
+    else if (node.op === 'rcall') this.#visitMethod(node, within);
+    else if (node.op !== 'value') this.#visitOperator(node, within);
   }
 
-  function visitName({ args, start, end }: CelOperation, { bound, exact, isExact, inHas = false }: Within): void {
+  #visitName({ args, start, end }: CelOperation, { bound, exact, isExact, inHas = false }: Within): void {
     const field = args as string;
-    if (exact.has(field) && !isExact) insertions.push({ at: start, text: `${plainFunction}(` }, { at: end, text: ')' });
-    if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
-    names.push({ field, start, inHas });
-    const holder = isExact ? exactVariable : owner;
-    if (holder === exactVariable) keepsDigits = true;
-    if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
+    if (exact.has(field) && !isExact) this.#makePlain(start, end);
+    if (bound.has(field) || (this.#namesTypes && typeNames.has(field))) return;
+    this.#names.push({ field, start, inHas });
+    const holder = isExact ? exactVariable : this.#owner;
+    if (holder === exactVariable) this.#keepsDigits = true;
+    if (holder !== undefined) this.#insertions.push({ at: start, text: `${holder}.` });
   }
 
-  function visitCall({ args, start, end }: CelOperation, within: Within): void {
+  #visitCall({ args, start, end }: CelOperation, within: Within): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
-    if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
-    if (name === 'has' && called.length === 1) insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
-    if (name === 'has') members.addTested(called[0]);
-    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, within.bound, source, owner)));
+    if (conversion !== undefined) this.#insertions.push({ at: this.#source.indexOf('(', start) + 1, text: conversion });
+    if (name === 'has' && called.length === 1) this.#insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
+    if (name === 'has') this.#members.addTested(called[0]);
+    if (name === 'has') this.#mismatches.push(...memberTests(called[0], this.#fieldsWithin(within.bound)));
     // `has()` accepts no calls in its argument, and needs no ordinary numbers.
     const isExact = name === 'has' ? within.exact.size > 0 : name === 'dyn' && within.isExact === true;
-    visit(called, { ...within, isExact, inHas: name === 'has' && called[0]?.op === 'id' });
-    if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
+    this.#visit(called, { ...within, isExact, inHas: name === 'has' && called[0]?.op === 'id' });
+    if (conversion !== undefined) this.#insertions.push({ at: end - 1, text: ')' });
   }
 
-  function visitMethod({ args }: CelOperation, within: Within): void {
-    const { bound } = within;
+  #visitMethod({ args, start, end }: CelOperation, within: Within): void {
     const [name, receiver, called] = args as [string, CelOperation, CelOperation[]];
-    const isLibrary = isLibraryCall(receiver, name, bound);
+    const isLibrary = isLibraryCall(receiver, name, within.bound);
     const fullName = isLibrary ? `${receiver.args}.${name}` : name;
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
     // The elements that `filter` and `map` return are parts of the value.
-    const isExact = within.isExact === true && variables.length > 0 && (name === 'filter' || name === 'map');
-    if (!isLibrary) visit(receiver, { ...within, isExact });
-    if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
-    patterns.push(...literalPatterns(fullName, called));
-    if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') loops += 1;
+    const isPart = within.isExact === true && (name === 'filter' || name === 'map');
+    const isExact = variables.length > 0 && (isPart || /\bjson\s*\.\s*text\b/.test(this.#source.slice(receiver.end, end)));
+    if (isExact && name === 'filter' && !isPart) this.#makePlain(start, end);
+    if (!isLibrary) this.#visit(receiver, { ...within, isExact });
+    if (name === 'matches') this.#insertions.push(insertionForMatches(this.#source, receiver));
+    this.#patterns.push(...literalPatterns(fullName, called));
+    if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') this.#loops += 1;
     const inner = withVariables(within, variables, receiver, isExact);
-    visit(called.slice(variables.length, -1), inner);
-    visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isExact && name === 'map') });
+    this.#visit(called.slice(variables.length, -1), inner);
+    this.#visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isPart && name === 'map') });
   }
 
-  function visitOperator(operation: CelOperation, within: Within): void {
+  #visitOperator(operation: CelOperation, within: Within): void {
     const { bound } = within;
-    const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
-    if (mismatch) mismatches.push(mismatch);
-    members.add(operation, bound);
+    const mismatch = mismatchIn(operation, { source: this.#source, bound, fieldOf: this.#fieldsWithin(bound) });
+    if (mismatch) this.#mismatches.push(mismatch);
+    this.#members.add(operation, bound);
     const exact = within.isExact ? exactOperands(operation) : [];
-    for (const operand of operandsOf(operation)) visit(operand, { ...within, isExact: exact.includes(operand), inHas: false });
+    for (const operand of operandsOf(operation)) this.#visit(operand, { ...within, isExact: exact.includes(operand), inHas: false });
+  }
+
+  #makePlain(start: number, end: number): void {
+    this.#insertions.push({ at: start, text: `${plainFunction}(` }, { at: end, text: ')' });
+  }
+
+  #fieldsWithin(bound: Bound): (operand: unknown) => NamedField | undefined {
+    return (operand) => fieldOperand(operand, bound, this.#source, this.#owner);
   }
 }
 
