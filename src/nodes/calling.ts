@@ -3,6 +3,7 @@ import type { Documents } from '../core/answer/document.ts';
 import { type AnswerFacts, type Arrival, arrivalOf, type StartedAttempt } from '../core/answer/facts.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
+import { shownSignature } from '../core/auth/auth.ts';
 import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
@@ -11,7 +12,7 @@ import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { withQuery } from '../core/template/url.ts';
 import { isRemote } from '../core/tools.ts';
-import { isObject, textOf } from '../core/value/value.ts';
+import { isObject, orUndefined, textOf } from '../core/value/value.ts';
 
 /** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
 export interface Accepted extends Answer {
@@ -200,17 +201,20 @@ function factsOf(
 function finalUrl(request: ActionRequest, response: Pick<HttpResponse, 'redirectedTo'> | undefined): string {
   if ('kind' in request) return request.kind === 'tool' ? serverAddress(request) : '';
   const { origin, path } = response?.redirectedTo ?? request;
-  return origin + (origin === request.origin ? withQuery(path, maskedKeys(request)) : path);
+  const { parameters = [] } = request.auth ? shownSignature(request.auth) : {};
+  return origin + (parameters.length === 0 ? path : withMasked(path, parameters, origin === request.origin));
 }
 
 function serverAddress({ origin, connection: { server } }: Extract<ActionRequest, { kind: 'tool' }>): string {
   return isRemote(server) ? server.url : origin;
 }
 
-/** The keys that are sent in the query are not part of a request before it is signed. */
-function maskedKeys({ auth = [] }: HttpRequest): string | undefined {
-  const keys = auth.flatMap((one) => ('query' in one && one.query !== undefined ? [`${encodeURIComponent(one.query)}=***`] : []));
-  return keys.length > 0 ? keys.join('&') : undefined;
+/** A path has no parameters from signing before it is signed, but a server may redirect to a URL with them. */
+function withMasked(path: string, parameters: readonly string[], isSigned: boolean): string {
+  const masked = path.replace(/(?<=[?&])([^=&#]*)=[^&#]*/g, (written, name: string) =>
+    parameters.includes(orUndefined(() => decodeURIComponent(name.replaceAll('+', ' '))) ?? name) ? `${name}=***` : written,
+  );
+  return isSigned ? withQuery(masked, parameters.map((name) => `${encodeURIComponent(name)}=***`).join('&')) : masked;
 }
 
 function responseOf({ response }: Accepted): HttpResponse {

@@ -17,7 +17,7 @@ export interface Preview {
   readonly request?: ActionRequest;
   readonly response?: ActionResponse;
   readonly ms?: number;
-  /** Undefined if the map reads none of them. */
+  /** Undefined if the response does not report success, and for a lookup. */
   readonly facts?: AnswerFacts;
   /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
   readonly body?: Value;
@@ -50,12 +50,13 @@ export function previewValue(preview: Preview, action: Action, curl?: string): V
 
 function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread, facts }: Preview): Value {
   const ms = Math.round(exactMs);
-  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
+  const shownFacts = facts && { facts: { ...facts } as Value };
+  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body, ...shownFacts } : { ms, body };
   const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
   return {
     ...{ status: response.status, ms, headers, body },
     ...(response.saved && { saved: { ...response.saved } }),
-    ...(facts && { facts: { ...facts } as Value }),
+    ...shownFacts,
     ...(unread && { unread: unreadReason(unread) }),
   };
 }

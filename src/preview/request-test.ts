@@ -108,7 +108,9 @@ export class RequestTest {
     // Parsing a long answer takes long, and so does writing it: others continue in between.
     await clock.yieldIfLong();
     try {
-      const answer = withFacts(action, action.accept(response, request, fields, clock), request, arrival);
+      const accepted = action.accept(response, request, fields, clock);
+      // The page lets people choose facts that the flow's own map does not read.
+      const answer = isLocal(request) ? accepted : withFacts({ readsFacts: true }, accepted, request, arrival);
       cost = costOf(action, answer);
       await clock.yieldIfLong();
       const morePages = action.morePages?.(answer, request);

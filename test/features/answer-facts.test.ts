@@ -33,6 +33,16 @@ describe('the facts of an answer', () => {
     expect(rows).toMatchObject([{ url: expect.stringMatching(/\?the%20key=\*\*\*$/) }]);
   });
 
+  test('mask them in the URL of a redirect, too, to whatever server', async () => {
+    const redirected = (path: string, origin = 'https://api.example.com') =>
+      runFlow(node('auth: [{ type: api_key, query: "the key", credential: k }, { type: bearer, credential: t }]'), [{ id: 'a' }], {
+        http: () => ({ body: {}, redirectedTo: { origin, path } }),
+      }).then(({ rows }) => rows[0]?.url);
+    expect(await redirected('/b?x=1&the+key=s3cret&y=%zz')).toBe('https://api.example.com/b?x=1&the+key=***&y=%zz&the%20key=***');
+    expect(await redirected('/b?the%20key=s3cret', 'https://other.example.com')).toBe('https://other.example.com/b?the%20key=***');
+    expect(await redirected('/b?xthe+key=1', 'https://other.example.com')).toBe('https://other.example.com/b?xthe+key=1');
+  });
+
   test('are the same for all records of a batch', async () => {
     const yaml = `nodes: [{ type: http, method: POST, url: "https://api.example.com/all", body: { ids: "{{items}}" },
       batch: { items: "{{id}}", size: 2 }, map: { name: "[].name", url: $url, at: $at, attempts: $attempts } }]`;

@@ -219,7 +219,6 @@ interface MappedParts {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** Undefined if the flow's map read no facts when the request was tested. */
   readonly facts?: Readonly<Record<string, unknown>>;
 }
 
