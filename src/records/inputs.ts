@@ -47,7 +47,10 @@ export function inputFormat(options: InputOptions): Format {
 /** With `from`, reading begins after the records that are already finished. */
 export function openInput(options: InputOptions, from?: Position): Promise<RecordSource> {
   if (!options.moreIn) return openOne(options, from);
-  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), {
+    from,
+    headerLine: options.headerLine,
+  });
 }
 
 /** Opens the input of a flow, whose records have the names that the flow gives to columns. Throws a FlowError if the header does not fit. */
@@ -91,6 +94,11 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
     encoding: options.encoding,
     records: options.records,
     sheet: options.sheet,
+    headerLine: options.headerLine,
+    noHeader: options.noHeader,
+    ragged: options.ragged,
+    escape: options.escape,
+    trim: options.trim,
     maxRecordBytes: options.maxRecordBytes,
     from: from && from.offset > 0 ? from : undefined,
   });

@@ -84,9 +84,7 @@ describe('automate init', () => {
   test('gives a name to every column whose own name cannot be used in a reference', async () => {
     const place = await workplace({ 'rows.csv': rows });
     await place.automate(['init', '--in', 'rows.csv']);
-    expect(await nodesOf(place)).toEqual([
-      { type: 'http', url: 'https://api.example.com/items/{{user_id}}' },
-    ]);
+    expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{user_id}}' }]);
     expect(await place.read('flow.yaml')).toContain('columns:\n  user_id: user-id\n');
   });
 

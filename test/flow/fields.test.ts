@@ -261,9 +261,7 @@ test.each([
 ])('an expression that uses a field name with dots or dashes is refused with the way to name it: %s, %s', (header, more, name) => {
   const [problem, none] = flowProblems(`nodes: [{ type: set, ${more} }]`, { header: header.split(', ') });
   expect(none).toBeUndefined();
-  expect(problem?.message).toContain(
-    `; did you mean "${name}"?\nwrite record["${name}"]`,
-  );
+  expect(problem?.message).toContain(`; did you mean "${name}"?\nwrite record["${name}"]`);
 });
 
 describe('{{First Name}}, whose column a template cannot name,', () => {

@@ -5,6 +5,7 @@ import { durationText } from '../../core/duration.ts';
 import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
+import { givenNamesText } from '../../report/early-warnings.ts';
 import { doneOf } from '../../report/reported-run.ts';
 import { type FailureView, largestFirst, type RunView, type TokenFigures } from '../../report/run-view.ts';
 
@@ -23,6 +24,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     responseTimeLines,
     concurrencyLines,
     mappingLines,
+    givenNameLines,
     inputNoteLines,
     replacedLines,
     ignoredErrorLines,
@@ -215,6 +217,11 @@ function mappingLines(view: RunView): string[] {
       `    ${path}: found in ${formatCount(found)} of ${formatCount(of)}`,
     ];
   });
+}
+
+function givenNameLines({ givenNames }: RunView, colors: ChalkInstance): string[] {
+  const text = givenNamesText(givenNames);
+  return text === undefined ? [] : [`  ${colors.yellow('warning:')} ${text}`];
 }
 
 function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {

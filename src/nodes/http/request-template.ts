@@ -47,10 +47,7 @@ export function compileRequest(
   const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
-  const followAny = options.follow === 'any';
-  const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
-  const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
-  const unfollowed = wanted.length > 0 ? wanted : undefined;
+  const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
@@ -87,6 +84,16 @@ export function compileRequest(
     if (areConstant) constantHeaders = rendered;
     return rendered;
   }
+}
+
+function redirectsOf({ follow, success }: HttpOptions, allowHosts: readonly string[]) {
+  const followAny = follow === 'any';
+  const wanted = redirectStatuses.filter((status) => hasStatus(success, status));
+  return {
+    followAny,
+    redirectHosts: followAny && allowHosts.length > 0 ? allowHosts : undefined,
+    unfollowed: wanted.length > 0 ? wanted : undefined,
+  };
 }
 
 /** Behind a gateway, Host decides which server gets the request, and with it the credential. */

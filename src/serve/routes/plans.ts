@@ -68,7 +68,7 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
         'input-unreadable',
         `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`,
         {
-          line: 1,
+          line: options.headerLine ?? 1,
           errors,
         },
       );
