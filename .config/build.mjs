@@ -52,6 +52,7 @@ const packages = {
   ora: beside('ora-parts.cjs'),
   re2js: 're2js',
   saxes: 'saxes',
+  'temporal-polyfill': 'temporal-polyfill',
   yauzl: 'yauzl',
   yazl: 'yazl',
   yaml: 'yaml',

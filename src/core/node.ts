@@ -263,6 +263,8 @@ export interface CallPolicy {
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
+  /** True if the map reads facts of the answer, such as `$url`. */
+  readonly readsFacts?: boolean;
 }
 
 /** The result of `prepare` for a record that needs no request. The record continues as `row`. */

@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { loadExpressionLibrary } from '../core/condition/cel.ts';
+import { loadDates } from '../core/condition/dates.ts';
+import { giveHash } from '../core/condition/hashes.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
 import { DataNeeded, type LimitOverrides } from '../core/node.ts';
@@ -59,6 +62,7 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
   if (hasExpressions(text)) await loadExpressionLibrary();
+  if (mayUseDates(text)) await loadDates();
   await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, files, otherVariable, ...others } = options;
   const variables: VariableChoice = {
@@ -103,6 +107,13 @@ async function readBeside(flow: string, path: string): Promise<FileText> {
 export function hasExpressions(text: string): boolean {
   return /cel|when|where|while|until|rules|\\/.test(text);
 }
+
+/** A backslash can hide letters, and a line break in a string of YAML. */
+function mayUseDates(text: string): boolean {
+  return /\bdate[\s\\]*\.[\s\\]*(?:parse|format)|\\[xuU]/.test(text);
+}
+
+giveHash((algorithm, of) => createHash(algorithm).update(of).digest('hex'));
 
 /** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */
 export async function loadFlowFor(
