@@ -4,7 +4,7 @@ import { defaultEnv } from '../core/run-options.ts';
 import { createClock } from '../files/clock.ts';
 import { homeIfAny } from '../files/home.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
-import { secretsInEnvironment, utf8Of } from './environment.ts';
+import { isDocument, secretsInEnvironment, utf8Of } from './environment.ts';
 import { createRedactor } from './redact.ts';
 import { type RenewalSource, Renewals } from './renewals.ts';
 import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
@@ -168,6 +168,7 @@ function secretIn({ stdout, isSuccess, how }: CommandEnd): FoundSecret {
     return { problem: `printed text that is not UTF-8 (${how})`, lines };
   }
   if (text.trim() === '') return { problem: `printed nothing (${how})`, lines };
+  if (isDocument(text)) return { secret: text };
   if (/[\r\n]/.test(text)) return { problem: `printed more than one line (${how})`, lines };
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
   if (/[\x00-\x1f\x7f]/.test(text)) return { problem: `printed a control character (${how})`, lines };

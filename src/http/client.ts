@@ -10,7 +10,7 @@ import { sleepersOf } from '../files/clock.ts';
 import { withoutEcho } from './auth/echo.ts';
 import type { LoginTools } from './auth/login-tokens.ts';
 import { AccessTokens, type WithSecret } from './auth/oauth.ts';
-import { type RequestSigner, RequestSigners, sendSigned, signsRequests, withSignature } from './auth/request-signers.ts';
+import { type RequestSigner, RequestSigners, refuseWrongClock, sendSigned, signsRequests, withSignature } from './auth/request-signers.ts';
 import { hasToken, type SourceTools, type TokenAuth, tokenSource } from './auth/token-sources.ts';
 import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
@@ -145,6 +145,8 @@ function sendWithTokens(request: HttpRequest, auths: readonly TokenAuth[], tools
     const startedMs = tools.now();
     const response = await sendAndFollow(request, startedMs + leftMs, await signingOf(request, tokens, tools), tools);
     leftMs -= tools.now() - startedMs;
+    const timed = auths.find(({ type }) => type === 'jwt');
+    if (timed) refuseWrongClock(response, timed.credential, tools.wallNow());
     return response;
   });
 }
@@ -153,21 +155,30 @@ function sourceTools(tools: ClientTools): SourceTools {
   const { transport, now, wallNow, secret, used, logins } = tools;
   return {
     ...{ now, wallNow, secret, used, logins, fetch: transport.fetchToEnd },
+    withText: (credential) => withSecretFor({ credential }, undefined, tools),
+    refuseHost: (credential, origin) => refuseHost(credential, origin, tools),
     withSecret: (credential, origin) => withSecretFor({ credential }, origin, tools),
     loginText: (credential, origin) => secretFor({ credential }, origin, tools),
   };
 }
 
 /** Throws a Failure if the credential may not be sent to this origin. Flows and records cannot change the allowed hosts. */
-function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string | undefined, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  if (origin !== undefined && !isAllowedHost(origin, secret.hosts))
+    throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
   return secret.text;
 }
 
+/** Throws a Failure if the credential may not be used for this origin, which its own secret names. */
+function refuseHost(credential: string, origin: string, { secrets, commands }: HttpTools): void {
+  const bound = secrets.get(credential) ?? commands?.commands.get(credential);
+  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
+}
+
 /** Throws a Failure immediately if the secret is already known but may not be sent to the origin. */
-function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string, tools: HttpTools): WithSecret {
+function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string | undefined, tools: HttpTools): WithSecret {
   const { commands } = tools;
   if (!commands?.commands.has(credential)) {
     const text = secretFor({ credential }, origin, tools);

@@ -89,14 +89,19 @@ async function sendWithSecret(
     return send(undefined, await signers.of(auth, { credential, text: secret, origin }));
   };
   if (hasToken(auth)) {
-    const tools = { ...signing, withSecret: (name: string, server: string) => withSecretOf(name, server, signing) };
+    const tools = {
+      ...signing,
+      withText: (name: string) => withSecretOf(name, undefined, signing),
+      refuseHost: (name: string, server: string) => refuseHost(name, secrets.get(name) ?? commands?.commands.get(name), server),
+      withSecret: (name: string, server: string) => withSecretOf(name, server, signing),
+    };
     return tokens.sendWith<Response>([tokenSource(auth, origin, tools)], ([token = ''], refused) => again(token, refused));
   }
   if (!commands?.commands.has(credential)) return again(secretFor(auth, secrets, origin));
   return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
 }
 
-function withSecretOf(credential: string, origin: string, { secrets, commands }: Signing): WithSecret {
+function withSecretOf(credential: string, origin: string | undefined, { secrets, commands }: Signing): WithSecret {
   if (commands?.commands.has(credential)) {
     return (use) => commands.use(credential, (secret) => use(secretFor({ credential }, new Map([[credential, secret]]), origin)));
   }
@@ -128,11 +133,15 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
 }
 
 /** Throws a Failure if the credential is missing or may not be sent to the host. No connection setting can lift this restriction. */
-function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: Signing['secrets'], origin: string): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: Signing['secrets'], origin: string | undefined): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  if (origin !== undefined) refuseHost(credential, secret, origin);
   return secret.text;
+}
+
+function refuseHost(credential: string, bound: Pick<Secret, 'hosts'> | undefined, origin: string): void {
+  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
 }
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {

@@ -1,5 +1,6 @@
 import { type Auth, type Login, signedFrom } from '../../core/auth/auth.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { Renewed } from '../../credentials/renewals.ts';
 import type { LoginTools } from './login-tokens.ts';
 import { loginTokens } from './login-tokens.ts';
 import { clientTokens, type TokenSource, type TokenTools, type WithSecret } from './oauth.ts';
@@ -8,13 +9,17 @@ import { clientTokens, type TokenSource, type TokenTools, type WithSecret } from
 export interface SourceTools extends TokenTools {
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
   wallNow(): number;
+  /** For secrets that are not sent, such as passphrases. */
+  withText(credential: string): WithSecret;
+  /** Throws a Failure if the secret may not be sent to the origin. */
+  refuseHost(credential: string, origin: string): void;
   /** Throws a Failure if the secret may not be sent to the origin. */
   withSecret(credential: string, origin: string): WithSecret;
   /** The stored login. Throws a Failure if it may not be used for the origin. Undefined for MCP servers, whose client logs in itself. */
   loginText?(credential: string, origin: string): string;
 }
 
-export type TokenAuth = Extract<Auth, { type: 'oauth2_client_credentials' }> | Login;
+export type TokenAuth = Extract<Auth, { type: 'oauth2_client_credentials' | 'oauth2_jwt_bearer' | 'jwt' }> | Login;
 
 export function hasToken(auth: Auth): auth is TokenAuth {
   return signedFrom(auth) === 'token';
@@ -25,9 +30,23 @@ export function tokenSource(auth: TokenAuth, origin: string, tools: SourceTools)
   switch (auth.type) {
     case 'oauth2_client_credentials':
       return clientTokens(auth, tools.withSecret(auth.credential, new URL(auth.tokenUrl).origin), tools);
+    case 'jwt':
+      return sourceOf(auth, `${origin} `, async () => (await import('./jwt-sources.ts')).ownToken(auth, origin, tools));
+    case 'oauth2_jwt_bearer':
+      return sourceOf(auth, '', async (key) => (await import('./jwt-sources.ts')).assertedToken(auth, key, tools));
     case 'oauth2_authorization_code':
       return loginSource(auth, origin, tools);
   }
+}
+
+const keys = new WeakMap<Auth, string>();
+
+/** All nodes with the same settings share the token. */
+function sourceOf(auth: TokenAuth, scope: string, request: (key: string) => Promise<Renewed>): TokenSource {
+  const settings = keys.get(auth) ?? JSON.stringify(auth);
+  keys.set(auth, settings);
+  const key = scope + settings;
+  return { key, credential: auth.credential, request: () => request(key) };
 }
 
 /** A refresh token is sent only to the server that issued it, an access token only to the hosts that the login's credential allows. */
