@@ -1,6 +1,7 @@
 import { excerpt } from '../core/answer/response.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { createClock } from '../files/clock.ts';
 import { homeIfAny } from '../files/home.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
@@ -51,7 +52,7 @@ export class SecretCommands {
     const request = async () => {
       const text = await this.#run(command, given, user);
       given.add(text);
-      return { text, lifetimeMs: forMs };
+      return { text, lifetimeMs: Math.min(forMs, untilExpirationMs(text, (this.#tools.clock.wallNow ?? Date.now)())) };
     };
     return { key, youngMs, request, given };
   }
@@ -153,6 +154,18 @@ export class CommandSecrets {
     const limits = { expiresAt, hosts, env: env === defaultEnv ? undefined : env };
     return { text, from: 'its command', setAt, hasPrevious: previous !== undefined, ...limits };
   }
+}
+
+/** A secret is renewed this many ms before it expires, so that no request that is sent with it arrives too late. */
+const marginMs = 60_000;
+
+/** The JSON of `aws configure export-credentials`, and of other programs for AWS (credential_process), says when its secret expires. */
+function untilExpirationMs(text: string, nowMs: number): number {
+  const { Expiration } = Object(/^\s*\{/.test(text) ? orUndefined(() => JSON.parse(text) as unknown) : undefined) as {
+    Expiration?: unknown;
+  };
+  const leftMs = Date.parse(String(Expiration ?? '')) - nowMs - marginMs;
+  return Number.isNaN(leftMs) ? Number.POSITIVE_INFINITY : Math.max(1000, leftMs);
 }
 
 type FoundSecret = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };

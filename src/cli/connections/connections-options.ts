@@ -25,7 +25,7 @@ export const addOptions = {
   ...grouped('Authentication', {
     auth: textOption(
       '--auth <type>',
-      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials, oauth2_jwt_bearer, jwt, hmac or oauth2_authorization_code',
+      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials, oauth2_jwt_bearer, jwt, hmac, aws_sigv4, digest or oauth2_authorization_code',
       {
         choices: authChoices,
       },

@@ -46,6 +46,8 @@ type SignerType<Type extends Auth['type']> = (
 
 /** To add a type that signs requests, add a file to this folder and a line here. A type is loaded at its first request. */
 const signerTypes = {
+  aws_sigv4: async () => (await import('./aws-signer.ts')).awsSigner,
+  digest: async () => (await import('./digest-signer.ts')).digestSigner,
   hmac: async () => (await import('./hmac-signer.ts')).hmacSigner,
 } satisfies { readonly [Type in Auth['type']]?: () => Promise<SignerType<Type>> };
 

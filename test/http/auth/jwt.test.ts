@@ -162,8 +162,8 @@ describe('a request with auth of type oauth2_jwt_bearer', () => {
     expect(assertions).toMatchObject([
       { kid: 'kid-7', payload: { iss: 'robot@p.iam.gserviceaccount.com', sub: 'ada@example.com', scope: 'a b', jti: expect.any(String) } },
     ]);
-    const { exp, iat } = assertions[0]?.payload as { exp: number; iat: number };
-    expect(exp - iat).toBe(330);
+    const claims = assertions[0]?.payload;
+    expect(Number(claims?.exp) - Number(claims?.iat)).toBe(330);
     expect(secrets).toEqual(expect.arrayContaining(['token-1', form.get('assertion')]));
   });
 
