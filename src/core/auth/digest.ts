@@ -23,5 +23,9 @@ export const digest = defineAuthType({
   from: 'request',
   credentials: ({ credential, username }, origin) => [credentialFor(credential, origin, username === undefined)],
   sign: (_auth, shown) => inHeader('Authorization', `Digest ${shown}`),
-  curl: ({ username }, variable) => ({ in: 'user', options: ['--digest'], text: [username === undefined ? '' : `${username}:`, { variable }] }),
+  curl: ({ username }, variable) => ({
+    in: 'user',
+    options: ['--digest'],
+    text: [username === undefined ? '' : `${username}:`, { variable }],
+  }),
 });

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
-import { type Signature } from '../../core/auth/auth-type.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { RequestSigner, SignedAnswer, SignedRequest, SignerSecret } from './request-signers.ts';
 
@@ -40,7 +40,12 @@ export function digestSigner({ username: given }: Digest, { credential, text, or
 
   const learn = (answer: SignedAnswer): Challenge => {
     const found = strongestChallenge(answer.header('www-authenticate') ?? '');
-    if (!found) throw new Failure('http', `the server ${origin} refuses the request (401), and asks for no Digest authentication that automate knows`, { status: 401 });
+    if (!found)
+      throw new Failure(
+        'http',
+        `the server ${origin} refuses the request (401), and asks for no Digest authentication that automate knows`,
+        { status: 401 },
+      );
     if (found.nonce !== challenge?.nonce) count = 0;
     challenge = found;
     return found;
@@ -52,12 +57,15 @@ export function digestSigner({ username: given }: Digest, { credential, text, or
       let used = challenge;
       const sending = next(used ? sign(request, used) : { headers: {} });
       if (!used) {
-        asking = sending.then(
-          (answer) => answer.status === 401 && !challenge && learn(answer),
-          () => undefined,
-        ).catch(() => undefined).finally(() => {
-          asking = undefined;
-        });
+        asking = sending
+          .then(
+            (answer) => answer.status === 401 && !challenge && learn(answer),
+            () => undefined,
+          )
+          .catch(() => undefined)
+          .finally(() => {
+            asking = undefined;
+          });
       }
       let answer = await sending;
       for (let attempt = 0; answer.status === 401 && attempt < 2; attempt++) {
@@ -69,10 +77,14 @@ export function digestSigner({ username: given }: Digest, { credential, text, or
         answer = await next(sign(request, to));
       }
       if (answer.status !== 401) return answer;
-      throw new LimitReached(`the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`, 'refused-credential', {
-        code: 'credential',
-        details: { credential, remedy: 'renew' },
-      });
+      throw new LimitReached(
+        `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`,
+        'refused-credential',
+        {
+          code: 'credential',
+          details: { credential, remedy: 'renew' },
+        },
+      );
     },
   };
 }
@@ -86,7 +98,11 @@ interface DigestPerson {
 }
 
 /** The header Authorization (RFC 7616, 3.4). @internal */
-export function digestHeader({ method, path }: Pick<SignedRequest, 'method' | 'path'>, to: Challenge, { user, password, cnonce, count }: DigestPerson): string {
+export function digestHeader(
+  { method, path }: Pick<SignedRequest, 'method' | 'path'>,
+  to: Challenge,
+  { user, password, cnonce, count }: DigestPerson,
+): string {
   const hash = (value: string) => createHash(to.hash).update(value).digest('hex');
   const nc = count.toString(16).padStart(8, '0');
   const secret = hash(`${user}:${to.realm}:${password}`);
@@ -131,5 +147,13 @@ function challengeOf(text: string): Challenge | undefined {
   const nonce = values.get('nonce');
   const offered = values.get('qop')?.split(/[\s,]+/);
   if (hash === undefined || nonce === undefined || (offered && !offered.includes('auth'))) return undefined;
-  return { realm: values.get('realm') ?? '', nonce, opaque: values.get('opaque'), algorithm, hash, hasSession: session !== undefined, qop: offered && 'auth' };
+  return {
+    realm: values.get('realm') ?? '',
+    nonce,
+    opaque: values.get('opaque'),
+    algorithm,
+    hash,
+    hasSession: session !== undefined,
+    qop: offered && 'auth',
+  };
 }
