@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { RequestSigner as Aws4, type Credentials, type Request } from 'aws4';
+import { RequestSigner as Aws4, type Credentials } from 'aws4';
 import type { Auth } from '../../core/auth/auth.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
