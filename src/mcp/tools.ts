@@ -6,7 +6,7 @@ import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { AccessTokens, type TokenTools } from '../http/auth/oauth.ts';
-import { RequestSigners } from '../http/auth/request-signers.ts';
+import { RequestSigners } from '../http/auth/signer-types.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';

@@ -86,7 +86,8 @@ function curlSecretsOf(auth: Auth): readonly CurlSecret[] {
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
-  return curlSecretsOf(auth).flatMap(({ in: place, text, options = [] }) => {
+  return curlSecretsOf(auth).flatMap(({ in: place, text, options: [option, ...values] = [] }) => {
+    const options = option === undefined ? [] : [`--${option}`, ...values];
     const word = withVariables(text);
     if (place === 'query') return [...options, ...(hasBody ? ['--url-query', word] : ['-G', '--data-urlencode', word])];
     return [...options, place === 'user' ? '-u' : '-H', word];

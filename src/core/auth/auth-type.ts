@@ -16,7 +16,7 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
   /**
    * `token`: a token is made or requested with the secret, and used for many requests (`http/auth/token-sources.ts`). `request`: the signature
-   * is made from the final request, for each attempt (`http/auth/request-signers.ts`). Undefined: the secret itself is sent.
+   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). Undefined: the secret itself is sent.
    */
   readonly from?: 'token' | 'request';
   /** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
@@ -109,7 +109,7 @@ export interface CurlSecret {
   /** The curl option: `header` for `-H`, `user` for `-u`, `query` for a parameter of the URL. */
   readonly in: 'header' | 'user' | 'query';
   readonly text: CurlText;
-  /** Options that have to precede it. */
+  /** The option, without dashes, that has to precede it, and its value. */
   readonly options?: readonly string[];
   /** Tells the user what curl cannot do by itself. */
   readonly note?: string;

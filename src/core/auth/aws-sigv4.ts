@@ -32,7 +32,7 @@ export const awsSigv4 = defineAuthType({
   curl: ({ service, region }, variable) => ({
     in: 'user',
     options: [
-      '--aws-sigv4',
+      'aws-sigv4',
       `aws:amz${region === undefined ? '' : `:${region}`}${service === undefined || region === undefined ? '' : `:${service}`}`,
     ],
     text: [{ variable }],

@@ -25,7 +25,7 @@ export const digest = defineAuthType({
   sign: (_auth, shown) => inHeader('Authorization', `Digest ${shown}`),
   curl: ({ username }, variable) => ({
     in: 'user',
-    options: ['--digest'],
+    options: ['digest'],
     text: [username === undefined ? '' : `${username}:`, { variable }],
   }),
 });

@@ -67,7 +67,7 @@ function credentialsIn(text: string, credential: string): AwsCredentials {
 function refuseExpired({ expiresMs }: AwsCredentials, credential: string, nowMs: number): void {
   if (expiresMs === undefined || expiresMs > nowMs) return;
   const at = new Date(expiresMs).toISOString().replace('.000', '');
-  const advice = `a command renews it: automate credentials set ${credential} --command 'aws configure export-credentials'`;
+  const advice = 'store new ones, or let a command print them: aws configure export-credentials';
   throw new LimitReached(`the AWS credentials in "${credential}" expired at ${at}\n${advice}`, 'refused-credential', {
     code: 'credential',
     details: { credential, remedy: 'renew' },

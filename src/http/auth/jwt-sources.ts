@@ -6,8 +6,8 @@ import type { Renewed } from '../../credentials/renewals.ts';
 import { signedJwt, signingKey } from './jwt-key.ts';
 import { usable } from './oauth.ts';
 import { clockProblem, unusableSecret } from './request-signers.ts';
+import type { SourceTools } from './source-tools.ts';
 import { requestToken } from './token-request.ts';
-import type { SourceTools } from './token-sources.ts';
 
 type Jwt = Extract<Auth, { type: 'jwt' }>;
 type JwtBearer = Extract<Auth, { type: 'oauth2_jwt_bearer' }>;

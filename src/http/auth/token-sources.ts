@@ -1,23 +1,9 @@
 import { type Auth, type Login, signedFrom } from '../../core/auth/auth.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Renewed } from '../../credentials/renewals.ts';
-import type { LoginTools } from './login-tokens.ts';
 import { loginTokens } from './login-tokens.ts';
-import { clientTokens, type TokenSource, type TokenTools, type WithSecret } from './oauth.ts';
-
-/** The secrets of the flow that signs. */
-export interface SourceTools extends TokenTools {
-  readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
-  wallNow(): number;
-  /** For secrets that are not sent, such as passphrases. */
-  withText(credential: string): WithSecret;
-  /** Throws a Failure if the secret may not be sent to the origin. */
-  refuseHost(credential: string, origin: string): void;
-  /** Throws a Failure if the secret may not be sent to the origin. */
-  withSecret(credential: string, origin: string): WithSecret;
-  /** The stored login. Throws a Failure if it may not be used for the origin. Undefined for MCP servers, whose client logs in itself. */
-  loginText?(credential: string, origin: string): string;
-}
+import { clientTokens, type TokenSource } from './oauth.ts';
+import type { SourceTools } from './source-tools.ts';
 
 export type TokenAuth = Extract<Auth, { type: 'oauth2_client_credentials' | 'oauth2_jwt_bearer' | 'jwt' }> | Login;
 
