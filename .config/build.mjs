@@ -38,6 +38,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
  * Node 20 parses whole files, about 17 ms for 1 MB.
  */
 const packages = {
+  ajv: beside('ajv-parts.mjs'),
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
   bullmq: beside('queue-parts.mjs'),
@@ -57,7 +58,7 @@ const packages = {
   zod: beside('zod-parts.mjs'),
 };
 /** Packages that are in the bundle of another package. */
-const together = { ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
+const together = { 'ajv-formats': 'ajv', ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
 const fileOfPackage = (name) => `packages/${(together[name] ?? name).replace('@', '').replace('/', '-')}`;
 
 const src = beside('../src');

@@ -72,7 +72,18 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 }
 
 /** Every command that reads an input has these options. */
-export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'encoding', 'records']);
+export const inputOptions = runOptionsNamed([
+  'inFormat',
+  'delimiter',
+  'sheet',
+  'headerLine',
+  'noHeader',
+  'ragged',
+  'escape',
+  'trim',
+  'encoding',
+  'records',
+]);
 
 export type ReadingOptions = ValuesOf<typeof inputOptions>;
 

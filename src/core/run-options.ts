@@ -170,12 +170,54 @@ export const runOptions = {
     identity: 'reading',
     http: true,
   },
+  headerLine: {
+    group: 'Input',
+    about: 'input',
+    type: wholeNumber(1),
+    value: '<n>',
+    help: 'line of the header in a CSV input, or row in an Excel input: what stands above is skipped (default: the first that is not empty)',
+    identity: 'reading',
+    http: true,
+  },
+  noHeader: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'the first row of a CSV or Excel input is a record, not a header; the columns are called column_1, column_2 and so on',
+    identity: 'reading',
+    http: true,
+  },
+  ragged: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'fill rows of a CSV input that are too short with empty cells, and leave out empty cells behind the last column',
+    identity: 'reading',
+    http: true,
+  },
+  escape: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<character>',
+    help: 'character before a quote inside quotes in a CSV input, such as \\ (default: a second quote)',
+    identity: 'reading',
+    http: true,
+  },
+  trim: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'leave out blanks around the cells of a CSV input, also before and after their quotes',
+    identity: 'reading',
+    http: true,
+  },
   encoding: {
     group: 'Input',
     about: 'input',
     type: text,
     value: '<name>',
-    help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
+    help: 'encoding of the input, such as latin1 or utf-16 (default: utf-8)',
     identity: 'reading',
     retry: true,
   },
@@ -490,7 +532,20 @@ export interface RunOptions extends Readonly<{ [Name in Exclude<RunOptionName, '
 
 export type InputOptions = Pick<
   RunOptions,
-  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
+  | 'in'
+  | 'moreIn'
+  | 'noInput'
+  | 'maxRecordBytes'
+  | 'inFormat'
+  | 'delimiter'
+  | 'encoding'
+  | 'records'
+  | 'sheet'
+  | 'headerLine'
+  | 'noHeader'
+  | 'ragged'
+  | 'escape'
+  | 'trim'
 >;
 
 export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;

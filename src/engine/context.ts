@@ -135,12 +135,13 @@ export class RecordContext implements NodeContext, CallOwner {
     this.chain.tools.ports.report(full as Parameters<Ports['report']>[0]);
   }
 
-  reportOnce(find: () => NodeEvent | undefined): void {
+  reportOnce(find: () => NodeEvent | undefined, what = ''): void {
     const { reportedOnce } = this.chain;
-    if (reportedOnce.has(this.node)) return;
+    const key = this.node + what;
+    if (reportedOnce.has(key)) return;
     const event = find();
     if (!event) return;
-    reportedOnce.add(this.node);
+    reportedOnce.add(key);
     this.report(event);
   }
 

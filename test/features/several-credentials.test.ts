@@ -83,3 +83,24 @@ nodes:
     expect(problem && shown(problem)).toContain(message);
   });
 });
+
+describe('the Host header of a request with a credential', () => {
+  const problemsOf = (options: string, connection = '') =>
+    flowProblems(`connections: { c: { type: http, base_url: "https://a.com"${connection} } }\nnodes: [{ type: http, ${options} }]\n`).map(
+      ({ message }) => message,
+    );
+  const auth = 'auth: { type: bearer, credential: token }';
+  const refused = [expect.stringMatching(/^expected a Host header without \{\{host\}\}: the request sends a credential/)];
+
+  test('cannot come from a record', () => {
+    expect(problemsOf(`url: "https://a.com/", headers: { Host: "{{host}}" }, ${auth}`)).toEqual(refused);
+    expect(problemsOf(`url: "https://a.com/", headers: { hOST: "x.{{host}}" }, ${auth}`)).toEqual(refused);
+    expect(problemsOf('connection: c, url: /, headers: { Host: "{{host}}" }', `, ${auth}`)).toEqual(refused);
+    expect(problemsOf('connection: c, url: /', `, headers: { Host: "{{host}}" }, ${auth}`)).toEqual(refused);
+  });
+
+  test('can be written in the flow, and can come from a record without a credential', () => {
+    expect(problemsOf(`url: "https://a.com/", headers: { Host: b.com, X-Name: "{{host}}" }, ${auth}`)).toEqual([]);
+    expect(problemsOf('url: "https://a.com/", headers: { Host: "{{host}}" }')).toEqual([]);
+  });
+});

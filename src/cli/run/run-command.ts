@@ -8,8 +8,9 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { inputFormat, openInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
+import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
+import { givenNamesText } from '../../report/early-warnings.ts';
 import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
@@ -35,7 +36,7 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
+    return start({ flow, plan, options, files, isFree, open: (from) => openFlowInput(plan, flow, options, from) }, written);
   });
 }
 
@@ -141,7 +142,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
-  const source = await openInput(options);
+  const source = await openFlowInput(plan, flow, options);
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
@@ -228,9 +229,17 @@ function warnOfWorkbook(plan: Plan, { quiet }: GivenRun, files: OutputPlan, { wa
   warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
-function checkInput(plan: Plan, { header, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
+function checkInput(
+  plan: Plan,
+  { header, firstFields, givenNames }: RecordSource,
+  { flow, options }: WrittenRun,
+  terminal: Terminal,
+): void {
   if (header || options.noInput) checkFields(plan, flow, header ?? []);
-  if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
+  if (options.quiet) return;
+  printWarnings(plan, flow, terminal, firstFields);
+  const unnamed = givenNamesText(givenNames);
+  if (unnamed !== undefined) terminal.warn(unnamed);
 }
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];

@@ -50,15 +50,15 @@ interface Insertion {
 
 export const recordVariable = 'record__';
 
-/** The internal variable that contains `true` for each field that is not null. */
-export const presentVariable = 'present__';
+/** The macro that is called instead of `has`, because the CEL library's own fails for a member of null, and is true for a null member. */
+export const hasMacro = 'has__';
 
 /** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
 export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
-const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(' };
+const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(', timestamp: 'moment__(' };
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
@@ -87,14 +87,14 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
     const field = args as string;
     if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
     names.push({ field, start, inHas });
-    const holder = inHas ? presentVariable : owner;
-    if (holder !== undefined) insertions.push({ at: start, text: `${holder}.` });
+    if (owner !== undefined) insertions.push({ at: start, text: `${owner}.` });
   }
 
   function visitCall({ args, start, end }: CelOperation, bound: Bound): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
     if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
+    if (name === 'has' && called.length === 1) insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
     if (name === 'has') members.addTested(called[0]);
     if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
     visit(called, bound, name === 'has' && called[0]?.op === 'id');
@@ -122,14 +122,15 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 }
 
-/** The field is named alone or, without an owner, as a member of `record`, as in a condition about a response. */
+/** The field is named as a member of `record` or, with an owner, alone. */
 function fieldOperand(operand: unknown, bound: Bound, source: string, owner: string | undefined): NamedField | undefined {
   if (!isOperation(operand)) return undefined;
   const { op, args, start, end } = operand;
   const converted = argumentOf('dyn', operand);
   if (converted !== undefined) return fieldOperand(converted, bound, source, owner);
-  const field = owner === undefined ? memberOf(operand, 'record') : op === 'id' ? (args as string) : undefined;
-  if (field === undefined || bound.has(owner === undefined ? 'record' : field)) return undefined;
+  const ofRecord = memberOf(operand, 'record');
+  const field = ofRecord ?? (owner !== undefined && op === 'id' ? (args as string) : undefined);
+  if (field === undefined || bound.has(ofRecord === undefined ? field : 'record')) return undefined;
   return { field, written: source.slice(start, end), offset: start };
 }
 
@@ -148,6 +149,31 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
 /** Returns true if an expression uses the variable `of` in a different way than by members with constant names. */
 export function usesWhole(ast: ASTNode, of: string): boolean {
   return variableUses(ast, of).some(({ name }) => name === undefined);
+}
+
+/**
+ * Returns the uses of the variable `of` that name no constant member. It is searched if the expression looks for members in it, as in
+ * `of[name]`, `name in of` and `of.exists(...)`.
+ */
+export function wholeUses(ast: ASTNode, of: string): { readonly isSearched: boolean }[] {
+  const uses: { readonly isSearched: boolean }[] = [];
+  visit(ast, false);
+  return uses;
+
+  function visit(node: unknown, isSearched: boolean): void {
+    if (Array.isArray(node)) for (const child of node) visit(child, false);
+    if (!isOperation(node)) return;
+    const { op, args } = node;
+    if (isNamed(node, of)) uses.push({ isSearched });
+    else if (op === 'value' || op === 'id' || memberOf(node, of) !== undefined) return;
+    else if (op === '[]' || op === 'in')
+      for (const [index, part] of (args as unknown[]).entries()) visit(part, index === (op === 'in' ? 1 : 0));
+    else if (op === 'rcall') {
+      const [name, receiver, called] = args as [string, unknown, CelOperation[]];
+      visit(receiver, macros.has(name));
+      if (!macros.has(name) || !isNamed(called[0], of)) visit(called, false);
+    } else visit(args, false);
+  }
 }
 
 /** Returns every use of a variable, in order. `name` is the member; undefined if its name is computed, or if the whole variable is used. */

@@ -63,8 +63,8 @@ export const innerNodes = z
   .min(1, 'expected at least one node')
   .describe('the nodes that each pass runs, written as at the top of the flow');
 
-export function fieldUses({ named, fields }: Expression<unknown>, at: FieldUse['at']): FieldUse[] {
-  return named.map((field) => ({ field, at, isTested: !fields.includes(field) }));
+export function fieldUses({ named, fields, ofRecord }: Expression<unknown>, at: FieldUse['at']): FieldUse[] {
+  return named.map((field) => ({ field, at, isTested: !fields.includes(field), isOfRecord: ofRecord.has(field) }));
 }
 
 export function recordUses({ recordFields }: AnswerCondition, at: FieldUse['at']): FieldUse[] {

@@ -87,6 +87,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     reads,
     notes: raw.map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
+    answered: connection && mapping ? { connection: connection.name, fields: mapping.fields } : undefined,
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
 }

@@ -75,7 +75,8 @@ export class Conversation extends RequestCall {
       } catch (error) {
         if (!(error instanceof UnusableAnswer) || error.reason === undefined || this.#invalid === this.#rules.invalidRetries) throw error;
         this.#invalid++;
-        this.#turns = [...this.#turns, { role: 'assistant', text: error.text }, { role: 'user', text: correction(error.reason) }];
+        context.report({ type: 'asked-again' });
+        this.#turns = corrected(this.#turns, error.text, correction(error.reason));
         this.request = this.#dialog.request(this.#turns);
       }
     }
@@ -129,6 +130,12 @@ function refusalText(refusal: SpendingRefusal, { node, maxCost, maxTokens }: Con
   if (refusal === 'unstated')
     return `max_cost of ${node} cannot be enforced: the answers do not state their tokens; leave max_cost out to run without a maximum`;
   return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call could cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
+}
+
+/** An empty answer is left out, because Anthropic refuses empty messages. The correction then follows the question. */
+function corrected(turns: readonly Turn[], answer: string, text: string): readonly Turn[] {
+  if (answer.trim() !== '') return [...turns, { role: 'assistant', text: answer }, { role: 'user', text }];
+  return [...turns.slice(0, -1), ...turns.slice(-1).map((last) => ({ ...last, text: `${last.text}\n\n${text}` }))];
 }
 
 function correction(reason: string): string {
