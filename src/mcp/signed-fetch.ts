@@ -36,14 +36,12 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== origin) return fetchForLogin(fetches, url, init, server);
+    const send = ({ path, headers }: SignedRequest) => fetches.fetch(origin + path, { ...init, headers: { ...headers } });
     const response = await sendWithSecret(server, signing, (sign, signer) => {
       const headers = Object.fromEntries(withHeaders(init?.headers, server, sign));
       const path = withQuery(url.pathname + url.search, sign?.query);
       const body = typeof init?.body === 'string' ? init.body : undefined;
-      const request = { method: init?.method ?? 'GET', origin, path, headers, body };
-      return sendWithSigner(request, signer, signing, (signed) =>
-        fetches.fetch(signed.origin + signed.path, { ...init, headers: signed.headers }),
-      );
+      return sendWithSigner({ method: init?.method ?? 'GET', origin, path, headers, body }, signer, signing, send);
     });
     return checkedResponse(response, init?.method, server, signing);
   };

@@ -83,7 +83,7 @@ describe('a credential in the environment', () => {
   test('is refused if its file has several lines', async () => {
     const path = file('canary\nsecond\n');
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      'expected a secret on one line, found a line break in the file in AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE',
+      'expected a secret on one line, found a line break in the file in AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE\nonly a PEM or JSON document can have several lines',
     );
   });
 

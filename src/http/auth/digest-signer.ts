@@ -22,71 +22,73 @@ export interface Challenge {
 const hashes: Readonly<Record<string, string>> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' };
 
 /** Asks for the challenge once, and then counts `nc` up. All requests that need the challenge in the same moment wait for it. */
-export function digestSigner({ username: given }: Digest, { credential, text, origin }: SignerSecret): RequestSigner {
-  const colon = given === undefined ? text.indexOf(':') : -1;
-  const user = given ?? text.slice(0, colon);
-  const password = text.slice(colon + 1);
-  let challenge: Challenge | undefined;
-  let count = 0;
-  /** Ends when the first request has its answer. */
-  let asking: Promise<unknown> | undefined;
+export function digestSigner(auth: Digest, secret: SignerSecret): RequestSigner {
+  return new DigestSigner(auth, secret);
+}
 
-  const sign = (request: SignedRequest, to: Challenge): Signature => {
+class DigestSigner implements RequestSigner {
+  readonly #secret: SignerSecret;
+  readonly #user: string;
+  readonly #password: string;
+  #challenge: Challenge | undefined;
+  #count = 0;
+  /** Ends when the first request has its answer. */
+  #asking: Promise<unknown> | undefined;
+
+  constructor({ username }: Digest, secret: SignerSecret) {
+    const { text } = secret;
+    const colon = username === undefined ? text.indexOf(':') : -1;
+    this.#secret = secret;
+    this.#user = username ?? text.slice(0, colon);
+    this.#password = text.slice(colon + 1);
+  }
+
+  async send<Answer extends SignedAnswer>(request: SignedRequest, next: (signature: Signature) => Promise<Answer>): Promise<Answer> {
+    while (!this.#challenge && this.#asking) await this.#asking;
+    let used = this.#challenge;
+    let answer = await (used ? next(this.#sign(request, used)) : this.#ask(next({ headers: {} })));
+    for (let attempt = 0; answer.status === 401 && attempt < 2; attempt++) {
+      const known = this.#challenge;
+      // Another request may have got a new challenge since this one was sent.
+      const to = known && known.nonce !== used?.nonce ? known : this.#learn(answer);
+      if (used && to.nonce === used.nonce) break;
+      used = to;
+      answer = await next(this.#sign(request, to));
+    }
+    if (answer.status !== 401) return answer;
+    const { credential, origin } = this.#secret;
+    const message = `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`;
+    throw new LimitReached(message, 'refused-credential', { code: 'credential', details: { credential, remedy: 'renew' } });
+  }
+
+  /** Other requests wait for the challenge in the answer. */
+  #ask<Answer extends SignedAnswer>(sending: Promise<Answer>): Promise<Answer> {
+    const learnt = sending.then((answer) => answer.status === 401 && !this.#challenge && this.#learn(answer));
+    this.#asking = learnt
+      .catch(() => undefined)
+      .finally(() => {
+        this.#asking = undefined;
+      });
+    return sending;
+  }
+
+  #sign(request: SignedRequest, to: Challenge): Signature {
     const cnonce = randomBytes(16).toString('hex');
-    const value = digestHeader(request, to, { user, password, cnonce, count: ++count });
+    const value = digestHeader(request, to, { user: this.#user, password: this.#password, cnonce, count: ++this.#count });
     const [, response = ''] = /response="([^"]*)"/.exec(value) ?? [];
     return { headers: { Authorization: value }, derived: [response] };
-  };
+  }
 
-  const learn = (answer: SignedAnswer): Challenge => {
+  #learn(answer: SignedAnswer): Challenge {
     const found = strongestChallenge(answer.header('www-authenticate') ?? '');
-    if (!found)
-      throw new Failure(
-        'http',
-        `the server ${origin} refuses the request (401), and asks for no Digest authentication that automate knows`,
-        { status: 401 },
-      );
-    if (found.nonce !== challenge?.nonce) count = 0;
-    challenge = found;
+    if (!found) {
+      const message = `the server ${this.#secret.origin} refuses the request (401), and asks for no Digest authentication that automate knows`;
+      throw new Failure('http', message, { status: 401 });
+    }
+    if (found.nonce !== this.#challenge?.nonce) this.#count = 0;
+    this.#challenge = found;
     return found;
-  };
-
-  return {
-    async send(request, next) {
-      while (!challenge && asking) await asking;
-      let used = challenge;
-      const sending = next(used ? sign(request, used) : { headers: {} });
-      if (!used) {
-        asking = sending
-          .then(
-            (answer) => answer.status === 401 && !challenge && learn(answer),
-            () => undefined,
-          )
-          .catch(() => undefined)
-          .finally(() => {
-            asking = undefined;
-          });
-      }
-      let answer = await sending;
-      for (let attempt = 0; answer.status === 401 && attempt < 2; attempt++) {
-        const known = challenge as Challenge | undefined;
-        // Another request may have got a new challenge since this one was sent.
-        const to = known && known.nonce !== used?.nonce ? known : learn(answer);
-        if (used && to.nonce === used.nonce) break;
-        used = to;
-        answer = await next(sign(request, to));
-      }
-      if (answer.status !== 401) return answer;
-      throw new LimitReached(
-        `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`,
-        'refused-credential',
-        {
-          code: 'credential',
-          details: { credential, remedy: 'renew' },
-        },
-      );
-    },
-  };
+  }
 }
 
 /** The parts of a client's answer to a challenge. */
