@@ -132,7 +132,7 @@ test.each([
   ['s3', '/a//b/../c', '/a//b/../c'],
 ])('the path of a request to %s is %s, and %s in the signature', async (service, path, canonicalPath) => {
   const found = await authorization({ path }, pair, { service });
-  const added = service === 's3' ? { 'x-amz-content-sha256': createHash('sha256').update('').digest('hex') } : {};
+  const added: Record<string, string> = service === 's3' ? { 'x-amz-content-sha256': createHash('sha256').update('').digest('hex') } : {};
   const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', ...added };
   expect(found).toContain(`Signature=${expectedSignature(canonicalPath, service, headers)}`);
 });
