@@ -19,7 +19,10 @@ const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
 const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
 
 /** May contain variables, as they do not affect which secret is sent, or in which header or parameter. */
-const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
+const authOptions = new Set([
+  ...['client_id', 'username', 'scopes', 'params', 'headers', 'query', 'claims'],
+  ...['issuer', 'subject', 'audience', 'key_id', 'service', 'region'],
+]);
 
 /** Identified by the names that lead to it from the top of the flow. */
 export interface OptionPlace {
