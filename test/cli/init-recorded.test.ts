@@ -73,7 +73,10 @@ async function written(args: readonly string[]) {
 describe('automate init --from-har', () => {
   test('lists only calls of an API, by their position in the file', async () => {
     const { code, stdout, place } = await written(['--from-har', 'a.har']);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^2 +GET +https:\/\/api.example.com\/v2\/orders\/17\?access_token=\*\*\* +200 +JSON$/m)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^2 +GET +https:\/\/api.example.com\/v2\/orders\/17\?access_token=\*\*\* +200 +JSON$/m),
+    ]);
     expect(stdout).not.toContain('logo.png');
     expect(await place.files()).not.toContain('new');
   });
