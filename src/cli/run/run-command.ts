@@ -143,10 +143,11 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
   const source = await openFlowInput(plan, flow, options);
+  let release: (() => void) | undefined;
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
-    await readDataFiles(plan);
+    release = await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     if (options.update) refuseConflicts(options, files);
@@ -174,6 +175,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
+    release?.();
     await source.close();
   }
 }
