@@ -107,6 +107,7 @@ function buildJoin(options: Options, context: BuildContext): Node | undefined {
       ignore: new Set(options.ignore),
       fields: filled.map(({ field }) => field),
       columns: filled.map(({ column }) => column),
+      most: mostRows[options.many],
     },
     file.shared,
   );
@@ -192,14 +193,15 @@ const optionNames: Readonly<Record<string, string>> = {
   sheet: 'sheet',
 };
 
+const mostRows = { error: 2, first: 1, all: Number.POSITIVE_INFINITY };
+
 class SeveralRows extends Failure {}
 
 function lookUpIn(joined: JoinedRows, { file, on, many, missing }: Options, fields: readonly string[]) {
   const columns = membersOf(on);
-  const most = { error: 2, first: 1, all: Number.MAX_SAFE_INTEGER }[many];
   return (record: Fields, rows: Rows): { readonly rows: readonly Fields[]; readonly found: boolean } => {
     const key = joined.keyOf(record);
-    const found = key === undefined ? [] : rows.find(key, most);
+    const found = key === undefined ? [] : rows.find(key, mostRows[many]);
     if (found.length === 0) {
       if (missing === 'error') throw new Failure('mapping', nothingFound(record, key), { sent: false });
       return { rows: missing === 'drop' ? [] : [withNulls(record, fields)], found: false };

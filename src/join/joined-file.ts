@@ -3,7 +3,6 @@ import { type AutomateError, errorOf } from '../core/failure.ts';
 import type { JoinedFile, SharedRows } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 import { jsonOf, textOf, type Value } from '../core/value/value.ts';
-import { isLibraryMissing } from '../files/database.ts';
 import { readError } from '../records/input.ts';
 import { inputError } from '../records/record-reader.ts';
 import { openSource, type SourceOptions } from '../records/source.ts';
@@ -25,6 +24,8 @@ export interface JoinOptions {
   readonly columns: readonly string[];
   /** The fields that get the values of the columns, in the same order. */
   readonly fields: readonly string[];
+  /** Maximum number of rows of a key that are needed. */
+  readonly most: number;
 }
 
 /** The columns of a file; undefined if it has no records, and records of its format have no common columns. Or the reason why it cannot be read. */
@@ -140,7 +141,7 @@ export class JoinedRows implements JoinedFile {
 
   async #readFile(shared: boolean): Promise<Rows> {
     const version = await versionOf(this.path);
-    const reader = new RowsReader(this.path, shared);
+    const reader = new RowsReader(this.path, this.#options.most, shared);
     try {
       const source = await opened(this.#options.reading);
       try {
@@ -200,22 +201,24 @@ function withoutAccents(text: string): string {
 /** Collects rows in memory, and moves them to disk if they become many. */
 class RowsReader {
   readonly #path: string;
+  readonly #most: number;
   readonly #shared: boolean;
   #memory: MemoryRows | undefined = new MemoryRows();
   #disk: DiskRowsWriter | undefined;
-  /** False if this machine has no libsql. */
-  #canMove = true;
 
-  constructor(path: string, shared: boolean) {
+  constructor(path: string, most: number, shared: boolean) {
     this.#path = path;
+    this.#most = most;
     this.#shared = shared;
     if (shared) this.#move();
   }
 
   add(key: string, row: string): void {
     if (this.#memory) {
-      this.#memory.add(ownText(key), ownText(row));
-      if (this.#memory.isFull && this.#canMove) this.#move();
+      // Otherwise each look-up of a frequent key would pass all its rows.
+      if (this.#most < Number.POSITIVE_INFINITY && this.#memory.find(key, this.#most).length >= this.#most) return;
+      this.#memory.add(key, row);
+      if (this.#memory.isFull) this.#move();
     } else this.#onDisk((disk) => disk.add(key, row));
   }
 
@@ -236,11 +239,9 @@ class RowsReader {
     try {
       this.#disk = new DiskRowsWriter();
     } catch (error) {
-      this.#canMove = false;
-      if (isLibraryMissing(error) && !this.#shared) return;
       throw diskError(this.#path, error);
     }
-    const rows = this.#memory?.takeAll() ?? [];
+    const rows = this.#memory?.all() ?? [];
     this.#onDisk((disk) => {
       for (const [key, row] of rows) disk.add(key, row);
     });
@@ -259,9 +260,4 @@ class RowsReader {
 function diskError(path: string, error: unknown): AutomateError {
   const message = `the rows of ${path} cannot be put into a temporary database: ${(error as Error).message}`;
   return errorOf('output', { message: `${message}\nthe variable TMPDIR names the folder of temporary files` });
-}
-
-/** A part of a text keeps the whole text in memory: a cell would keep its piece of the file. */
-function ownText(text: string): string {
-  return Buffer.from(text).toString();
 }

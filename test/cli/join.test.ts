@@ -170,3 +170,49 @@ describe('a join', () => {
     expect(stdout).toContain('actions:   2');
   });
 });
+
+describe('a joined file that changes', () => {
+  const changed = owners.replace('Ann', 'Anna');
+
+  /** Answers with the path of each request. */
+  const api = async () => answeringServer((request) => ({ body: { path: request.path } }));
+
+  test.each([
+    ['the input has the key', '', '{ domain: website }', ['/1']],
+    ['a set node makes the key', '  - { type: set, fields: { d: { cel: "domain.lowerAscii()" } } }\n', '{ d: website }', ['/1']],
+    ['an answer has the key', 'answer', '{ d: website }', ['/1', '/2', '/3', '/4']],
+  ])('runs with --update only what it must if %s', async (_, before, on, expected) => {
+    const server = await api();
+    const get = (path: string) => `  - { type: http, url: "${server.origin}/{{id}}", map: { ${path} } }\n`;
+    const first = before === 'answer' ? get('d: path') : before;
+    const flow = `${join(usual.replace('{ domain: website }', on), first)}${before === 'answer' ? '' : get('p: path')}`;
+    const { place, code } = await joinedRun(flow, {}, [...run, '--update']);
+    expect(code).toBe(0);
+    const sent = () => server.requests.splice(0).map(({ path }) => path);
+    expect(sent()).toHaveLength(4);
+    expect((await place.automate([...run, '--update'])).code).toBe(0);
+    expect(sent()).toEqual([]);
+    await place.write('owners.csv', `${changed}new.com,Nora,red\n`);
+    expect((await place.automate([...run, '--update'])).code).toBe(0);
+    expect(sent().sort()).toEqual(expected);
+  });
+
+  test('is used by retry, which says so', async () => {
+    const { place, code } = await joinedRun(join(`${usual}\nmissing: error`));
+    expect(code).toBe(4);
+    await place.write('owners.csv', `${changed}none.com,Nora,red\n`);
+    const retried = await place.automate(['retry', 'out.csv']);
+    expect(retried.stderr).toContain('owners.csv has changed since out.csv was written: the retry uses it as it is now');
+    expect(await place.read('out.csv')).toContain('2,none.com,Nora,red\n');
+  });
+
+  test('refuses to resume a run', async () => {
+    const { place, code } = await joinedRun(join(`${usual}\nmissing: error\non_error: stop`));
+    expect(code).toBe(5);
+    await place.write('owners.csv', changed);
+    const { code: refused, stderr } = await place.automate([...run, '--resume']);
+    expect([refused, stderr]).toEqual([73, expect.stringContaining('the joined file owners.csv has changed')]);
+    await place.write('owners.csv', owners);
+    expect((await place.automate([...run, '--resume'])).code).toBe(5);
+  });
+});
