@@ -8,7 +8,7 @@ import { inputError } from '../records/record-reader.ts';
 import { openSource, type SourceOptions } from '../records/source.ts';
 import { DiskRows, DiskRowsWriter, MemoryRows, type Rows } from './rows.ts';
 
-export type Ignored = 'case' | 'accents';
+type Ignored = 'case' | 'accents';
 
 type Reading = Pick<SourceOptions, 'path' | 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine'>;
 

@@ -169,7 +169,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    await refuseOutput(flow, options, files);
+    await refuseOutput({ file: flow, plan }, options, files);
     authorities(options.cacert, process.env);
     // In a run with a queue, only the workers need the secrets.
     if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
