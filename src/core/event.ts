@@ -108,6 +108,8 @@ export type Event =
    * a successful response said that the rate limit is used up.
    */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
+  /** A refusal has taught at which rate (calls per second) the server accepts calls at a gate. */
+  | { readonly type: 'pace-learned'; readonly gate: string; readonly perSecond: number }
   | ConcurrencyEvent
   /**
    * An attempt of a node with `on_error: keep` got no answer, and no earlier attempt at this origin did. `origin-answered` is the first

@@ -49,6 +49,8 @@ interface CallTools {
 /** A call in progress. One credit is reserved for all its attempts together, and is spent or returned when the call ends. */
 class RunningCall implements WaitingCall {
   credit: 'none' | 'held' | 'spent' = 'none';
+  /** Refusals while the pace was being learned, which are no attempts in the sense of `retry.max`. */
+  unblamed = 0;
 
   constructor(readonly caller: CallOwner) {}
 
@@ -79,6 +81,9 @@ interface AttemptFailure {
   /** Undefined if there will be a further attempt. */
   readonly final: Failure | undefined;
 }
+
+/** A record that is refused more often counts the refusals as attempts. */
+const mostUnblamed = 10;
 
 /** Each call reserves a credit, waits for its gate (the rate limiter of its origin), and is retried by its retry policy. */
 export class Calls {
@@ -155,8 +160,9 @@ export class Calls {
           if (error instanceof LimitReached) this.#endAtLimit(error);
           if (!(error instanceof Failure)) throw error;
           const atMs = this.#ports.clock.now();
-          failed = { ...this.#fail(call, running, error, attempts), responseMs: atMs - attemptMs };
-          if (isRefusal(error)) slots.refused({ sentAtMs: attemptMs, atMs });
+          const isPaced = this.#isPaced(call, error, { sentAtMs: attemptMs, atMs });
+          failed = { ...this.#fail(call, running, error, { attempts, isPaced }), responseMs: atMs - attemptMs };
+          if (isRefusal(error) && !isPaced) slots.refused({ sentAtMs: attemptMs, atMs });
         } finally {
           // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => slots.free());
@@ -224,6 +230,7 @@ export class Calls {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slots.answered({ sentAtMs: attemptMs, atMs });
+    this.#gates.answered(call, { sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);
@@ -244,15 +251,32 @@ export class Calls {
     return result;
   }
 
-  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<AttemptFailure, 'responseMs'> {
+  /** True if the gate goes on at a pace that it has learned from this refusal and earlier ones, instead of a pause that grows. */
+  #isPaced(call: Call<unknown>, { status, retryAfterMs }: Failure, times: { readonly sentAtMs: number; readonly atMs: number }): boolean {
+    const cameTooFast = status === 429 || (status === 503 && retryAfterMs !== undefined);
+    if (!cameTooFast || (retryAfterMs ?? 0) > call.retry.maxWaitMs) return false;
+    const { stage, top } = this.#gates.refused(call, { ...times, pauseMs: retryAfterMs ?? 0 });
+    if (stage === 'none') return false;
+    this.#ports.report({ type: 'pace-learned', gate: call.gate.origin, perSecond: top });
+    return true;
+  }
+
+  #fail(
+    call: Call<unknown>,
+    running: RunningCall,
+    failure: Failure,
+    { attempts, isPaced }: { readonly attempts: number; readonly isPaced: boolean },
+  ): Omit<AttemptFailure, 'responseMs'> {
     if (failure.sent) this.#settle(running);
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
     else this.#noteAnswer(call, running.caller);
-    const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
-    const final = finalFailure(call.retry, failure, waitMs);
+    if (isPaced && running.unblamed < mostUnblamed) running.unblamed++;
+    const counted = attempts - running.unblamed;
+    const waitMs = isPaced ? (failure.retryAfterMs ?? 0) : waitBeforeRetry(call.retry, Math.max(1, counted), failure, this.#ports.random);
+    const final = finalFailure(call.retry, failure, { attempts: counted, waitMs });
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
-    if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
+    if (failure.retryAfterMs !== undefined || (!isPaced && concernsAll(failure, final))) this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
   }
 
@@ -309,11 +333,11 @@ export class Calls {
 }
 
 /**
- * All calls wait if the server asks for it, or responds to a first attempt with 429. A 429 without Retry-After does not count after a
- * retry: a call that is always refused would repeatedly pause all other calls.
+ * As long as no pace is known, all calls wait if the server responds to a first attempt with 429. It does not count after a retry: a call
+ * that is always refused would repeatedly pause all other calls.
  */
-function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
-  return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
+function concernsAll({ status, attempts }: Failure, final: Failure | undefined): boolean {
+  return status === 429 && attempts === 1 && !final;
 }
 
 /** True if the failure suggests an overloaded server: a 429, a 503, a timeout, or a refused connection. */

@@ -1,8 +1,12 @@
 import type { Clock, Permits } from '../core/ports.ts';
+import { noPace, type Pace, paceAfterAnswer, paceAfterRefusal, paceAt } from './pace.ts';
 import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
 const slackMs = 10;
+
+/** The same for a learned pace: a limit that allows no bursts would refuse calls that catch up. */
+const paceSlackMs = 1;
 
 /** A start that was reserved in the shared gate is given up once it is this many ms late. */
 const lapseMs = 50;
@@ -89,6 +93,10 @@ export class Gate {
   /** They are one interval apart, and the first is at `firstMs`. */
   #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
+  /** What the refusals of the server have taught this process. A rate that is set applies in addition. */
+  #pace = noPace;
+  /** Earliest start of the next call at the learned pace, in monotonic ms. */
+  #pacedMs = 0;
 
   /** `permits` shares the rate and the pauses with other processes. Undefined if there is only this process. */
   constructor(clock: Clock, permits?: Permits) {
@@ -129,17 +137,30 @@ export class Gate {
   isOpen(): boolean {
     const now = this.#clock.now();
     if (this.#pausedUntilMs > now) return this.#startAt(this.#pausedUntilMs);
+    if (this.#pacedMs > now) return this.#startAt(this.#pacedMs);
     if (this.#permits && this.#intervalMs > 0 && !this.#hasReserved(now)) return this.#reserve(this.#permits);
     return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
   /** Counts a call that starts. */
   pass(): void {
+    if (this.#pace.stage !== 'none') this.#passPaced();
     if (this.#reserved.count > 0) this.#useReserved();
     else if (this.#intervalMs > 0) {
       this.#nextStartMs = Math.max(this.#startMs, this.#clock.now() - slackMs) + this.#intervalMs;
       this.#lastIntervalMs = this.#intervalMs;
     }
+  }
+
+  /** Notes that the server has accepted a call. */
+  answered(times: { readonly sentAtMs: number; readonly atMs: number }): void {
+    this.#pace = paceAfterAnswer(this.#pace, times);
+  }
+
+  /** Notes that the server has refused a call because calls came too fast. Returns the pace that has been learned, if any. */
+  refused(times: { readonly sentAtMs: number; readonly atMs: number; readonly pauseMs: number }): Pace {
+    this.#pace = paceAfterRefusal(this.#pace, times);
+    return this.#pace;
   }
 
   startReady(): void {
@@ -149,7 +170,7 @@ export class Gate {
   /** True if the gate can be deleted, because no call waits, and no pause or interval is under way. */
   isIdle(): boolean {
     const now = this.#clock.now();
-    return this.#pausedUntilMs <= now && this.#startMs <= now && this.turns.areNone;
+    return this.#pausedUntilMs <= now && Math.max(this.#pacedMs, this.#startMs) <= now && this.turns.areNone;
   }
 
   /**
@@ -169,6 +190,11 @@ export class Gate {
       this.startReady();
     });
     return false;
+  }
+
+  #passPaced(): void {
+    const now = this.#clock.now();
+    this.#pacedMs = Math.max(this.#pacedMs, now - paceSlackMs) + 1000 / paceAt(this.#pace, now);
   }
 
   #hasReserved(now: number): boolean {

@@ -3,6 +3,7 @@ import type { ConcurrencyEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
 import { Gate } from './gate.ts';
+import type { Pace } from './pace.ts';
 import { type CallStage, RunPhase, Wakeup } from './phase.ts';
 import { Slots, type SlotUser } from './slots.ts';
 
@@ -109,6 +110,16 @@ export class RunGates implements SlotUser {
       gate.limitRate(this, call.intervalMs);
     }
     return this.#limitOf(call).enter(waiting, gate);
+  }
+
+  /** Notes that the server has accepted a call. */
+  answered(call: LimitedCall, times: { readonly sentAtMs: number; readonly atMs: number }): void {
+    this.#gates.gateOf(call).answered(times);
+  }
+
+  /** Notes that the server has refused a call because calls came too fast. */
+  refused(call: LimitedCall, times: { readonly sentAtMs: number; readonly atMs: number; readonly pauseMs: number }): Pace {
+    return this.#gates.gateOf(call).refused(times);
   }
 
   /** Prevents calls at this call's gate from starting for `waitMs`. */

@@ -86,6 +86,7 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  readonly paces?: readonly LearnedPace[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
@@ -267,6 +268,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    paces: listed(tally.paces.values(), (found) => found),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
@@ -449,6 +451,7 @@ export function summaryJson(view: RunView): string {
     workers: endedWorkers && { most: endedWorkers.most, lost: endedWorkers.lost },
     maybe_spent: endedWorkers?.maybeSpent || undefined,
     concurrency: view.concurrency?.map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })),
+    learned_rates: view.paces?.map(({ gate, perSecond, refusals }) => ({ gate, rate: rateText(perSecond), refusals })),
     ms: Math.round(ms),
     response_ms: times && { p50: times.p50Ms, p95: times.p95Ms, max: times.maxMs },
     paused_ms: Math.round(view.pauses.totalMs),

@@ -55,6 +55,13 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
+/** Calls per second that the server accepted when it last refused one, and how many calls it has refused. */
+export interface LearnedPace {
+  readonly gate: string;
+  readonly perSecond: number;
+  readonly refusals: number;
+}
+
 export interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
@@ -118,6 +125,8 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
+  /** What refusals have taught about the rate of a server. Keyed by origin. */
+  readonly paces: Map<string, LearnedPace>;
   /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;
   /** Empty unless a node has `on_error: keep`. */
@@ -155,6 +164,7 @@ export function createTally(): Tally {
     sources: new Set(),
     answered: new Map(),
     concurrency: new Map(),
+    paces: new Map(),
     unanswered: new Map(),
     answeredOrigins: new Set(),
     stop: undefined,
@@ -180,6 +190,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'call-failed': null,
   'gate-paused': null,
   concurrency: addConcurrency,
+  'pace-learned': addPace,
   'origin-unanswered': addUnanswered,
   'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
     answeredOrigins.add(origin);
@@ -315,6 +326,10 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
   found.least = Math.min(found.least, to);
   found.most = Math.max(found.most, to);
   concurrency.set(key, found);
+}
+
+function addPace({ paces }: Tally, { gate, perSecond }: EventOf<'pace-learned'>): void {
+  paces.set(gate, { gate, perSecond, refusals: (paces.get(gate)?.refusals ?? 0) + 1 });
 }
 
 function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {

@@ -22,6 +22,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     lookupLines,
     responseTimeLines,
     concurrencyLines,
+    paceLines,
     mappingLines,
     replacedLines,
     ignoredErrorLines,
@@ -284,6 +285,15 @@ export function responseTimeLines({ responseTimes }: Pick<RunView, 'responseTime
   if (!responseTimes) return [];
   const [p50, p95, max] = [responseTimes.p50Ms, responseTimes.p95Ms, responseTimes.maxMs].map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
+}
+
+/** Says at which rate a server accepted calls, and what to write so that it refuses none. */
+function paceLines({ paces = [] }: RunView): string[] {
+  return paces.map(({ gate, perSecond, refusals }) => {
+    const rate = rateText(perSecond);
+    const avoided = `would have avoided ${counted(refusals, 'answer')} of 429`;
+    return `  learned ${rate} for ${gate.replace(/^https?:\/\//, '')} (rate: ${rate} ${avoided})`;
+  });
 }
 
 /** The limits that automate has found by itself, such as `concurrency: 42 at the end (4 to 57)`. */
