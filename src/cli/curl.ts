@@ -221,7 +221,9 @@ type CurlBody = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
 /** Chooses JSON, a form or text. Without a Content-Type, curl would send a form, but text that begins like JSON is treated as JSON. */
 function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): CurlBody {
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1];
-  if (isJson || (type === undefined ? /^\s*[[{]/.test(data) : /[/+]json\b/i.test(type))) return { headers, body: data };
+  // Types such as application/x-amz-json-1.0 do not end with json, and can also be other text.
+  const looksLikeJson = /^\s*[[{]/.test(data) && /\bjson\b/i.test(type ?? 'json');
+  if (isJson || looksLikeJson || /[/+]json\b/i.test(type ?? '')) return { headers, body: data };
   const form = type === undefined || type.toLowerCase().startsWith(formType) ? formIn(data) : undefined;
   if (form) return { headers, form };
   return { headers: type === undefined ? [...headers, ['Content-Type', formType]] : headers, text: data };

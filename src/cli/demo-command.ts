@@ -51,7 +51,6 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const text = (await readFile(join(examples, 'enrichment', 'flow.yaml'), 'utf8')).replace(/http:\/\/127\.0\.0\.1:\d+/, api.origin);
   await writeFile(flow, text);
   await cp(join(examples, 'airports.csv'), input);
-  reachLoopback(process.env);
   const { say, colors } = terminal;
   say(`${colors.bold('The flow')} (${flow})\n\n${indented(text)}\n`);
   const automate = calledAs(process.argv[1] ?? '');
@@ -80,12 +79,6 @@ function calledAs(script: string): string {
 
 function noFolder(error: Error): never {
   throw new AutomateError('output', `no folder can be created in ${tmpdir()}: ${systemReason(error)}\nset TMPDIR to a different folder`);
-}
-
-/** Bypasses a proxy, because a proxy could not reach the demo's API. */
-function reachLoopback(environment: NodeJS.ProcessEnv): void {
-  const others = environment.no_proxy ?? environment.NO_PROXY;
-  environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';
 }
 
 function indented(text: string): string {

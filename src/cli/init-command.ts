@@ -23,7 +23,7 @@ import type { ValuePath, WrittenRequest } from '../starter/written-node.ts';
 import { curlRequest } from './curl.ts';
 import type { ReadingOptions } from './shared-options.ts';
 import { printWarnings } from './show/problems.ts';
-import { sayFormat, type Terminal } from './terminal.ts';
+import { sayFormat, sayNote, type Terminal } from './terminal.ts';
 
 interface InitOptions extends ReadingOptions {
   readonly fromCurl?: string;
@@ -42,7 +42,7 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
     throw new AutomateError('output-exists', `${path} exists already\nchoose another folder, or overwrite it with --force`);
   const requestFor = await requestSource(given);
   const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, sayFormat(terminal));
-  const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in });
+  const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in }, terminal);
   const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
   const made = starterFlow(request, { ...source, name });
@@ -94,10 +94,11 @@ function flowName(folder: string, url: string | undefined): string {
   return host || basename(resolve(folder)) || 'flow';
 }
 
-async function exampleFor(options: InputOptions): Promise<Example> {
+async function exampleFor(options: InputOptions, terminal: Terminal): Promise<Example> {
   const name = options.in === '-' ? 'stdin' : options.in;
   const source = await openInput(options);
   try {
+    source.notes.forEach(sayNote(terminal));
     refuseJoinedNames(name, source, options);
     return { name, ...(await readExample(source)) };
   } finally {

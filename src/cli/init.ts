@@ -10,7 +10,7 @@ const initOptions = {
   fromOpenapi: textOption('--from-openapi <file>', 'make the flow from an operation in an OpenAPI 3.0 or 3.1 file (JSON or YAML)'),
   operation: textOption(
     '--operation <id>',
-    'with --from-openapi: the operation, by operationId or method and path, such as "GET /pets/{petId}"',
+    'with --from-openapi: the operation, by operationId or method and path, such as "GET /pets/{petId}"; other text lists the operations that contain it',
   ),
   in: parsedOption('--in <file>', inputName, 'the input whose fields the flow can use, or - for stdin', { short: 'i' }),
   schema: parsedOption(

@@ -20,7 +20,7 @@ export interface Declared<Value> {
   readonly isRepeatable?: boolean;
   /** True for an argument whose words form a list. The words of other arguments are joined with spaces. */
   readonly isList?: boolean;
-  /** What an option of a run belongs to; undefined if it affects how records are processed. */
+  /** The part of a run that the option affects; undefined if it affects the way in which records are processed. */
   readonly about?: 'input' | 'output' | 'start';
 }
 

@@ -33,7 +33,9 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
-    const list = await readFailedList(out);
+    const list = await readFailedList(out).catch((error: unknown) => {
+      throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
+    });
     if (wasComplete && (options.resume || !list)) {
       if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
       return list ? exitCodes.someFailed : exitCodes.success;
@@ -84,10 +86,10 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
 }
 
 /** Suggests `automate run` instead. */
-function notRetriable(out: string, problem: string): AutomateError {
+function notRetriable(out: string, problem: string, kind: 'usage' | 'output-exists' = 'usage'): AutomateError {
   const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
-  return new AutomateError('usage', `${problem}\n${way}`);
+  return new AutomateError(kind, `${problem}\n${way}`);
 }
 
 interface RetryRequest extends Pick<WrittenRun, 'written'> {
@@ -100,7 +102,7 @@ function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedLi
   const errors = options.errors ?? shownPath(identity.errorsFile);
   if (errors === 'none' || !isFileOrFree(errors))
     throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
-  return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };
+  return { out, isStreamed: false, format: formats.output, errors, errorsFormat: { ...formats.errors, ...formatOfPath(errors) } };
 }
 
 /** It has the options of the failed run, unless the retry overrides them. */
@@ -109,7 +111,8 @@ function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): Wri
   const { force: _, ...given } = options;
   const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
   const { errors = '' } = files;
-  const input = { in: [errors], inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
+  const { delimiter = files.errorsFormat.delimiter } = given;
+  const input = { in: [errors], inFormat: extensionOf(files.errorsFormat, '').slice(1), delimiter, input: true };
   return {
     flow: shownPath(list.flow),
     options: { ...lasting, ...given, ...input, var: [...(lasting.var ?? []), ...given.var], out, errors, replace: true },

@@ -6,6 +6,8 @@ const retriedOutput = argument('<out>', 'the output of a complete run in which s
 
 const retryOptions = underHeadings({
   ...runOptionsNamed(optionsWith('retry', true)),
+  delimiter: runOption('delimiter', 'delimiter of the errors file, if it was saved in another form (default: recognized)'),
+  encoding: runOption('encoding', 'encoding of the errors file, if it was saved in another form, such as windows-1252 (default: utf-8)'),
   var: { ...runOption('var'), defaultText: 'the values of the run' },
   errors: runOption('errors', 'the failed records, which you can edit before the retry (default: the errors file of the run)'),
   resume: runOption('resume', 'continue an unfinished retry, or start one if there is none'),

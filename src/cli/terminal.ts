@@ -9,6 +9,7 @@ import type { LentTerminal } from '../credentials/command-run.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createRedactor, type Redactor } from '../credentials/redact.ts';
 import { createStreamSink } from '../output/sink.ts';
+import type { InputNote } from '../records/source.ts';
 import { findAsker } from './ask.ts';
 
 /** Masks secrets. The result of a command goes to stdout, everything else to stderr. */
@@ -73,6 +74,15 @@ function openedTerminal(): number | undefined {
 
 export function sayFormat({ say }: Terminal): (format: string) => void {
   return (format) => say(`reading stdin as ${format} (to read it as a different format, use --in-format)`);
+}
+
+/** Tells what the reader of an input has found out. */
+export function sayNote({ say, warn }: Terminal): (note: InputNote) => void {
+  return (note) => {
+    if (note.of === 'warning') return warn(note.text);
+    const separator = note.delimiter === '\t' ? 'tabs' : `"${note.delimiter}"`;
+    return say(`reading ${note.name} as CSV with ${separator} between cells (to read it in a different way, use --delimiter)`);
+  };
 }
 
 function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {

@@ -11,7 +11,7 @@ import { exitCodes } from '../run/exit-codes.ts';
 import { checkFields, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
 import { type ReadingOptions, type SendingOptions, type WithInputs, withInputs } from './shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from './show/problems.ts';
-import { sayFormat, type Terminal } from './terminal.ts';
+import { sayFormat, sayNote, type Terminal } from './terminal.ts';
 
 interface ValidateOptions extends SendingOptions, ReadingOptions {
   readonly in?: readonly string[];
@@ -32,6 +32,7 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
     await reportTogether(flow, invalidFlowChecks(flow, fileOptions, options, terminal));
     throw error;
   });
+  read?.notes?.forEach(sayNote(terminal));
   if (read?.error !== undefined) throw read.error;
   // Only warns about missing data files. A run would fail without them, but the flow itself is valid.
   for (const file of dataFilesOf(plan)) await stat(file).catch((error) => terminal.warn(readError(file, error).message));

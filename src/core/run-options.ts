@@ -1,9 +1,9 @@
 import { durationMs, rateIntervalMs } from './duration.ts';
 import type { Concurrency } from './options/amounts.ts';
 
-/** How the text of an option becomes its value, on the command line and in a query of the server. */
+/** The texts and values that an option can have, on the command line and in a query of the server. */
 export interface OptionType<Value> {
-  /** What a text must be: the end of `expected ...`. */
+  /** The continuation of "expected" in messages. */
   readonly expected: string;
   /** Undefined for any other text. `before` is the value so far of an option that is repeated. */
   parse(text: string, before?: Value): Value | undefined;
@@ -21,7 +21,10 @@ interface RunOption {
   /** `{name}` stands for another option, in the way in which the reader writes it. */
   readonly help: string;
   readonly group: 'Input' | 'Output' | 'Limits' | 'Showing' | 'Requests';
-  /** What it belongs to, if not to the way in which records are processed: a command that runs other records, or into other files, leaves it out. */
+  /**
+   * The part of a run that it affects; undefined if it affects the way in which records are processed. Suggested commands that run other
+   * records, or write other files, leave out the options that no longer fit.
+   */
   readonly about?: 'input' | 'output' | 'start';
   /** The name of its value in the help; undefined for a flag. */
   readonly value?: string;
@@ -153,8 +156,9 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<character>',
-    help: 'delimiter of a CSV input (default: a comma, or a tab for TSV)',
+    help: 'delimiter of a CSV input (default: a comma, or else the semicolon, tab or | of the header; a tab for TSV)',
     identity: 'reading',
+    retry: true,
     http: true,
   },
   sheet: {
@@ -173,6 +177,7 @@ export const runOptions = {
     value: '<name>',
     help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
     identity: 'reading',
+    retry: true,
   },
   records: {
     group: 'Input',
@@ -236,6 +241,17 @@ export const runOptions = {
     type: text,
     value: '<format>',
     help: 'format of the output, as for {inFormat} (default: from the name of the file, or the format of the input)',
+  },
+  outDelimiter: {
+    group: 'Output',
+    type: text,
+    value: '<character>',
+    help: 'delimiter of a CSV output and of the errors file (default: a comma, or a tab for TSV)',
+  },
+  outBom: {
+    group: 'Output',
+    type: flag,
+    help: 'begin a CSV output and the errors file with a byte order mark, by which Excel recognizes UTF-8',
   },
   outTypes: {
     group: 'Output',
@@ -477,7 +493,7 @@ export type InputOptions = Pick<
   'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
 >;
 
-export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outTypes' | 'errors'>;
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;
 
 export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
 

@@ -2,7 +2,7 @@ import { excerpt } from '../core/answer/response.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { createClock } from '../files/clock.ts';
-import { homeFolder } from '../files/home.ts';
+import { homeIfAny } from '../files/home.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
 import { secretsInEnvironment, utf8Of } from './environment.ts';
 import { createRedactor } from './redact.ts';
@@ -190,5 +190,5 @@ const secretCommands = new SecretCommands({
 });
 
 export function secretCommandsOf(commands: readonly StoredCommand[], user: SecretUser): CommandSecrets {
-  return secretCommands.forUser(commands, homeFolder(process.env), user);
+  return secretCommands.forUser(commands, homeIfAny(process.env) ?? '', user);
 }

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isMapping } from '../core/value/value.ts';
 import { syncFolder } from '../files/folder.ts';
-import { homeFolder } from '../files/home.ts';
+import { homeFolder, homeIfAny } from '../files/home.ts';
 import { fileError } from '../files/naming-errors.ts';
 import { createStateFile } from '../files/state-file.ts';
 
@@ -12,6 +12,7 @@ export type SavedConnections = Readonly<Record<string, Readonly<Record<string, u
 
 /** Throws an AutomateError (`credential`) if the file cannot be read. */
 export function readConnections(environment: NodeJS.ProcessEnv): SavedConnections {
+  if (homeIfAny(environment) === undefined) return {};
   return createStateFile(pathIn(environment), areConnections).read() ?? {};
 }
 

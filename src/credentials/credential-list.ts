@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { homeFolder } from '../files/home.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import { backendNames } from './backend.ts';
 import type { StoredCredential } from './secret.ts';
@@ -14,9 +15,9 @@ export class CredentialList {
   /** Runs a function under a lock that keeps other processes from changing the list or the secrets. */
   readonly alone: StateFile<ListFile>['alone'];
 
-  /** Reads nothing yet. */
-  constructor(home: string) {
-    this.#file = createStateFile(join(home, 'credentials.json'), isList);
+  /** Reads nothing yet. `home` is undefined for a user without a home folder, for whom nothing can be stored. */
+  constructor(home: string | undefined) {
+    this.#file = home === undefined ? fileOfNobody() : createStateFile(join(home, 'credentials.json'), isList);
     this.alone = this.#file.alone;
   }
 
@@ -45,6 +46,15 @@ export class CredentialList {
   #write(credentials: readonly StoredCredential[]): Promise<void> {
     return this.#file.write({ version: 1, credentials });
   }
+}
+
+/** It is empty, and changing it throws an AutomateError (`usage`). */
+function fileOfNobody(): StateFile<ListFile> {
+  const refuse = async (): Promise<never> => {
+    homeFolder(process.env);
+    throw new Error('the home folder has appeared during the command');
+  };
+  return { path: '', read: () => undefined, write: refuse, alone: refuse };
 }
 
 function byName(a: StoredCredential, b: StoredCredential): number {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
-import { envOf, homeFolder } from '../files/home.ts';
+import { envOf, homeIfAny } from '../files/home.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
 import { CredentialList } from './credential-list.ts';
 import { findInEnvironment } from './environment.ts';
@@ -28,15 +28,15 @@ export function openCredentials(
   env: string | undefined,
   { redactor, warn, findAsker }: Pick<Messages, 'redactor' | 'findAsker'> & Partial<Pick<Messages, 'warn'>>,
 ): CredentialStore {
-  const home = homeFolder(process.env);
+  const home = homeIfAny(process.env);
   const asker = findAsker?.();
   const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)), warn);
   const keychain = createKeychain({
-    service: `automate ${home}`,
+    service: `automate ${home ?? ''}`,
     environment: process.env,
     timeoutMs: asker ? keychainTimeoutMs.withPerson : keychainTimeoutMs.alone,
   });
-  const vault = new Vault(join(home, 'vault.json'), {
+  const vault = new Vault(join(home ?? '', 'vault.json'), {
     ...passphrase,
     async get(isNew) {
       const text = await passphrase.get(isNew);

@@ -39,10 +39,11 @@ export function statesPrice(plan: Plan): boolean {
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
   const { run, maxCredits, key, before = 0 } = options;
   const { RunLedger } = await import('./run-ledger.ts');
-  const home = (await import('../files/home.ts')).homeFolder(process.env);
-  const book = prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
-  if (book) (await import('./holds.ts')).settleEarlier(book, home, run, before);
-  return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
+  const home = (await import('../files/home.ts')).homeIfAny(process.env);
+  // Without a home folder there is no book, and so no limit on credits either.
+  const book = home === undefined || prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
+  if (book && home !== undefined) (await import('./holds.ts')).settleEarlier(book, home, run, before);
+  return new RunLedger({ run, home: home ?? '', prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }
 
 async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | undefined> {

@@ -10,7 +10,7 @@ export function savedBytes(names: readonly SavedName[]): number {
   return [...new Map(names.map(([name, , bytes]) => [name, bytes])).values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Where a run that can be resumed notes the files that it saves. */
+/** The list of the files that a run saves, for the case that it is resumed. */
 export interface SavedLog {
   /** The files of the run's earlier parts. */
   readonly earlier: readonly SavedName[];

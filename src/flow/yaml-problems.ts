@@ -25,6 +25,8 @@ export function depthProblem(text: string): YamlProblem | undefined {
 
 /** No message quotes the file, because in invalid YAML, any text might be a secret. */
 export function yamlProblems(text: string, document: Document): YamlProblem[] {
+  const indentation = indentationProblem(text, document);
+  if (indentation) return [indentation];
   const tags = tagProblems(text, document);
   const errors = [...document.errors, ...document.warnings].filter(
     ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !tags.some(({ offset }) => offset === pos[0]),
@@ -50,6 +52,30 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   ];
   return problems.length > 0 ? problems : aliasProblems(document);
 }
+
+/** Spaces of web pages and word processors at the start of a line, which YAML reads as part of a word. */
+const otherSpaces = /^[ \t]*(?![ \t\r\n])[\p{Z}\u200b\ufeff]/gmu;
+
+/** Reports only the first such line, because the lines around it seem wrong, too. Such spaces may be part of a text. */
+function indentationProblem(text: string, document: Document): YamlProblem | undefined {
+  const texts: (readonly [start: number, end: number])[] = [];
+  const found = [...text.matchAll(otherSpaces)]
+    .map(({ 0: { length }, index }) => index + length - 1)
+    .filter((at) => at > 0 || text[at] !== '\ufeff');
+  if (found.length === 0) return undefined;
+  visit(document, {
+    Scalar(_key, { type, range }) {
+      if (range && type !== 'PLAIN') texts.push([range[0], range[1]]);
+    },
+  });
+  const offset = found.find((at) => !texts.some(([start, end]) => start < at && at < end));
+  if (offset === undefined) return undefined;
+  const code = (text.codePointAt(offset) as number).toString(16).toUpperCase().padStart(4, '0');
+  const name = code === '00A0' || code === '202F' ? 'a no-break space' : 'a special space';
+  return { offset, message: `not valid YAML: expected spaces as indentation, found ${name} (U+${code})\n${ordinarySpaces}` };
+}
+
+const ordinarySpaces = 'replace every such space with an ordinary one: text that is copied from a web page or a chat can contain them';
 
 const messages: Readonly<Record<string, string>> = {
   BAD_INDENT: 'not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',

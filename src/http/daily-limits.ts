@@ -23,7 +23,7 @@ interface PublicUserAgent {
 /** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
 interface DailyLimits extends PublicUserAgent {
   /** The folder of automate's own files. It contains the file with this machine's counts. */
-  readonly home: string;
+  home(): string;
   wallNow(): number;
 }
 
@@ -42,12 +42,12 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyL
   };
 }
 
-function homeCounts(home: string, wallNow: () => number) {
-  const file = createStateFile<SavedCounts>(join(home, 'public-servers.json'), isDayCounts);
+function homeCounts(home: () => string, wallNow: () => number) {
   return {
     /** Counts a request. Resolves to false if the server's daily limit has already been reached. */
-    add: ({ server, max }: DayLimit): Promise<boolean> =>
-      file.alone(async () => {
+    async add({ server, max }: DayLimit): Promise<boolean> {
+      const file = createStateFile<SavedCounts>(join(home(), 'public-servers.json'), isDayCounts);
+      return file.alone(async () => {
         const day = new Date(wallNow()).toISOString().slice(0, 10);
         const found = file.read();
         const counts = found?.day === day ? found.counts : {};
@@ -55,7 +55,8 @@ function homeCounts(home: string, wallNow: () => number) {
         if (sent >= max) return false;
         await file.write({ day, counts: { ...counts, [server]: sent + 1 } });
         return true;
-      }),
+      });
+    },
   };
 }
 

@@ -33,6 +33,17 @@ const maxEncodings = 5;
 /** Bodies up to this size are decompressed in this thread. Passing them to another thread would take longer. */
 const syncBytes = 32 * 1024;
 
+/**
+ * Servers also write into Content-Encoding what is no compression: the charset, the header of a mail (`8bit`), or how the file was once
+ * uploaded to S3 (`aws-chunked`).
+ */
+const noCompression = /^(?:identity|none|aws-chunked|chunked|binary|[78]bit|utf-?(?:8|16)|us-ascii|iso-8859-\d+|windows-\d+)$/;
+
+/** Returns the compressions in a Content-Encoding header, in the order in which they were applied. */
+export function compressionsIn(encodings: string): string[] {
+  return (encodings.toLowerCase().match(/[^\s,]+/g) ?? []).filter((name) => !noCompression.test(name));
+}
+
 /** `status` is part of the failure if decompression fails. */
 interface BodyLimits {
   readonly maxBytes: number;
@@ -41,8 +52,7 @@ interface BodyLimits {
 
 /** Throws a Failure (`network`) if the body is incomplete or damaged, or (`parse`) if it is too large. */
 export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
-  const names = encodings.toLowerCase().match(/[^\s,]+/g) ?? [];
-  const applied = names.filter((name) => name !== 'identity');
+  const applied = compressionsIn(encodings);
   if (applied.length > maxEncodings) {
     throw new Failure('parse', `expected at most ${maxEncodings} content encodings, found ${applied.length}`, { status });
   }

@@ -146,7 +146,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     if (headers['content-encoding'] !== undefined) this.#maxBytes = maxCompressed(this.#request.maxBodyBytes);
-    if (hasBody(status) && Number(headers['content-length']) > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, status));
+    if (this.#hasBody() && Number(headers['content-length']) > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, status));
   }
 
   onResponseData(connection: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -173,7 +173,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_connection: Dispatcher.DispatchController, error: Error): void {
     // A 204 or 304 is complete as soon as its headers have arrived, because it has no body. undici would wait for the number of bytes that
     // a 304 may announce (RFC 9110, 15.4.5).
-    if (this.#status !== 0 && !hasBody(this.#status)) this.onResponseEnd();
+    if (this.#status !== 0 && !this.#hasBody()) this.onResponseEnd();
     else this.#failWith(error);
   }
 
@@ -212,6 +212,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#connection?.abort(this.#failure);
   }
 
+  /** A response to HEAD, a 204 and a 304 may state the length of a body, but have none (RFC 9110, 6.4.1). */
+  #hasBody(): boolean {
+    return this.#request.method !== 'HEAD' && this.#status !== 204 && this.#status !== 304;
+  }
+
   #response(): HttpResponse {
     const status = this.#status;
     const headers = this.#headers;
@@ -221,7 +226,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       headers,
       header,
       body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks),
-      endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && hasBody(status),
+      endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && this.#hasBody(),
       retryAfterMs: retryAfterMs(status, header, this.#tools.wallNow()),
       atMs: this.#tools.now(),
     };
@@ -237,10 +242,6 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 function expire(exchange: Exchange): void {
   exchange.expire();
-}
-
-function hasBody(status: number): boolean {
-  return status !== 204 && status !== 304;
 }
 
 /** A little more than `maxBytes`, because data that cannot be compressed grows slightly. */
@@ -310,9 +311,9 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   }
 }
 
-/** As all HTTP clients do: after a 303, every method becomes GET. After a 301 or 302, only POST becomes GET. */
+/** As all HTTP clients do: after a 303, every method but HEAD becomes GET. After a 301 or 302, only POST becomes GET. */
 function afterRedirect(request: WireRequest, status: number): WireRequest {
-  const becomesGet = status === 303 || ((status === 301 || status === 302) && request.method === 'POST');
+  const becomesGet = (status === 303 && request.method !== 'HEAD') || ((status === 301 || status === 302) && request.method === 'POST');
   return becomesGet ? withoutBody({ ...request, method: 'GET' }) : request;
 }
 

@@ -1,12 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 import { AutomateError } from '../core/failure.ts';
+import { isLoopback } from '../core/template/url.ts';
 
 /** Undefined if requests to the origin use no proxy. */
 type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
  * Reads the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY in the same way as curl. Lower-case names take precedence, and an
- * empty value means no proxy. Throws an AutomateError if the value for a proxy is not the URL of a proxy.
+ * empty value means no proxy. Requests to the local machine use no proxy, as in browsers: the proxy would see their secrets in clear text, and
+ * its loopback is a different machine. Throws an AutomateError if the value for a proxy is not the URL of a proxy.
  */
 export function proxyFinder(environment: NodeJS.ProcessEnv): ProxyFinder {
   const http = proxyOf(environment, 'http_proxy');
@@ -16,7 +18,7 @@ export function proxyFinder(environment: NodeJS.ProcessEnv): ProxyFinder {
   return (origin) => {
     const url = new URL(origin);
     const proxy = url.protocol === 'https:' ? https : http;
-    return proxy && !isExcepted(url) ? proxy : undefined;
+    return proxy && !isLoopback(url.hostname) && !isExcepted(url) ? proxy : undefined;
   };
 }
 

@@ -24,12 +24,16 @@ export async function sendSingle(fetch: Fetch, url: string | URL, options: Optio
   }
 }
 
-/** Throws a Failure if the response cannot be read or is not JSON. */
-export async function readJson(response: KyResponse, url: string): Promise<unknown> {
+/** `other` reads text that is not JSON. Throws a Failure if the response cannot be read, or if the text is neither. */
+export async function readJson(response: KyResponse, url: string, other: (text: string) => unknown): Promise<unknown> {
+  const text = await response.text().catch(async (error) => {
+    throw await toFailure(error, url);
+  });
   try {
-    return await response.json();
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw await toFailure(error, url);
+    return JSON.parse(text);
+  } catch {
+    const found = other(text);
+    if (found !== undefined) return found;
     const contentType = response.headers.get('content-type') ?? 'no content type';
     throw new Failure('parse', `the answer is not JSON (${contentType})`, { status: response.status });
   }

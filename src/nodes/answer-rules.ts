@@ -116,7 +116,11 @@ export class AnswerRules {
 }
 
 /** The body is converted only if the condition uses it, because it can be large. */
-export function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
+export function variablesOf(
+  { named }: Pick<AnswerCondition, 'named'>,
+  { status, body, response }: Accepted,
+  record: Fields | undefined,
+): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,
     headers: () =>

@@ -29,13 +29,13 @@ export async function openFailedRecords(given: RunOptions, from: Checkpoint, lis
   return { ...source, columns: list.columns.input, read: () => (sorts ? sorted(source) : retried(source)) };
 }
 
-/** Uses the delimiter of the errors file's header, if it differs from the format's usual one. */
+/** Recognizes the delimiter of the errors file, if it is not the one with which the run has written it. */
 async function withDelimiter(options: RunOptions, { columns: { input } }: FoundFailures): Promise<RunOptions> {
   const source = await openInput(options);
   await source.close();
-  const columns = source.columns ?? [];
-  const other = source.header && !columns.every((name) => input.includes(name)) ? otherDelimiter(columns) : undefined;
-  return other === undefined ? options : { ...options, delimiter: other };
+  if (!source.header || source.header.every((name) => input.includes(name))) return options;
+  const other = otherDelimiter(source.header);
+  return { ...options, delimiter: other };
 }
 
 async function* retried(source: RecordSource): AsyncGenerator<readonly Item[]> {
@@ -136,7 +136,7 @@ interface ListedRun {
 /** Undefined if no record failed, or if failed records are not written to a file. */
 export function failedListOf({ request, columns, redactor }: ListedRun, ended: EndedOutput): ListOfRun | undefined {
   const { plan, options, flow, files, retried } = request;
-  const { saved, out, firstRow, rowsEnd } = ended;
+  const { saved, out, errors, firstRow, rowsEnd } = ended;
   if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
   const set = JSON.stringify([options.set ?? [], options.var ?? []]);
   // Returns no list if `--set` or `--var` contains a secret. The secret must not be written to a file, and without it, a retry would send
@@ -146,6 +146,8 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   const allFiltered = filtered + (saved.filtered ?? 0);
   const givenUp = retried ? givenUpOf(retried, saved.records) : 0;
   return {
+    path: fullPath(files.out),
+    errors,
     flow: fullPath(flow),
     options: lasting(options),
     columns: { input: columns, output: plan.columns(columns) },

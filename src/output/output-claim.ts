@@ -20,13 +20,14 @@ import {
   journalPath,
   marksOf,
 } from './journal/journal.ts';
+import { refuseNoFile } from './journal/lines.ts';
 import { type EndedOutput, untouched } from './output.ts';
 import { outputNames, ownerOfErrors, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts, removeTruth, truthPart, unfinishedPlan } from './replace.ts';
+import { finishRun, partPlan, removeOldErrors, removeParts, removeTruth, truthPart, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, type Identity, identityOf, refuseOtherRun } from './run-identity.ts';
-import { refuseChanged } from './sink.ts';
-import { type CompleteRun, TruthLog } from './truth.ts';
+import { isRegularFile, refuseChanged } from './sink.ts';
+import { type CompleteRun, TruthLog, truthName, truthPath } from './truth.ts';
 import { completeRunOf, findCompleteRun, findJournal, type RetryClaim } from './unfinished-run.ts';
 import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
 
@@ -56,6 +57,8 @@ export interface Claim {
   readonly earlier?: CompleteRun;
   /** Completes the journal, moves a complete run's files into place, and removes the journal. Undefined for a stream. */
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
+  /** True if a run that replaces its output leaves the old one, because records failed and none was written. */
+  keepsOld(saved: Pick<Checkpoint, 'written' | 'failed'>): boolean;
   /** Moves the output files of a run without a journal into place. Undefined for a stream. */
   settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
   /** Removes the files of a run that has written nothing. Undefined for a stream, and for a resumed run. */
@@ -159,10 +162,12 @@ function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, 
 async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   const { replace = false } = options;
   const stream = await claimStream(options, plan);
+  const keepsOld = keepingOld(plan);
   const parts = partPlan(plan);
   await removeParts(plan);
   return {
     ...stream,
+    keepsOld,
     work: replace ? parts : { ...plan, out: parts.out },
     async settle(isComplete, saved) {
       const { failed } = saved;
@@ -184,15 +189,30 @@ async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<voi
   if (hasErrors && errors !== undefined) await namingErrors(errors, 'written', () => rename(parts.errors ?? '', errors));
 }
 
+/** Such a run must not replace an output that was there before it. */
+function keepingOld({ out }: OutputPlan): Claim['keepsOld'] {
+  const hasOld = isRegularFile(out);
+  return ({ written, failed }) => hasOld && written === 0 && failed > 0;
+}
+
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   // A stream cannot be replaced, but the errors file next to it can. It is deleted when the run begins, because its records belong to an
   // earlier run.
   if (!options.force && !options.replace) await refuseExistingFiles(plan);
-  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
+  return {
+    run: randomUUID(),
+    from: untouched,
+    parked: new Map(),
+    work: plan,
+    isComplete: false,
+    keepsOld: () => false,
+    begin: async () => undefined,
+  };
 }
 
 async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
   const path = journalPath(realFile(plan.out));
+  refuseNoFile(truthPath(realFile(plan.out)), truthName);
   const identity = { ...(await identityOf(flow, options, plan)), retryOf: retry?.list.run };
   const found = await findJournal(options, plan, retry);
   const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
@@ -203,8 +223,10 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
   const memory = isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
   const run = found?.run ?? flow.run;
   let journal: Journal | undefined;
+  const keepsOld = keepingOld(plan);
   return {
     run,
+    keepsOld,
     from: found?.checkpoint ?? untouched,
     parked: found?.parked ?? new Map(),
     saved: { earlier: found?.saved ?? [], add: async (name) => journal?.noteSaved(name) },

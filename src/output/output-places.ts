@@ -8,8 +8,8 @@ import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
 import { inputPaths } from '../records/inputs.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
-import { truthPart } from './replace.ts';
-import { truthFactsIn, truthPath } from './truth.ts';
+import { retriedTruth, truthPart } from './replace.ts';
+import { truthFactsIn, truthName, truthPath } from './truth.ts';
 
 /** The names for messages. */
 export const outputNames: Readonly<Record<OutputRole, string>> = {
@@ -67,8 +67,9 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
-    { what: 'the file about the output', path: truthPath(realFile(out)) },
-    { what: 'the file about the output', path: truthPart(out) },
+    { what: truthName, path: truthPath(realFile(out)) },
+    { what: truthName, path: truthPart(out) },
+    { what: truthName, path: retriedTruth(out) },
   ];
 }
 

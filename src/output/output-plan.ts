@@ -4,7 +4,7 @@ import type { OutputOptions } from '../core/run-options.ts';
 import { isNoFile } from '../files/stat.ts';
 import { appendable, extensionOf, type Format, formatOfPath, traitsOf } from '../records/formats.ts';
 import { namedFormat } from '../records/inputs.ts';
-import { unknownFormat } from '../records/source.ts';
+import { separatorOf, unknownFormat } from '../records/source.ts';
 import { refuseExisting } from './sink.ts';
 
 export interface OutputPlan {
@@ -36,15 +36,31 @@ export function planOutput(flow: string, options: OutputOptions, inputFormat: Fo
   const { out } = options;
   const isStreamed = !isFileOrFree(out);
   const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
-  const format = namedFormat('outFormat', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out));
+  const format = withStyle(namedFormat('outFormat', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out)), options);
   const named = options.errors ?? defaultErrors(flow, options, input);
   const errors = named === 'none' ? undefined : named;
-  const errorsFormat = errors === undefined ? input : byName(errors);
+  const errorsFormat = withStyle(errors === undefined ? input : byName(errors), options);
   if (!traitsOf(errorsFormat).text)
     throw invalidOption('errors', `expected a file to which rows can be added, such as .csv, found ${errors}`);
   if (traitsOf(format).text && options.outTypes !== undefined)
     throw invalidOption('outTypes', `expected an Excel workbook (.xlsx) as the output, found ${format.kind}`);
+  const style = options.outDelimiter === undefined ? 'outBom' : 'outDelimiter';
+  if (options[style] && ![format, errorsFormat].some(isSeparated))
+    throw invalidOption(style, `expected CSV or TSV as the output, found ${format.kind}`);
   return { out, isStreamed, format, ...(options.outTypes === 'text' && { isText: true }), errors, errorsFormat };
+}
+
+function isSeparated(format: Format): boolean {
+  return traitsOf(format).delimiter !== undefined;
+}
+
+function withStyle(format: Format, { outDelimiter, outBom }: OutputOptions): Format {
+  if (!isSeparated(format)) return format;
+  return {
+    ...format,
+    ...(outDelimiter !== undefined && { delimiter: separatorOf('outDelimiter', outDelimiter) }),
+    ...(outBom && { bom: true }),
+  };
 }
 
 function fileFormat(out: string): Format {

@@ -2,11 +2,11 @@ import { chmod, rename, rm } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import { realFile, statOf } from '../files/stat.ts';
-import { type Checkpoint, type JournalEnd, journalPath } from './journal/journal.ts';
+import { fullPath, realFile, statOf } from '../files/stat.ts';
+import { type JournalEnd, journalPath } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import type { Identity } from './run-identity.ts';
-import { isRegularFile } from './sink.ts';
+import { isRegularFile, refuseChangedWhole } from './sink.ts';
 import { truthFactsIn, truthPath } from './truth.ts';
 
 /** The files that a run with --replace writes. When it is complete, they replace the old files next to them. */
@@ -24,11 +24,6 @@ export function unfinishedPlan(plan: OutputPlan): OutputPlan {
   const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
   const { out, errors } = plan;
   return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
-}
-
-/** True if records failed and none was written. Such a run must not replace the old output. */
-export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'failed'>): boolean {
-  return written === 0 && failed > 0;
 }
 
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
@@ -65,10 +60,19 @@ export async function finishRun(out: string, { identity, hasTruth, failed }: Run
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }
 
-/** Deletes the errors file that the output's truth names, unless the run with this identity writes to the same file. */
+/**
+ * Deletes the errors file that the output's truth names, unless the run with this identity writes to the same file. Leaves a file that the
+ * user has changed, and the files of another output, whose truth was copied or moved here.
+ */
 export async function removeOldErrors(out: string, { errorsFile }: Pick<Identity, 'errorsFile'>): Promise<void> {
-  const old = truthFactsIn(truthPath(realFile(out)))?.list?.identity.errorsFile ?? 'none';
-  if (isAbsolute(old) && old !== errorsFile) await removeFile(old);
+  const { path, errors, identity } = truthFactsIn(truthPath(realFile(out)))?.list ?? {};
+  const old = identity?.errorsFile ?? 'none';
+  if (!isAbsolute(old) || old === errorsFile || path !== fullPath(out) || !errors || !isRegularFile(out)) return;
+  const isUnchanged = await refuseChangedWhole(old, errors).then(
+    () => true,
+    () => false,
+  );
+  if (isUnchanged) await removeFile(old);
 }
 
 export async function removeTruth(out: string): Promise<void> {

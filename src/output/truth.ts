@@ -17,11 +17,11 @@ import { type Written, writeAt } from './sink.ts';
  * 16 bytes for each range of failed records, and at the end what made the output, as JSON with a checksum of everything.
  */
 interface TruthFacts {
-  /** What a retry of the failed records needs. Undefined if there are none. */
+  /** Everything for a retry of the failed records. Undefined if there are none. */
   readonly list?: FailedList;
   /** Shows that nothing is left to do if the same command is used again. Undefined if the run was not started with `resume`. */
   readonly note?: CompleteRun;
-  /** What the remembered rows depend on. Undefined for a run without `update`. */
+  /** The nodes, options and files that the remembered rows depend on. Undefined for a run without `update`. */
   readonly memory?: MemoryFacts;
 }
 
@@ -97,6 +97,9 @@ const tailBytes = mark.length + 4;
 export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
+
+/** Its name in messages. */
+export const truthName = 'the file about the output';
 
 /** Next to the output file. */
 export function truthPath(out: string): string {
@@ -251,7 +254,7 @@ function bytesAt(file: number, at: number, length: number): Buffer {
 
 /** Undefined if the file does not exist. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readTruth(path: string): Promise<FoundTruth | undefined> {
-  refuseNoFile(path, 'the file about the output');
+  refuseNoFile(path, truthName);
   let file: number;
   try {
     file = openSync(path, 'r');

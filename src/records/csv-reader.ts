@@ -4,7 +4,9 @@ import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
 import { shortName } from '../core/text/suggest.ts';
 import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts';
+import type { TextInput } from './format.ts';
 import type { RecordContent } from './json/json-record.ts';
+import { byteOrderMark, LineMarks } from './line-marks.ts';
 import { inputError, longNameError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** CSV (RFC 4180) with a header row. A row with too few or too many cells becomes a failed record. */
@@ -22,10 +24,13 @@ export class CsvReader implements RecordReader {
   #emptyLines = 0;
   /** The parser's line count is this much too high, because it counts a CR LF in quotes as two line breaks. */
   #surplusLines = 0;
+  readonly #warn: TextInput['warn'];
+  readonly #marks = new LineMarks();
 
   /** `header` is required if reading begins after the header. */
-  constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
+  constructor({ name, delimiter, warn }: TextInput, from: Position, header?: readonly string[]) {
     this.#name = name;
+    this.#warn = warn;
     this.#from = from;
     this.#header = header;
     this.#columns = fieldColumns(header ?? []);
@@ -54,7 +59,7 @@ export class CsvReader implements RecordReader {
   }
 
   async write(chunk: Buffer): Promise<Item[]> {
-    await this.#parsed((done) => this.#parser.write(chunk, done));
+    await this.#parse(chunk);
     this.#receivedBytes += chunk.length;
     if (this.#header === undefined && this.#receivedBytes > maxHeaderBytes) throw longHeader(this.#name, this.#nextLine());
     if (this.#receivedBytes - this.#end.offset > maxRecordBytes) throw tooLong(this.#name, this.#nextLine(), 'is a quote not closed?');
@@ -62,9 +67,26 @@ export class CsvReader implements RecordReader {
   }
 
   async end(): Promise<Item[]> {
+    await this.#feed(this.#marks.held);
     await this.#parsed((done) => this.#parser.end(done));
     if (this.#header) return this.#takeItems();
     throw inputError(this.#name, 'expected a header row with the names of the columns, found none', { line: 1 });
+  }
+
+  /** Leaves out byte order marks at the start of a line, which come from files that were joined (`cat a.csv b.csv`). */
+  async #parse(chunk: Buffer): Promise<void> {
+    for (const part of this.#marks.split(chunk)) {
+      await this.#feed(part.before);
+      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !isInQuotes(this.#parser);
+      if (part.hasMark && isAtStart) this.#marks.drop();
+      else if (part.hasMark) await this.#feed(byteOrderMark);
+    }
+  }
+
+  async #feed(bytes: Buffer): Promise<void> {
+    if (bytes.length === 0) return;
+    this.#marks.fed(bytes);
+    await this.#parsed((done) => this.#parser.write(bytes, done));
   }
 
   async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
@@ -86,14 +108,23 @@ export class CsvReader implements RecordReader {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
     if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
-    this.#end = { offset: this.#from.offset + bytes, line: this.#from.line + lines - this.#surplusLines };
+    const isAfterMark = this.#marks.pass(bytes);
+    this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
+    if (isAfterMark && this.#isRepeatedHeader(cells, line)) return;
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
       this.#header = cells;
       this.#columns = fieldColumns(cells);
       this.#headerProblem = bytes > maxHeaderBytes ? longHeader(this.#name, line) : headerProblem(this.#columns, this.#name, line);
     }
+  }
+
+  #isRepeatedHeader(cells: readonly string[], line: number): boolean {
+    const isHeader = cells.length === this.#header?.length && cells.every((cell, index) => cell === this.#header?.[index]);
+    const found = isHeader ? 'a byte order mark and the header once more: both are skipped' : 'a byte order mark: it is skipped';
+    if (this.#marks.isFirst(isHeader)) this.#warn(line, `in the middle of the file is ${found}`);
+    return isHeader;
   }
 
   #nextLine(): number {
@@ -136,6 +167,15 @@ function wrongCellCount(cells: readonly string[], expected: number, line: number
     .join(', ');
   return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
 }
+
+/** The parser has not looked at its last bytes yet. These are internal parser state that its types do not declare. */
+function isInQuotes(parser: Parser): boolean {
+  const { quoting, previousBuf } = (parser as unknown as { state: { quoting: boolean; previousBuf?: Buffer } }).state;
+  const isEven = (previousBuf ?? Buffer.alloc(0)).filter((byte) => byte === quote).length % 2 === 0;
+  return isEven === quoting;
+}
+
+const quote = 0x22;
 
 /** The parser counts each CR LF as two line breaks. */
 export function countCrLf(cells: readonly string[]): number {

@@ -9,6 +9,7 @@ import type { RecordWriter } from './format.ts';
 interface CsvWriterOptions {
   readonly delimiter: string;
   readonly csvSafe: boolean;
+  readonly bom?: boolean;
 }
 
 /** A writer for a format with columns. A field's name determines its column. */
@@ -28,7 +29,7 @@ export function headerNames(names: readonly string[]): string[] {
 }
 
 /** CSV (RFC 4180) with a header row and LF line endings. A missing field becomes an empty cell. */
-export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
+export function createCsvWriter(names: readonly string[], { delimiter, csvSafe, bom = false }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
   const positions = new Map(columns.map((name, at) => [name, at]));
   const cellOf = csvSafe ? safeCell : csvCell;
@@ -39,7 +40,8 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
     // Cells with this character are quoted, because it would be taken for a byte order mark at the start of a file.
     quoted_match: '\ufeff',
   };
-  const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));
+  const start = bom ? '\ufeff' : '';
+  const header = (names: readonly string[]) => (names.length === 0 ? '' : start + stringify([names.map(cellOf)], options));
   const cells = (fields: Fields) => columns.map((name) => cellOf(fields.get(name)));
   const sparseRow = (fields: SparseFields) => {
     const filled = [...fields.ownFields()].map(([name, value]) => ({ at: positions.get(name) ?? -1, text: cellOf(value) }));

@@ -79,5 +79,7 @@ export function unreadableBefore(errorClass: unknown, message: unknown, others?:
 /** The record's number in the run in which it failed, from the errors file. Empty if `number` is not valid. */
 export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
   const text = String(number ?? '').trim();
-  return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};
+  // A spreadsheet program can have added decimals, also with a comma.
+  const [, digits] = /^([1-9]\d{0,14})(?:[.,]0*)?$/.exec(text) ?? [];
+  return digits === undefined ? {} : { failedAs: Number(digits) };
 }

@@ -37,12 +37,14 @@ export interface TextFormat {
   columns(header: string): readonly string[] | undefined;
 }
 
-interface TextInput {
+export interface TextInput {
   /** For messages. */
   readonly name: string;
   readonly delimiter: string;
   /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
+  /** Warns of a likely mistake in the text. */
+  warn(line: number, message: string): void;
 }
 
 interface ArchiveOptions {
@@ -63,6 +65,8 @@ export interface OpenArchive {
 export interface WriterOptions {
   /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean;
+  /** True to begin with a byte order mark. */
+  readonly bom?: boolean;
   /** The input is a table, so its numbers are strings. */
   readonly hasTextCells?: boolean;
 }

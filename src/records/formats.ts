@@ -61,12 +61,12 @@ function separated({ delimiter, ...named }: Separated) {
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');
-        return (from, header) => new CsvReader(input.name, input.delimiter, from, header);
+        return (from, header) => new CsvReader(input, from, header);
       },
       rows: (text, columns) => tableRows(cellsOf(text, delimiter), columns),
-      columns: (header) => cellsOf(header, delimiter)[0],
+      columns: (header) => cellsOf(header.replace(/^\ufeff/, ''), delimiter)[0],
     },
-    writer: (columns, { csvSafe = false }) => createCsvWriter(columns, { delimiter, csvSafe }),
+    writer: (columns, { csvSafe = false, bom = false }) => createCsvWriter(columns, { delimiter, csvSafe, bom }),
   } as const satisfies RecordFormat;
 }
 
@@ -78,10 +78,15 @@ export const formatKinds = Object.keys(formats) as FormatName[];
 export interface Format {
   readonly kind: FormatName;
   readonly gzip: boolean;
+  /** Of CSV or TSV, if it is not the usual one. */
+  readonly delimiter?: string;
+  /** CSV or TSV begins with a byte order mark. */
+  readonly bom?: true;
 }
 
-export function traitsOf({ kind }: Pick<Format, 'kind'>): RecordFormat {
-  return formats[kind];
+export function traitsOf({ kind, delimiter }: Pick<Format, 'kind' | 'delimiter'>): RecordFormat {
+  const traits: RecordFormat = formats[kind];
+  return delimiter === undefined || traits.delimiter === undefined ? traits : separated({ ...traits, delimiter });
 }
 
 /** For a file to which rows can be appended: CSV in place of an archive. */
@@ -96,7 +101,7 @@ export const textKinds = formatKinds.filter((kind): kind is TextName => traitsOf
 
 /** `columns` is undefined if there are no records. */
 export function createWriter(format: Format, columns: readonly string[] = [], options: WriterOptions = {}): RecordWriter {
-  return traitsOf(format).writer(columns, options);
+  return traitsOf(format).writer(columns, { bom: format.bom, ...options });
 }
 
 /** Each may be followed by `.gz` if the format is text. */

@@ -8,7 +8,7 @@ import { statOf } from '../files/stat.ts';
 import { type Format, formatNames, formatOfName, formatOfPath, traitsOf } from './formats.ts';
 import { openJoined } from './joined-input.ts';
 import type { Position } from './record-reader.ts';
-import { inputFormatOf, openSource, type RecordSource } from './source.ts';
+import { type InputNote, inputFormatOf, openSource, type RecordSource } from './source.ts';
 import { tellFormat } from './stdin-format.ts';
 
 export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
@@ -76,6 +76,7 @@ export interface InputFields {
   /** Fields of the first records of a JSON input. Undefined for a table, and for an input without records. */
   readonly firstFields?: readonly string[];
   readonly error?: unknown;
+  readonly notes?: readonly InputNote[];
 }
 
 /** Returns the input's error instead of throwing it, so that the flow's problems can be reported first. */
@@ -83,10 +84,28 @@ export async function columnsOf(options: InputOptions): Promise<InputFields> {
   try {
     const source = await openInput(options);
     await source.close();
-    return source.header ? { columns: source.header } : { firstFields: source.firstFields };
+    const { header, firstFields, notes } = source;
+    return header ? { columns: header, notes } : { firstFields, notes };
   } catch (error) {
     return { error };
   }
+}
+
+/** Tells the notes about a source that come while its records are read. */
+export function tellingNotes(source: RecordSource, tell: (note: InputNote) => void): RecordSource {
+  const { notes } = source;
+  let told = notes.length;
+  const tellNew = () => {
+    for (; told < notes.length; told++) tell(notes[told] as InputNote);
+  };
+  async function* read() {
+    for await (const items of source.read()) {
+      tellNew();
+      yield items;
+    }
+    tellNew();
+  }
+  return { ...source, read };
 }
 
 interface FilesOptions {

@@ -3,7 +3,7 @@ import type { Item } from '../core/item.ts';
 import { listedNames } from '../core/text/suggest.ts';
 import { Unreadable } from './errors.ts';
 import { inputError, type Position } from './record-reader.ts';
-import type { RecordSource } from './source.ts';
+import type { InputNote, RecordSource } from './source.ts';
 
 type Open = (path: string, from: Position | undefined) => Promise<RecordSource>;
 
@@ -21,6 +21,8 @@ export async function openJoined(paths: readonly string[], open: Open, from?: Po
 /** A file whose format and columns are known, because its beginning was read. */
 interface Checked extends Pick<RecordSource, 'format' | 'header' | 'columns' | 'firstFields' | 'totalBytes'> {
   readonly path: string;
+  /** Number of notes about its beginning. */
+  readonly noted: number;
 }
 
 class JoinedInputs {
@@ -32,6 +34,7 @@ class JoinedInputs {
   /** By index: the file at which reading begins, and all streams, because a stream cannot be opened twice. */
   readonly #sources = new Map<number, RecordSource>();
   #files: readonly Checked[] = [];
+  readonly #notes: InputNote[] = [];
   /** Index of the file being read. */
   #present: number;
   #isClosed = false;
@@ -58,6 +61,7 @@ class JoinedInputs {
       header,
       columns: files.find(({ columns }) => columns)?.columns,
       firstFields: knownFields(files),
+      notes: this.#notes,
       totalBytes: totalSize(files),
       readBytes: () => this.#earlierBytes() + (this.#sources.get(this.#present)?.readBytes() ?? 0),
       earlierBytes: () => this.#earlierBytes(),
@@ -75,10 +79,11 @@ class JoinedInputs {
   async #check(index: number): Promise<Checked> {
     const path = this.#paths[index] as string;
     const source = await this.#open(path, index === this.#start ? this.#from : undefined);
-    const { format, header, columns, firstFields, totalBytes } = source;
+    const { format, header, columns, firstFields, notes, totalBytes } = source;
     if (index === this.#start || totalBytes === undefined) this.#sources.set(index, source);
     else await source.close();
-    return { path, format, header, columns, firstFields, totalBytes };
+    this.#notes.push(...notes);
+    return { path, format, header, columns, firstFields, noted: notes.length, totalBytes };
   }
 
   async *#read(): AsyncGenerator<readonly Item[]> {
@@ -86,12 +91,19 @@ class JoinedInputs {
     for (let index = this.#start; index < this.#paths.length && !this.#isClosed; index++) {
       // In the file in which a resumed run continues, the record numbers already count the records of earlier files.
       const before = index === this.#start ? 0 : last;
-      for await (const items of (await this.#sourceOf(index)).read()) {
+      const source = await this.#sourceOf(index);
+      let { noted } = this.#files[index] as Checked;
+      const takeNotes = () => {
+        for (; noted < source.notes.length; noted++) this.#notes.push(source.notes[noted] as InputNote);
+      };
+      for await (const items of source.read()) {
+        takeNotes();
         const joined = items.map((item) => this.#joined(item, before, index));
         last = joined.at(-1)?.number ?? last;
         yield joined;
       }
-      await this.#sources.get(index)?.close();
+      takeNotes();
+      await source.close();
     }
   }
 

@@ -3,7 +3,8 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { isErrorField } from '../core/record.ts';
-import type { FormatOption } from './format.ts';
+import { tellDelimiter } from './delimiter.ts';
+import type { FormatOption, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
@@ -33,6 +34,11 @@ export interface SourceOptions {
   readonly maxRecordBytes?: number;
 }
 
+/** `warning`: a likely mistake in the file, at a place that the text names. */
+export type InputNote =
+  | { readonly of: 'delimiter'; readonly name: string; readonly delimiter: string }
+  | { readonly of: 'warning'; readonly text: string };
+
 export interface RecordSource {
   readonly format: Format;
   /** The columns of a table; undefined for a format without a header. */
@@ -41,6 +47,8 @@ export interface RecordSource {
   readonly columns: readonly string[] | undefined;
   /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
   readonly firstFields: readonly string[] | undefined;
+  /** What the user should know about the input. More can follow while it is read. */
+  readonly notes: readonly InputNote[];
   /**
    * Reads at most one chunk ahead. May be called only once. Throws an AutomateError (`input`) if the rest cannot be read, or if the file
    * was overwritten or cut off meanwhile.
@@ -63,7 +71,7 @@ export async function openSource(options: SourceOptions): Promise<RecordSource> 
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
-  const delimiter = delimiterOf(options, format);
+  const delimiter = options.delimiter === undefined ? undefined : separatorOf('delimiter', options.delimiter);
   const input = await openInput(options.path, options.stdin, options.stdinName);
   const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
   try {
@@ -78,7 +86,7 @@ async function openArchive({ path, stdin, stdinName, sheet, from }: SourceOption
   const input = await openInput(path, stdin, stdinName);
   const opened = await traitsOf(format).openArchive?.(input, { sheet, from });
   if (!opened) throw new Error(`no archive: ${format.kind}`);
-  return { ...opened, format, header: opened.columns, firstFields: opened.columns };
+  return { ...opened, format, header: opened.columns, firstFields: opened.columns, notes: [] };
 }
 
 const expectedFor: Readonly<Record<FormatOption, string>> = {
@@ -101,7 +109,8 @@ interface InputText {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
-  readonly delimiter: string;
+  /** Undefined to recognize it in CSV. */
+  readonly delimiter: string | undefined;
   /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   readonly maxRecordBytes: number | undefined;
@@ -110,10 +119,14 @@ interface InputText {
 async function openText(text: InputText, from: Position | undefined): Promise<RecordSource> {
   const { input, format } = text;
   const isResumed = from !== undefined && from.offset > 0;
-  const createReader = await readerOf(text);
-  const head = await readHead(createReader(beginning), readText(text, 0), isResumed && !canSeek(text));
+  const { delimiter, isRecognized, chunks, skipped } = await separated(text);
+  const start = skipped === 0 ? beginning : { offset: skipped, line: 1, records: 0 };
+  const notes: InputNote[] = isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [];
+  const warn = (line: number, message: string) => notes.push({ of: 'warning', text: `${input.name}:${line}: ${message}` });
+  const createReader = await readerOf({ ...text, delimiter, warn });
+  const head = await readHead(createReader(start), chunks, isResumed && !canSeek(text));
   const header = head.reader.header?.();
-  const rest = isResumed ? await resumeAt(text, head, createReader(from, header), from) : head;
+  const rest = isResumed ? await resumeAt(text, head, createReader(from, header), { ...from, before: start.offset }) : head;
   const columns = header?.filter((name) => !isErrorField(name));
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
@@ -125,6 +138,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
     columns: columns ?? firstNames(head.items),
     firstFields: columns ?? names,
     read,
+    notes,
     totalBytes: input.totalBytes,
     readBytes: input.readBytes,
     async close() {
@@ -143,6 +157,14 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
       if (!isClosed) input.refuseChange();
     }
   }
+}
+
+/** Only the delimiter of CSV is recognized. */
+async function separated(text: InputText) {
+  const chunks = readText(text, 0);
+  const { delimiter = traitsOf(text.format).delimiter ?? ',', format } = text;
+  if (format.kind === 'csv') return tellDelimiter(chunks, text.delimiter);
+  return { delimiter, isRecognized: false, chunks, skipped: 0 };
 }
 
 async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenerator<readonly Item[]> {
@@ -164,8 +186,14 @@ function throwFault(reader: RecordReader): void {
   if (fault) throw fault;
 }
 
-async function resumeAt(text: InputText, head: Head, reader: RecordReader, { offset }: Position): Promise<Head> {
-  if (!canSeek(text)) return { reader, items: [], chunks: textAfter(offset, head), isEnded: false };
+/** `before`: bytes of text that the head lacks. */
+async function resumeAt(
+  text: InputText,
+  head: Head,
+  reader: RecordReader,
+  { offset, before }: Position & { readonly before: number },
+): Promise<Head> {
+  if (!canSeek(text)) return { reader, items: [], chunks: textAfter(offset - before, head), isEnded: false };
   await head.chunks.return(undefined);
   return { reader, items: [], chunks: readText(text, offset), isEnded: false };
 }
@@ -181,8 +209,8 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-async function readerOf({ input, format, delimiter, records, maxRecordBytes: max }: InputText) {
-  const create = await traitsOf(format).text?.reader({ name: input.name, delimiter, records });
+async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & Pick<TextInput, 'delimiter' | 'warn'>) {
+  const create = await traitsOf(format).text?.reader({ name: input.name, ...text });
   if (!create) throw new Error(`no text: ${format.kind}`);
   return (from: Position, header?: readonly string[]): RecordReader => {
     const reader = create(from, header);
@@ -214,11 +242,11 @@ export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
-function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
-  if (delimiter === undefined) return traitsOf({ kind }).delimiter ?? ',';
-  if (delimiter === 'tab' || delimiter === '\\t') return '\t';
-  if ([...delimiter].length === 1 && !'"\r\n\0'.includes(delimiter)) return delimiter;
-  throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+/** The character that the text of an option means. Throws an AutomateError (`usage`) if it cannot separate cells. */
+export function separatorOf(option: 'delimiter' | 'outDelimiter', text: string): string {
+  if (text === 'tab' || text === '\\t') return '\t';
+  if ([...text].length === 1 && !'"\r\n\0'.includes(text)) return text;
+  throw invalidOption(option, `expected one character or "tab", found ${JSON.stringify(text)}`);
 }
 
 /** Throws an AutomateError (`usage`) if the path contains anything other than field names. */

@@ -87,6 +87,8 @@ export interface RunView {
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
   readonly paces?: readonly LearnedPace[];
+  /** Likely mistakes in the input, with their places. */
+  readonly inputNotes?: readonly string[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
@@ -269,6 +271,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
     paces: listed(tally.paces.values(), (found) => found),
+    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [note.text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
@@ -463,6 +466,7 @@ export function summaryJson(view: RunView): string {
     unanswered: view.unanswered?.map(({ origin, attempts, message }) => ({ origin, attempts, message })),
     mapped: view.mapping.map(({ node, path, found, of }) => ({ node, path, found, of })),
     more_pages: view.morePages,
+    input_notes: view.inputNotes,
     replaced: view.replaced,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     attributions: view.attributions,

@@ -12,7 +12,7 @@ import { openOutput } from '../output/open-output.ts';
 import type { EndedOutput, FileOutput } from '../output/output.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
-import { filesFolder, inputLabel, inputPaths } from '../records/inputs.ts';
+import { filesFolder, inputLabel, inputPaths, tellingNotes } from '../records/inputs.ts';
 import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warnings.ts';
 import { countItems } from '../report/reading.ts';
 import { beginReport, beginSummary, openEvents } from '../report/report-file.ts';
@@ -26,7 +26,7 @@ import { openSession, type Session, useOf } from './session.ts';
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
-  const { messages, routes, key, space, warn = messages.warn } = surroundings;
+  const { messages, routes, key, space, warn = messages.warn, noted } = surroundings;
   // In a run with a queue, only the workers send requests. This process needs no secrets, but masks the secrets that it can read.
   if (options.queue !== undefined) await hideReadableSecrets(plan, options.env, messages);
   const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
@@ -47,7 +47,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   try {
     const use = useOf(plan, flow, options.env);
     session = await openSession(use, options, { ...messages, warn }, parts);
-    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, { warn, space })) };
+    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, { warn, noted, space })) };
   } catch (error) {
     await session?.close().catch(() => undefined);
     await events?.close().catch(() => undefined);
@@ -78,7 +78,11 @@ async function openRecords(
   claimed: ClaimedRun,
   session: Session,
   { reading, tally, lateFields }: RunProgress,
-  { warn, space }: { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
+  {
+    warn,
+    noted,
+    space,
+  }: Pick<RunSurroundings, 'noted'> & { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
   const { plan, options, files } = request;
@@ -94,7 +98,7 @@ async function openRecords(
     errors: files.errors ?? 'none',
   });
   const skipped = (item: Item) => output.skip(item);
-  const records = selectRecords(source, {
+  const records = selectRecords(noted ? tellingNotes(source, noted) : source, {
     options,
     plan,
     format: files.format,

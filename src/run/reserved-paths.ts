@@ -4,7 +4,7 @@ import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { commandWords } from '../credentials/command-run.ts';
 import { CredentialList } from '../credentials/credential-list.ts';
-import { homeFolder } from '../files/home.ts';
+import { homeIfAny } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
 import { certificateFiles } from '../http/client-certificate.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
@@ -26,6 +26,7 @@ const fileVariable = /^(?:AUTOMATE_\w+_FILE|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)$/
 export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }: FlowSurroundings): Promise<readonly ReservedPath[]> {
   if (!usesFiles(plan)) return [];
   const variables = Object.entries(process.env).flatMap(([name, path]) => (path && fileVariable.test(name) ? [path] : []));
+  const home = homeIfAny(process.env);
   const programs = plan.tools.flatMap(({ connection: { server } }) => ('command' in server ? server.command : []));
   const certificates = plan.certificates.flatMap((certificate) => Object.values(certificateFiles(certificate)));
   // Node runs the code in its compile cache.
@@ -37,7 +38,7 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
     ...reservedFiles(filesIn(programs), 'a program that the flow starts'),
     ...reservedFiles(filesIn(await wordsOfCredentials()), 'part of a command that prints a secret'),
     ...reservedFiles(variables, 'a file that automate reads'),
-    { path: homeFolder(process.env), kind: 'folder', what: "in automate's home folder" },
+    ...(home === undefined ? [] : [{ path: home, kind: 'folder', what: "in automate's home folder" } as const]),
     ...(codeCache === undefined ? [] : [{ path: codeCache, kind: 'folder', what: "in automate's cache folder" } as const]),
     ...reserved,
     { path: dirname(flow), kind: 'flows', what: 'a YAML file in the folder of the flow' },
@@ -46,7 +47,7 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
 
 /** Returns the words of all stored commands that print secrets. They are run for other flows, too. */
 async function wordsOfCredentials(): Promise<string[]> {
-  const stored = orUndefined(() => new CredentialList(homeFolder(process.env)).all()) ?? [];
+  const stored = orUndefined(() => new CredentialList(homeIfAny(process.env)).all()) ?? [];
   const commands = stored.flatMap(({ command }) => command ?? []);
   return (await Promise.all(commands.map((command) => commandWords(command).catch(() => [])))).flat();
 }

@@ -13,7 +13,7 @@ import type { Checkpoint } from '../output/journal/journal.ts';
 import type { FileOutput } from '../output/output.ts';
 import type { Claim } from '../output/output-claim.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
-import type { RecordSource } from '../records/source.ts';
+import type { InputNote, RecordSource } from '../records/source.ts';
 import type { EventsFile } from '../report/report-file.ts';
 import type { NextStep, RunTexts } from '../report/reported-run.ts';
 import type { RunProgress, WorkerFigures } from '../report/run-progress.ts';
@@ -112,6 +112,8 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   event?(event: Event): void;
   /** Called before any request. `columns` are a table's columns, or the fields of the first records; undefined if there are none. */
   checked?(columns: readonly string[] | undefined): void;
+  /** Called when the reader of the input has found something out. */
+  noted?(note: InputNote): void;
   /** Called before the first records start. `waiting` counts finished records whose rows wait for an earlier record. */
   started?(run: OpenRun, waiting: () => number): void | Promise<void>;
   recordsEnded?(): void;

@@ -3,7 +3,7 @@ import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { canResume } from '../output/output-plan.ts';
-import { keepsOld, unfinishedPlan } from '../output/replace.ts';
+import { unfinishedPlan } from '../output/replace.ts';
 import type { CompleteRun } from '../output/truth.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type SourceName, sources } from '../places/sources.ts';
@@ -69,14 +69,14 @@ export function completeAlready(earlier: CompleteRun): RunResult {
 }
 
 /** Why a run with `replace` has not replaced its output. Undefined if it has, and for a run without `replace`. */
-function keptReason({ request, output }: OpenRun, ending: Ending): string | undefined {
+function keptReason({ request, output, claim }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete' && !canResume(request.files)) {
     const { written, failed } = output.saved();
     return `the run is not complete${written + failed === 0 ? '' : `; its results so far are in ${unfinishedPlan(request.files).out}`}`;
   }
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
-  return !request.retried && keepsOld(output.saved()) ? 'no record was written' : undefined;
+  return !request.retried && claim.keepsOld(output.saved()) ? 'no record was written' : undefined;
 }
 
 /** Returns the result of a run that could not start or was ended by an error. `run` is undefined if the run did not start. */

@@ -111,6 +111,7 @@ class FlowRun implements RunHandle {
     if (claim.earlier) return completeAlready(claim.earlier);
     const source = await this.#request.open(claim.from);
     try {
+      for (const note of source.notes) this.#surroundings.noted?.(note);
       if (source.header || options.noInput) checkFields(plan, flow, source.header ?? []);
       this.#surroundings.checked?.(source.firstFields);
       const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);

@@ -93,7 +93,7 @@ export function wire(options: WireOptions): WiredPorts {
   });
   const files = new RunFiles(options.files);
   const tokens = createTokens(httpTools(transport, files));
-  const identity = { home: homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
+  const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
   const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
   const spending = new RunSpending(options.costs);
   const ports: Ports = {

@@ -19,7 +19,8 @@ export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   // Invalid bytes are refused. Otherwise, decoding would replace them with other characters, which would be sent to upstream APIs as if the
   // client had written them.
   if (!isUtf8(bytes)) throw new ProblemResponse('bad-request', 'expected JSON in UTF-8, found bytes that are not UTF-8');
-  const text = bytes.toString('utf8');
+  // RFC 8259, 8.1: a byte order mark may be ignored. Windows PowerShell and .NET clients send one.
+  const text = bytes.toString('utf8').replace(/^\ufeff/, '');
   let value: Value;
   try {
     value = parseJson(text);

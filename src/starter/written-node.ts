@@ -1,5 +1,6 @@
 import { Document, isScalar } from 'yaml';
 import { AutomateError } from '../core/failure.ts';
+import { canHaveBody, httpMethods } from '../core/options/methods.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isMapping } from '../core/value/value.ts';
 
@@ -20,9 +21,6 @@ export interface WrittenRequest {
   readonly timeoutSeconds?: number;
   readonly retries?: number;
 }
-
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const withBody = ['POST', 'PUT', 'PATCH'];
 
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
@@ -70,11 +68,10 @@ export function nodeOf(request: WrittenRequest): WrittenNode {
 
 function verbOf({ method, body, form, text }: WrittenRequest): string {
   const verb = method.toUpperCase();
-  if (!methods.includes(verb))
-    throw unusableRequest(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
+  if (!httpMethods.some((name) => name === verb))
+    throw unusableRequest(`expected an HTTP method such as GET or POST, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
   const hasBody = (body ?? form ?? text) !== undefined;
-  if (hasBody && !withBody.includes(verb))
-    throw unusableRequest(`a ${verb} cannot have a body in a flow; ${withBody.join(', ')} can have one`);
+  if (hasBody && !canHaveBody(verb)) throw unusableRequest(`a ${verb} cannot have a body in a flow; POST, PUT or PATCH can have one`);
   return verb;
 }
 

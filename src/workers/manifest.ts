@@ -44,7 +44,12 @@ const queueManifest = z.strictObject({
   /** Certificate authorities as text, because the worker can be on a different machine. */
   cacert: z.strictObject({ pem: z.string() }).optional(),
   /** The format of the output. `columns` are its columns. */
-  format: z.strictObject({ kind: z.enum(formatKinds), gzip: z.boolean() }),
+  format: z.strictObject({
+    kind: z.enum(formatKinds),
+    gzip: z.boolean(),
+    delimiter: z.string().optional(),
+    bom: z.literal(true).optional(),
+  }),
   columns: z.array(z.string()).readonly(),
   csvSafe: z.boolean(),
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */

@@ -30,13 +30,27 @@ describe('parsing a curl command line', () => {
     ['curl https://a.example -d @body.json', 'a body from a file'],
     ['curl https://a.example -X DELETE -d {}', 'a DELETE cannot have a body in a flow'],
     ['curl https://a.example -I', 'a flow cannot do what this option of curl does: -I'],
-    ['curl https://a.example -X OPTIONS', 'found OPTIONS'],
+    ['curl https://a.example -X TRACE', 'found TRACE'],
     [
       'curl https://hooks.slack.com/services/T0000000/B0000000/aBcDeFgHiJkLmNoPqRsTuVwX -d {}',
       'contains a secret, which must not be written into a flow',
     ],
   ])('fails for "%s"', (curl, message) => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
+  });
+
+  test.each(['application/x-amz-json-1.0', 'application/x-amz-json-1.1', 'text/x-json; charset=utf-8'])(
+    'makes a body from JSON with the type %s',
+    (type) => {
+      const { text } = starterFlow(curlRequest(`curl https://a.example -H 'Content-Type: ${type}' -d '{"TableName": "x"}'`).request);
+      expect(text).toContain(`Content-Type: ${type}`);
+      expect(text).toContain('body:\n      TableName: x\n');
+    },
+  );
+
+  test('keeps other text with such a type as text', () => {
+    const { text } = starterFlow(curlRequest("curl https://a.example -H 'Content-Type: application/x-amz-json-1.0' -d 'a=b'").request);
+    expect(text).toContain('text: a=b');
   });
 
   test('produces a note for each curl option that a flow cannot express', () => {

@@ -347,7 +347,7 @@ describe('the save option', () => {
     const text = 'x'.repeat(11_000_000);
     const server = await fileServer((request, response) => {
       const body = request.url === '/1' ? gzipSync(text) : Buffer.from(text);
-      response.writeHead(200, request.url === '/1' ? { 'content-encoding': 'gzip' } : {}).end(body);
+      response.writeHead(200, { 'content-encoding': request.url === '/1' ? 'gzip' : 'utf-8' }).end(body);
     });
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}" }'), 'in.csv': 'id\n1\n2\n' });
     expect((await run(place)).code).toBe(0);

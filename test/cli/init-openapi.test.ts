@@ -307,6 +307,43 @@ describe('automate init --from-openapi', () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('pets.yaml has no operation "getPat"; did you mean "getPet"?')]);
   });
 
+  test('lists at most 200 operations, and lists those that contain a text', async () => {
+    const paths = Object.fromEntries(
+      Array.from({ length: 1223 }, (_, index) => [
+        `/things/${index}`,
+        { get: { operationId: `get${index}`, summary: index % 500 === 7 ? 'Sends an  Invoice' : 'Reads' } },
+      ]),
+    );
+    const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.0.0', paths }) });
+    const init = (...words: string[]) => place.automate(['init', '--from-openapi', 'api.json', ...words]);
+    const all = await init();
+    expect([all.code, all.stderr]).toEqual([
+      2,
+      expect.stringContaining('and 1,023 more; give a part of an id, path or summary instead, and only those that contain it are listed\n'),
+    ]);
+    const found = await init('--operation', 'an invoice');
+    expect(found).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('api.json has no operation "an invoice", but 3 operations with'),
+    });
+    expect(found.stderr.match(/get\d+/g)).toEqual(['get7', 'get507', 'get1007']);
+    expect((await init('--operation', 'THINGS/12')).stderr.match(/get12\d*/g)).toHaveLength(1 + 10 + 24 - 1);
+    expect(await place.files()).toEqual(['api.json']);
+  });
+
+  test('says that the map has only some of the values', async () => {
+    const properties = Object.fromEntries(Array.from({ length: 14 }, (_, index) => [`v${index}`, { type: 'string' }]));
+    const schema = { type: 'object', properties };
+    const get = { operationId: 'x', responses: { 200: { description: 'ok', content: { 'application/json': { schema } } } } };
+    const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.0.0', paths: { '/x': { get } } }) });
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'x']);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining("the map has 12 of the answer's 14 values; add others by hand, or let automate test-request write them\n"),
+    ]);
+    expect(await place.read('flow.yaml')).not.toContain('v12');
+  });
+
   test.each([
     ['remote', 6, 'the reference "https://127.0.0.1:1/other.yaml#/x" points outside the file'],
     ['outside', 6, 'the reference "../secrets.yaml" points outside the file'],
@@ -320,7 +357,11 @@ describe('automate init --from-openapi', () => {
   });
 
   test.each([
-    ['swagger: "2.0"\n', 6, 'api.yaml: expected OpenAPI 3.0 or 3.1, found Swagger 2.0'],
+    [
+      'swagger: "2.0"\n',
+      6,
+      'api.yaml: expected OpenAPI 3.0 or 3.1, found Swagger 2.0\n  convert it on your computer first: npx swagger2openapi api.yaml -o openapi.json',
+    ],
     ['openapi: 4.0.0\n', 6, 'found OpenAPI 4.0.0'],
     ['a: 1\n', 6, 'expected OpenAPI 3.0 or 3.1, found no "openapi" at its top'],
     ['openapi: 3.0.0\npaths:\n  - x: [1\n', 6, 'api.yaml:4:1: not valid YAML or JSON: '],

@@ -91,8 +91,8 @@ describe('automate init', () => {
   });
 
   test.each([
-    ['id;name\n1;Ada\n', `"id;name"\n  if ";" separates the cells: --delimiter ';'\n`, ';'],
-    ['id\tname\n1\tAda\n', 'if tabs separate the cells: --delimiter tab\n', 'tab'],
+    ['id;name\n1\n', `"id;name"\n  if ";" separates the cells: --delimiter ';'\n`, ';'],
+    ['id\tname\n1\n', 'if tabs separate the cells: --delimiter tab\n', 'tab'],
   ])('refuses a CSV header that seems to use a different delimiter: %j', async (text, message, delimiter) => {
     const place = await workplace({ 'rows.csv': text });
     const refused = await place.automate(['init', '--in', 'rows.csv']);

@@ -32,7 +32,7 @@ test.each(nodeTypes.map(({ name }) => name))('automate nodes %s explains every o
 
 test("automate nodes lists each option's values, default and purpose", async () => {
   const { stdout } = await nodes('http');
-  expect(stdout).toContain('\n  method: GET | POST | PUT | PATCH | DELETE, default GET\n');
+  expect(stdout).toMatch(/\n {2}method: GET \| POST \| PUT \| PATCH \| DELETE \| HEAD \|.*, default GET\n/);
   expect(stdout).toContain('\n  timeout: duration, default 30s\n      maximum time for one attempt, until the whole answer has arrived\n');
   expect(stdout).toContain('\n  retry.max: whole number, default 3\n      maximum number of retries after the first attempt\n');
   expect(stdout).toContain('\n  retry.max_wait: duration, default 5m\n');

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
@@ -97,6 +97,42 @@ describe('an errors file that is not next to its output', () => {
     expect((await run('a', '--out', 'a.csv', '--limit', '1', option)).code).toBe(0);
     expect(await readdir(path('errs'))).toEqual([]);
     expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate'));
+  });
+});
+
+describe('a run that starts over', () => {
+  const errors = ['--errors', 'errs/e.csv'];
+
+  test('leaves an old errors file that the user has changed, and that of an output from which the files were copied', async () => {
+    const { run, path, write, read } = await twoFlows();
+    await mkdir(path('errs'));
+    await run('a', '--out', 'a.csv', ...errors);
+    const old = await read('errs/e.csv');
+    for (const name of ['a.csv', 'a.csv.automate']) await copyFile(path(name), path(name.replace('a.csv', 'copy.csv')));
+    expect((await run('a', '--out', 'copy.csv', '--limit', '1', '--replace')).code).toBe(0);
+    expect(await read('errs/e.csv')).toBe(old);
+    await write('errs/e.csv', 'my own notes\n');
+    expect((await run('a', '--out', 'a.csv', '--limit', '1', '--replace')).code).toBe(0);
+    expect(await read('errs/e.csv')).toBe('my own notes\n');
+  });
+
+  test('writes the errors file even if no record was written, unless there is an old output to keep', async () => {
+    const { run, write, read, files } = await twoFlows();
+    await write('rows.csv', 'id\n2\n');
+    expect((await run('a', '--out', 'a.csv', '--replace')).code).toBe(4);
+    expect([await read('a.csv'), await files()]).toEqual(['id\n', expect.arrayContaining(['a.csv.automate', 'a.errors.csv'])]);
+  });
+
+  test('is refused before it sends anything if the file about the output is a link or a folder', async () => {
+    const { run, path, write, read, server } = await twoFlows();
+    await write('precious.txt', 'precious');
+    await symlink(path('precious.txt'), path('a.csv.automate'));
+    const linked = await run('a', '--out', 'a.csv', '--replace', '--update');
+    expect([linked.code, linked.stderr]).toEqual([73, expect.stringContaining('a.csv.automate is a symbolic link')]);
+    await rm(path('a.csv.automate'));
+    await mkdir(path('a.csv.automate'));
+    expect((await run('a', '--out', 'a.csv', '--force')).code).toBe(73);
+    expect([await read('precious.txt'), server.requests.length]).toEqual(['precious', 0]);
   });
 });
 

@@ -440,7 +440,7 @@ describe('the standard streams of a run', () => {
 
   test('can be used for --events and for --summary', async () => {
     const server = await answeringServer(({ path: url }, index) =>
-      index === 0 ? { status: 503, headers: { 'retry-after': '0' } } : answerOf(url),
+      index === 0 ? { status: 503, headers: { 'retry-after-ms': '10' } } : answerOf(url),
     );
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n' });
     await place.automate([

@@ -18,7 +18,7 @@ function viewOf(tally: Tally, { from = noneBefore as object, credits = 0 } = {})
       plan: { name: 'flow.yaml', steps: [], replacedColumns: () => [] },
     },
     claim: { from },
-    source: { readBytes: () => 0 },
+    source: { readBytes: () => 0, notes: [] },
     output: { saved: () => ({ records: 0, rows: 0, failed: 0 }) },
     progress: Object.assign(new RunProgress({ now: () => 0, wallNow: () => 0 } as Clock), { tally }),
     session: { ports: { credits: () => credits }, ledger: { isLimited: true } },

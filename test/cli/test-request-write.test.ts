@@ -39,6 +39,26 @@ describe('automate test-request --write', () => {
     expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe('id,name,"odd, key",status\n1,Ada,1,200\n');
   });
 
+  test.each([
+    ['x[].value[1]', 'value: x[].value[1]', ['b', 'd']],
+    ['x[1].value[0]', 'value: x[1].value[0]', ['c']],
+    ['$body.x[].value[0]', 'value: "$body.x[].value[0]"', ['a', 'c']],
+    ['x[]["value"]', 'value: "x[][\\"value\\"]"', ['"[""a"",""b""]"', '"[""c"",""d""]"']],
+  ])('adds a path that a map can read, although it is not in the list: %s', async (path, line, values) => {
+    const { write, read, flow, automate } = await flowWith([], 200, { x: [{ value: ['a', 'b'] }, { value: ['c', 'd'] }] });
+    expect((await write('--write', path)).code).toBe(0);
+    expect(await read('flow.yaml')).toBe(flow(['    map:', `      ${line}`]));
+    expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe(
+      `id,value\n${values.map((value) => `1,${value}\n`).join('')}`,
+    );
+  });
+
+  test.each(['x[].value[2]', 'x[].name', 'value[0]', 'x[0][]'])('refuses a path that finds nothing in the answer: %s', async (path) => {
+    const { write, read, text } = await flowWith([], 200, { x: [{ value: ['a', 'b'] }] });
+    expect(await write('--write', path)).toMatchObject({ code: 2, stderr: expect.stringContaining(`the answer has no "${path}"`) });
+    expect(await read('flow.yaml')).toBe(text);
+  });
+
   test('extends an existing map, keeps its comments, and does not repeat a path', async () => {
     const map = ['    map: # ours', '      name: none # other', '      user: data.user.name'];
     const { write, read, text } = await flowWith(map);

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { answer } from '../../examples/servers/answers.mjs';
 import { createDemoApi } from '../../src/cli/demo-api.ts';
@@ -11,16 +12,21 @@ import { runPage } from './run-page.ts';
 
 const pages = await readPages();
 const certificates = makeCertificates();
+const mappedPorts = fileURLToPath(new URL('../helpers/mapped-ports.cjs', import.meta.url));
 
-/** Starts servers for the hosts on the pages, and a proxy that leads to these servers. The pages can then be run unchanged. */
+/** Starts servers for the hosts and ports on the pages, and a proxy that leads to the hosts. The pages can then be run unchanged. */
 async function hosts(): Promise<Record<string, string>> {
   const demo = await createDemoApi();
   onTestFinished(demo.close);
   const example = await answeringServer(exampleApi(), certificates.good);
   const foreign = await answeringServer(answer);
-  const ports: Readonly<Record<string, number>> = { '127.0.0.1:4010': Number(new URL(demo.origin).port), '127.0.0.1:4012': foreign.port };
-  const { url } = await proxyServer((host) => ports[host] ?? example.port);
-  return { HTTP_PROXY: url, HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: certificates.authority };
+  const { url } = await proxyServer(example.port);
+  // Requests to this machine use no proxy.
+  const ports = { 4010: Number(new URL(demo.origin).port), 4012: foreign.port };
+  return {
+    ...{ HTTP_PROXY: url, HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: certificates.authority },
+    ...{ NODE_OPTIONS: `--require ${mappedPorts}`, TEST_PORTS: JSON.stringify(ports) },
+  };
 }
 
 const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse battery staple' };

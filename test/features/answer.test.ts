@@ -104,6 +104,26 @@ describe("a node's success option", () => {
     ]);
   });
 
+  test.each([
+    [{ status: 404, body: '<html><h1>Not Found</h1></html>', headers: { 'Content-Type': 'text/html' } }],
+    [{ status: 404, body: 'Not Found' }],
+    [{ status: 410, body: '{"name":', headers: { 'Content-Type': 'application/json' } }],
+    [{ status: 302, body: '' }],
+  ])('leaves the fields empty if a listed status outside 2xx has a body that cannot be read: %j', async (answer) => {
+    const success = 'success: [2xx, 302, 404, 410]';
+    expect((await answered(`map: { name: data.name, s: $status }, ${success}`, answer)).rows).toEqual([
+      { id: 1, name: null, s: answer.status },
+    ]);
+    expect((await answered(`map: { name: "list[].name" }, ${success}`, answer)).rows).toEqual([{ id: 1, name: null }]);
+    expect((await answered(`map: { name: a }, answer: xml, ${success}`, answer)).rows).toEqual([{ id: 1, name: null }]);
+    expect((await answered(`map: { name: { path: a, required: true } }, ${success}`, answer)).failures).toMatchObject([
+      { class: 'mapping', message: 'the answer has no "a", but "name" is required' },
+    ]);
+    expect((await answered(`map: { name: a }, ${success}`, { ...answer, status: 200, body: '<html>' })).failures).toMatchObject([
+      { class: 'parse' },
+    ]);
+  });
+
   test('takes precedence over retry.on: a response that counts as success is not retried', async () => {
     expect((await answered('success: [5xx], retry: { on: [5xx] }', { status: 503 })).requests).toHaveLength(1);
   });

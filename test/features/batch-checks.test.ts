@@ -150,7 +150,9 @@ describe('the check of a flow with batches', () => {
       '2:70 a batch needs a method such as POST and a body with {{items}}, the list of its records',
     ]);
     expect(node('POST', 'body: { ids: "{{id}}" }')).toEqual(['2:97 expected {{items}} in the body, the list of the records in a batch']);
-    expect(node('GET', 'body: { ids: "{{items}}" }')).toEqual(['2:96 a GET request has no body; expected method POST, PUT or PATCH']);
+    expect(node('GET', 'body: { ids: "{{items}}" }')).toEqual([
+      '2:96 a GET request has no body; expected a method such as POST, PUT or PATCH',
+    ]);
     expect(node('GET', 'map: [a]')).toEqual([expect.stringContaining('a batch needs a method such as POST and a body with {{items}}')]);
   });
 

@@ -94,7 +94,7 @@ describe('an invalid request body', () => {
 
   test.each(['form: { a: 1 }', 'text: a'])('is reported if the method is GET: %s', (more) => {
     const problems = flowProblems(node(more).replace('POST', 'GET')).map(onOneLine);
-    expect(problems).toEqual(['5:11 a GET request has no body; expected method POST, PUT or PATCH']);
+    expect(problems).toEqual(['5:11 a GET request has no body; expected a method such as POST, PUT or PATCH']);
   });
 
   test('is reported if it refers to a field that the input does not have', () => {

@@ -235,6 +235,57 @@ describe('a CSV response', () => {
   });
 });
 
+describe('an NDJSON response', () => {
+  const map = 'map: { id: "[].id" }';
+
+  test.each([
+    ['application/x-ndjson', '{"id":1}\n{"id":2}\n'],
+    ['application/ndjson; charset=utf-8', '\ufeff{"id":1}\r\n\r\n{"id":2}'],
+    ['application/jsonl', '{"id":1}\n{"id":2}\n'],
+    ['application/x-jsonlines', '{"id":1}\n{"id":2}\n'],
+    ['application/vnd.api+jsonl', '{"id":1}\n{"id":2}\n'],
+    ['application/json-seq', '\x1e{"id":\n1}\n\x1e{"id":2}\n'],
+    ['application/geo+json-seq', '\x1e{"id":1}\n\x1e{"id":2}\n'],
+  ])('of the type %s becomes a list of its values', async (type, body) => {
+    expect(await rowsOf(map, body, type)).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(await rowsOf('map: { all: $body }', body, type)).toEqual([{ id: 1, all: [{ id: 1 }, { id: 2 }] }]);
+    expect(await rowsOf(`answer: ndjson, ${map}`, body, 'text/plain')).toEqual([{ id: 1 }, { id: 2 }]);
+  });
+
+  test('with one value is a list, too, and keeps the digits of long numbers', async () => {
+    expect(await rowsOf(map, '{"id":12345678901234567890}', 'application/x-ndjson')).toMatchObject([
+      { id: { text: '12345678901234567890' } },
+    ]);
+  });
+
+  test.each([
+    ['{"id":1}\n{"id":}\n', 'line 2, column 7: expected a value, found "}"'],
+    ['{"id":1}\n{"id":2\n{"id":3}\n', 'line 2, column 8: expected'],
+    ['\x1e{\n"id":1}\n\x1e{\n"id" 2}\n', 'line 4, column 6: expected ":"'],
+  ])('fails the record with the line and column if it is malformed: %j', async (body, message) => {
+    expect(await failureOf(map, body, 'application/x-ndjson')).toMatchObject({ class: 'parse', message: expect.stringContaining(message) });
+  });
+
+  test('counts as a network failure if the connection closes within a value', async () => {
+    const { failures } = await answered(map, '{"id":1}\n{"id"', 'application/x-ndjson', { endedByClose: true });
+    expect(failures).toMatchObject([
+      { class: 'network', message: 'the connection was closed in the middle of the NDJSON (line 2, column 6)' },
+    ]);
+  });
+
+  test('fails the record if it has more than 1,000,000 values', async () => {
+    expect(await failureOf(map, '1\n'.repeat(1_000_001), 'application/x-ndjson')).toMatchObject({
+      class: 'parse',
+      message: expect.stringContaining('the answer has more than 1,000,000 values'),
+    });
+  });
+
+  test('is named in the failure if it arrives as JSON', async () => {
+    const { message } = (await failureOf(map, '{"id":1}\n{"id":2}', 'application/json')) ?? {};
+    expect(message).toContain('if it is NDJSON, write: answer: ndjson');
+  });
+});
+
 describe("a node's answer option", () => {
   test('sets the format of the response, whatever the content type is', async () => {
     expect(await rowsOf('answer: xml, map: { a: a }', '<a>1</a>', 'text/plain')).toEqual([{ id: 1, a: '1' }]);
@@ -258,12 +309,12 @@ describe("a node's answer option", () => {
     expect(message).toContain('if it is XML, write: answer: xml');
   });
 
-  test('accepts five values, and cannot be combined with response, its old name', () => {
+  test('accepts six values, and cannot be combined with response, its old name', () => {
     expect(
       flowProblems(node('answer: yaml'))
         .map(({ message }) => message)
         .join(),
-    ).toContain('expected auto, json, xml, csv or text');
+    ).toContain('expected auto, json, xml, csv, ndjson or text');
     expect(
       flowProblems(node('answer: xml, response: text'))
         .map(({ message }) => message)

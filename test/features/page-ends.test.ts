@@ -27,7 +27,11 @@ describe('the paginate.items option', () => {
       const result = await run(paging(`${paginate}, items: itmes`).replace(map, 'map: { next: next }'), server(2));
       expect([result.rows, result.requests.length]).toEqual([[], 1]);
       expect(result.failures).toMatchObject([
-        { class: 'mapping', message: 'the first page has no "itmes" (paginate.items), but leads to another page' },
+        {
+          class: 'mapping',
+          message:
+            'the first page has no "itmes" (paginate.items), but leads to another page\nset paginate.items to the list on a page, such as data.items, or to $body if the page is the list',
+        },
       ]);
     },
   );
@@ -133,6 +137,30 @@ describe('a cursor from the last item (paginate.from: last_item)', () => {
     const flow = paging(last).replace(map, 'map: [total]');
     expect(problemsOf(flow)).toContain('from: last_item needs items, the path of the list on a page');
     expect(problemsOf(paging(last.replace('path: n', 'path: $status')))).toContain('expected a path within an item, such as id');
+  });
+});
+
+describe('a page number or an offset in the body (paginate.in: body)', () => {
+  test.each([
+    ['type: page', '{ q: "{{id}}" }', ['{"q":"a","page":1}', '{"q":"a","page":2}', '{"q":"a","page":3}']],
+    [
+      'type: page, param: filter.page, start: 0',
+      '{ filter: { page: 9, size: 2 } }',
+      [0, 1, 2].map((page) => `{"filter":{"page":${page},"size":2}}`),
+    ],
+    ['type: offset, size: 2, param: variables.skip', '{ q: x }', [0, 2, 4].map((skip) => `{"q":"x","variables":{"skip":${skip}}}`)],
+  ])('is a number in each request: %s', async (type, body, expected) => {
+    const flow = paging(`${type}, in: body, items: items`, `, method: POST, body: ${body}`);
+    const pages = [0, 1].map((page) => ({ body: { items: [{ n: 2 * page }, { n: 2 * page + 1 }] } }));
+    const result = await run(flow, inTurn(...pages, { body: { items: [] } }));
+    expect(result.failures).toEqual([]);
+    expect(result.requests.map((request) => request.body)).toEqual(expected);
+    expect(new Set(result.requests.map(({ path }) => path)).size).toBe(1);
+  });
+
+  test.each(['page', 'offset, size: 2'])('requires a JSON body: %s', (type) => {
+    const flow = `nodes: [{ type: http, url: "${origin}", map: [a], paginate: { type: ${type}, in: body, items: b } }]`;
+    expect(problemsOf(flow)).toContain(`in: body puts the ${type.split(',')[0]} into a JSON body, and the node has none`);
   });
 });
 

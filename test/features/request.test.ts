@@ -28,19 +28,25 @@ describe('the request of an http node', () => {
     expect(request.hostFromData).toBeUndefined();
   });
 
-  test.each(['POST', 'PUT', 'PATCH'])('can have a JSON body with the method %s', async (method) => {
-    const request = await sent(node(`method: ${method}, url: "https://a.com", body: { id: "{{id}}", name: "Hi {{name}}" }`), {
-      id: 7,
-      name: '"Ann"',
-    });
-    expect(request).toMatchObject({ method, headers: { 'Content-Type': 'application/json' }, body: '{"id":7,"name":"Hi \\"Ann\\""}' });
-  });
+  test.each(['POST', 'PUT', 'PATCH', 'PROPFIND', 'REPORT', 'QUERY', 'OPTIONS', 'VERSION-CONTROL'])(
+    'can have a JSON body with the method %s',
+    async (method) => {
+      const request = await sent(node(`method: ${method}, url: "https://a.com", body: { id: "{{id}}", name: "Hi {{name}}" }`), {
+        id: 7,
+        name: '"Ann"',
+      });
+      expect(request).toMatchObject({ method, headers: { 'Content-Type': 'application/json' }, body: '{"id":7,"name":"Hi \\"Ann\\""}' });
+    },
+  );
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('can be sent without a body with the method %s', async (method) => {
-    const request = await sent(node(`method: ${method}, url: "https://a.com"`), {});
-    expect(request.headers).toEqual({});
-    expect(request.body).toBeUndefined();
-  });
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND', 'MKCOL'])(
+    'can be sent without a body with the method %s',
+    async (method) => {
+      const request = await sent(node(`method: ${method}, url: "https://a.com"`), {});
+      expect(request.headers).toEqual({});
+      expect(request.body).toBeUndefined();
+    },
+  );
 
   test('contains a CSV cell as a JSON literal if the field is outside quotes', async () => {
     const body = '\'{"id": {{id}}, "ok": {{ok}}, "name": "{{name}}"}\'';

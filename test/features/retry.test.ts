@@ -24,6 +24,47 @@ const lost = new Failure('network', 'the connection was reset', { retryable: tru
 const late = new Failure('timeout', 'no response within 30 s', { retryable: true });
 const down = { status: 503 };
 
+describe('the wait in retry.after', () => {
+  const refused = (body: unknown, headers = {}) => ({ status: 429, body, headers });
+
+  test('is read from the body in seconds, takes precedence over the headers, and may have a fraction', async () => {
+    const telegram = refused({ ok: false, parameters: { retry_after: 35 } }, { 'Retry-After': '2' });
+    const result = await against('retry: { after: body.parameters.retry_after }', [telegram, {}]);
+    expect([startsOf(result), result.failures]).toEqual([[0, 35_000], []]);
+    expect(startsOf(await against('retry: { after: body.retry_after }', [refused({ retry_after: 0.25 }), {}]))).toEqual([0, 250]);
+    expect(startsOf(await against('retry: { after: body.ms / 1000.0 }', [refused({ ms: 1500.5 }), {}]))).toEqual([0, 1500.5]);
+    expect(startsOf(await against('retry: { after: \'headers["x-wait"]\' }', [refused({}, { 'X-Wait': '7' }), {}]))).toEqual([0, 7000]);
+  });
+
+  test.each([[{ other: 1 }], [{ retry_after: 0 }], [{ retry_after: null }], [{ retry_after: 'soon' }], ['<html>']])(
+    'is that of the headers if the body states none: %j',
+    async (body) => {
+      expect(startsOf(await against('retry: { after: body.retry_after }', [refused(body, { 'Retry-After': '2' }), {}]))).toEqual([0, 2000]);
+      expect(startsOf(await against('retry: { after: body.retry_after }', [refused(body), {}]))).toEqual([0, 1000]);
+    },
+  );
+
+  test('makes the record fail at once if it is longer than max_wait', async () => {
+    const { failures } = await against('retry: { after: body.retry_after, max_wait: 10s }', [refused({ retry_after: 11 })]);
+    expect(failures).toMatchObject([
+      { attempts: 1, message: expect.stringContaining('it asks to wait 11 s, longer than retry.max_wait of 10 s') },
+    ]);
+  });
+
+  test('also holds for an answer that retry_when refuses', async () => {
+    const slow = { body: { ok: false, wait: 4 } };
+    expect(startsOf(await against('retry: { after: body.wait }, retry_when: body.ok == false', [slow, { body: { ok: true } }]))).toEqual([
+      0, 4000,
+    ]);
+  });
+
+  test('is refused if it is no expression about the answer', async () => {
+    await expect(against('retry: { after: parameters.retry_after }', [{}])).rejects.toThrow(
+      'no variable "parameters"; expected status, headers or body\nwrite body.parameters for a part of the answer',
+    );
+  });
+});
+
 describe('the retries of a node', () => {
   test.each([429, 500, 502, 503, 504, 599])(
     'are made up to three times by default after the status %i, for one credit in total',

@@ -107,7 +107,7 @@ nodes:
       '17:9 two nodes have the id "a"',
       '19:5 unknown key "conection"; did you mean "connection"?',
       expect.stringMatching(/^21:14 expected a duration/),
-      '22:11 a GET request has no body; expected method POST, PUT or PATCH',
+      '22:11 a GET request has no body; expected a method such as POST, PUT or PATCH',
       '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '24:11 no node type "htp"; did you mean "http"?',
       '26:30 not a CEL expression: unexpected token: EOF',
@@ -117,7 +117,9 @@ nodes:
 
   test('does not also report a misspelt key as missing', () => {
     expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
-    expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual(['4:13 expected GET, POST, PUT, PATCH or DELETE, found "FETCH"']);
+    expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual([
+      '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "FETCH"',
+    ]);
     expect(
       flowProblems('conections: { a: { type: http, base_url: "https://a.com" } }\nnodes: [{ type: http, connection: a, url: /x }]').map(
         onOneLine,
@@ -128,7 +130,7 @@ nodes:
   test('reports the other problems in a node whose method is unknown', () => {
     const problems = ofNode('method: post', 'body: { a: "{{b}}" }', 'map: ["a[].x", "b[].y"]', 'when: a ="');
     expect(problems.map(onOneLine)).toEqual([
-      '4:13 expected GET, POST, PUT, PATCH or DELETE, found "post"; did you mean "POST"?',
+      '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "post"; did you mean "POST"?',
       '6:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '7:13 not a CEL expression: expected == to compare, found =',
     ]);
@@ -230,7 +232,15 @@ describe('a value of the wrong kind in a flow', () => {
     ['success: []', '4:14 expected at least one, found an empty list'],
     ['success: [2yy]', '4:15 expected a status such as 200, or a class such as 2xx, found "2yy"'],
     ['response: xml', '4:15 expected auto, json or text, found "xml"'],
-    ['method: get', '4:13 expected GET, POST, PUT, PATCH or DELETE, found "get"; did you mean "GET"?'],
+    [
+      'method: get',
+      '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "get"; did you mean "GET"?',
+    ],
+    [
+      'method: PROPFIN',
+      '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "PROPFIN"; did you mean "PROPFIND"?',
+    ],
+    ['method: TRACE', '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "TRACE"'],
     ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
     ['idempotency_key: yes', '4:22 expected true, false or text with {{field}}, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
@@ -291,9 +301,9 @@ describe('a value of the wrong kind in a flow', () => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
 
-  test.each(['GET', 'DELETE'])('is reported if a node with the method %s has a body', (method) => {
+  test.each(['GET', 'HEAD', 'DELETE'])('is reported if a node with the method %s has a body', (method) => {
     expect(ofNode(`method: ${method}`, 'body: { a: 1 }').map(onOneLine)).toEqual([
-      `5:11 a ${method} request has no body; expected method POST, PUT or PATCH`,
+      `5:11 a ${method} request has no body; expected a method such as POST, PUT or PATCH`,
     ]);
   });
 

@@ -17,6 +17,21 @@ describe('a flow that is not valid YAML', () => {
     ['a tag that does not fit the value', 'nodes: !!int abc', '1:8 expected plain YAML, found a tag that does not fit its value'],
     ['a second document', 'nodes: []\n---\nnodes: []', '2:1 expected one YAML document, found a second one'],
     ['a tab as indentation', 'nodes:\n\t- type: http', '2:1 not valid YAML: tabs are not allowed as indentation; expected spaces'],
+    [
+      'a no-break space as indentation',
+      'nodes:\n\u00a0\u00a0- type: http\n    url: a',
+      '2:1 not valid YAML: expected spaces as indentation, found a no-break space (U+00A0)',
+    ],
+    [
+      'a no-break space behind the indentation',
+      'name: |\n  a\n \u00a0\nnodes:\n  - type: http\n   \u00a0url: a',
+      '3:2 not valid YAML: expected spaces as indentation, found a no-break space (U+00A0)',
+    ],
+    [
+      'an ideographic space as indentation',
+      'nodes:\n  - type: http\n \u3000 url: a',
+      '3:2 not valid YAML: expected spaces as indentation, found a special space (U+3000)',
+    ],
     ['a list as a key', '? [a]\n: b', '1:3 expected a string as the key, found a list or a mapping'],
     ['a quote that is never closed', 'name: x\nnodes: "abc\n\n', '2:8 not valid YAML: this quote is never closed'],
     [

@@ -22,7 +22,8 @@ describe('the body of an HTTP response', () => {
     ['deflate', deflateRawSync(text)],
     ['br', brotliCompressSync(text)],
     ['identity', Buffer.from(text)],
-    ['', Buffer.from(text)],
+    ['aws-chunked,gzip', gzipSync(text)],
+    ['gzip, utf-8', gzipSync(text)],
     ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['deflate, identity, gzip', gzipSync(deflateSync(text))],
   ])('is decompressed if its encoding is "%s"', async (encoding, body) => {
@@ -30,6 +31,14 @@ describe('the body of an HTTP response', () => {
     expect(textOf(await createSender().get(server.origin))).toBe(text);
     expect(server.requests[0]?.headers['accept-encoding']).toBe('gzip, deflate, br');
   });
+
+  test.each(['', 'none', 'utf-8', 'UTF8', 'iso-8859-1', 'aws-chunked', '8bit', 'identity, ,none'])(
+    'is read as it is if its encoding is no compression: "%s"',
+    async (encoding) => {
+      const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(text));
+      expect(textOf(await createSender().get(server.origin))).toBe(text);
+    },
+  );
 
   test('is decompressed if it consists of several gzip members', async () => {
     const server = await httpServer((_request, response) =>
@@ -285,4 +294,25 @@ describe('HTTP connections', () => {
     const answers = await Promise.allSettled(paths.map((path) => get(server.origin + path)));
     expect(answers.map(({ status }) => status)).toEqual(paths.map((path) => (path === '/bad' ? 'rejected' : 'fulfilled')));
   });
+});
+
+test.each(['OPTIONS', 'PROPFIND', 'REPORT', 'QUERY', 'VERSION-CONTROL'])('a request can have the method %s, and a body', async (method) => {
+  const server = await rawServer((socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nok`));
+  expect(textOf(await createSender().get(server.origin, { method, body: 'abc' }))).toBe('ok');
+});
+
+test('the response to HEAD is complete without the body whose length and encoding it states, even if a body of that length is too large', async () => {
+  const headers = { 'content-length': '99999999999', 'content-encoding': 'gzip', 'content-type': 'application/zip' };
+  const server = await httpServer((_request, response) => response.writeHead(200, headers).end());
+  const { get } = createSender();
+  for (let request = 1; request <= 3; request++) {
+    const response = await get(server.origin, { method: 'HEAD' });
+    expect([response.status, response.header('content-length'), response.body.length, response.endedByClose]).toEqual([
+      200,
+      '99999999999',
+      0,
+      false,
+    ]);
+  }
+  expect(server.requests.map(({ method }) => method)).toEqual(['HEAD', 'HEAD', 'HEAD']);
 });

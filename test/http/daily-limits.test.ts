@@ -19,7 +19,7 @@ function limited(answer: Parameters<typeof toResponse>[0] = {}) {
     return toResponse(answer);
   };
   const http = { abort: () => undefined, send };
-  const create = () => withDailyLimits(http, { home, userAgent: 'automate/1 (page)', wallNow: () => time.wallMs });
+  const create = () => withDailyLimits(http, { home: () => home, userAgent: 'automate/1 (page)', wallNow: () => time.wallMs });
   return { create, sent, time };
 }
 

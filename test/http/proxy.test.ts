@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { proxyFinder } from '../../src/http/proxy.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
@@ -71,13 +72,33 @@ describe('an HTTP proxy', () => {
   test('is taken from the lower-case variable if both are set; an empty variable means no proxy', async () => {
     const server = await httpServer();
     const [lower, upper] = [await proxyServer(server.port), await proxyServer(server.port)];
-    await createSender({ environment: { http_proxy: lower.url, HTTP_PROXY: upper.url } }).get(server.origin);
+    const url = 'http://api.invalid/';
+    await createSender({ environment: { http_proxy: lower.url, HTTP_PROXY: upper.url } }).get(url);
     expect([lower.seen.length, upper.seen.length]).toEqual([1, 0]);
-    await createSender({ environment: { http_proxy: '', HTTP_PROXY: upper.url } }).get(server.origin);
-    await createSender({ environment: { HTTP_PROXY: '', HTTPS_PROXY: upper.url } }).get(server.origin);
+    for (const environment of [
+      { http_proxy: '', HTTP_PROXY: upper.url },
+      { HTTP_PROXY: '', HTTPS_PROXY: upper.url },
+    ]) {
+      expect(await createSender({ environment }).failure(url)).toMatchObject({ kind: 'network' });
+    }
     expect([lower.seen.length, upper.seen.length]).toEqual([1, 0]);
-    expect(server.requests).toHaveLength(3);
+    expect(server.requests).toHaveLength(1);
   });
+
+  test.each(['127.0.0.1', '127.1.2.3', '127.1', 'localhost', 'LOCALHOST.', 'api.localhost', '[::1]', '[::ffff:127.0.0.1]'])(
+    'never gets a request to this machine: %s',
+    (host) => {
+      const proxyOf = proxyFinder({ HTTP_PROXY: 'http://proxy.example.com', HTTPS_PROXY: 'http://proxy.example.com' });
+      expect([proxyOf(`http://${host}:8080`), proxyOf(`https://${host}`)]).toEqual([undefined, undefined]);
+    },
+  );
+
+  test.each(['128.0.0.1', '10.0.0.1', 'mylocalhost', 'localhost.example.com', '127.0.0.1.example.com', '[::ffff:10.0.0.1]'])(
+    'gets a request to a different machine: %s',
+    (host) => {
+      expect(proxyFinder({ HTTP_PROXY: 'http://proxy.example.com' })(`http://${host}`)?.host).toBe('proxy.example.com');
+    },
+  );
 
   test('can be set without a scheme, and is then used over http', async () => {
     const server = await httpServer();
@@ -157,34 +178,29 @@ describe('an HTTP proxy', () => {
 
 describe('the environment variable NO_PROXY', () => {
   test.each([
-    ['127.0.0.1', true],
+    ['10.1.2.3', true],
     ['*', true],
-    ['example.com, 127.0.0.1', true],
-    ['example.com 127.0.0.1:PORT', true],
-    ['127.0.0.0/8', true],
-    ['127.0.0.1:1', false],
-    ['0.0.1', false],
-    ['10.0.0.0/8', false],
+    ['example.com, 10.1.2.3', true],
+    ['example.com 10.1.2.3:8080', true],
+    ['10.0.0.0/8', true],
+    ['10.1.2.3:1', false],
+    ['1.2.3', false],
+    ['11.0.0.0/8', false],
     ['', false],
-  ])('with the value "%s" excludes the server\'s address from the proxy: %s', async (list, isDirect) => {
-    const server = await httpServer();
-    const proxy = await proxyServer(server.port);
-    const environment = { HTTP_PROXY: proxy.url, NO_PROXY: list.replace('PORT', String(server.port)) };
-    await createSender({ environment }).get(server.origin);
-    expect(proxy.seen).toHaveLength(isDirect ? 0 : 1);
+  ])('with the value "%s" excludes the server\'s address from the proxy: %s', (list, isDirect) => {
+    const proxyOf = proxyFinder({ HTTP_PROXY: 'http://proxy.example.com', NO_PROXY: list });
+    expect(proxyOf('http://10.1.2.3:8080') === undefined).toBe(isDirect);
   });
 
   test.each([
-    ['localhost', true],
-    ['LOCALHOST', true],
-    ['.localhost', true],
-    ['*.localhost', true],
-    ['host', false],
-  ])('with the value "%s" excludes the host name localhost from the proxy: %s', async (list, isDirect) => {
-    const server = await httpServer();
-    const proxy = await proxyServer(server.port);
-    await createSender({ environment: { http_proxy: proxy.url, no_proxy: list } }).get(`http://localhost:${server.port}/`);
-    expect(proxy.seen).toHaveLength(isDirect ? 0 : 1);
+    ['intranet', true],
+    ['INTRANET', true],
+    ['.intranet', true],
+    ['*.intranet', true],
+    ['net', false],
+  ])('with the value "%s" excludes the host name intranet from the proxy: %s', (list, isDirect) => {
+    const proxyOf = proxyFinder({ http_proxy: 'http://proxy.example.com', no_proxy: list });
+    expect(proxyOf('http://intranet:8080') === undefined).toBe(isDirect);
   });
 });
 
@@ -201,7 +217,7 @@ describe('a host from a record that is reached through a proxy', () => {
     expect(proxy.seen).toEqual([]);
     // A name that cannot be resolved locally is left to the proxy, which may be able to resolve it.
     expect((await get('http://nowhere.invalid/', { hostFromData })).status).toBe(200);
-    await get('http://localhost/', { hostFromData: { allowHosts: ['localhost'] } });
+    await get('http://10.0.0.1/', { hostFromData: { allowHosts: ['10.0.0.1'] } });
     expect(proxy.seen).toHaveLength(2);
   });
 });

@@ -37,6 +37,9 @@ describe('a redirect within the same origin', () => {
     [303, 'PUT', 'GET'],
     [307, 'DELETE', 'DELETE'],
     [301, 'GET', 'GET'],
+    [303, 'HEAD', 'HEAD'],
+    [303, 'PROPFIND', 'GET'],
+    [302, 'REPORT', 'REPORT'],
   ])('with status %i after %s is followed with %s', async (status, method, expected) => {
     const server = await httpServer(redirect(status, '/new'));
     await createSender().get(`${server.origin}/old`, { ...(method === 'PUT' || method === 'PATCH' ? post : {}), method });

@@ -164,3 +164,13 @@ test('each CSV record contains the position at which the next record begins', as
     ]);
   }
 });
+
+test('a byte order mark at the start of a line is dropped, however the text arrives', async () => {
+  const text = '\ufeffa,b\n"1",2\n\ufeff"3","x\n\ufeffy"\n\ufeffa,b\n5,6\n';
+  for (const chunkSize of [1, 2, 3, 5, 100])
+    expect(await csv(text, { chunkSize })).toEqual([
+      { a: '1', b: '2' },
+      { a: '3', b: 'x\n\ufeffy' },
+      { a: '5', b: '6' },
+    ]);
+});

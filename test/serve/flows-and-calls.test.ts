@@ -61,6 +61,13 @@ describe('a call to a flow', () => {
     expect(requests).toHaveLength(1);
   });
 
+  test('can begin with a byte order mark', async () => {
+    const { origin } = await upstream();
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting('\ufeff{"b": 1, "7": 2, "id": 3}') });
+    expect([answer.status, await answer.text()]).toEqual([200, '{"records":[{"b":1,"7":2,"id":3,"name":"n/3"}],"credits":1}']);
+  });
+
   test('reuses the HTTP connection of earlier calls', async () => {
     const server = await upstream();
     const { key, send } = await serving({ ask: askingFlow(server.origin) });

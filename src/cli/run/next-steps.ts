@@ -230,6 +230,7 @@ function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),
+    ...(errorsFormat.delimiter === undefined ? [] : ['--delimiter', errorsFormat.delimiter === '\t' ? 'tab' : errorsFormat.delimiter]),
     ...['--out', isStreamed ? out : insertWord(out, 'retry'), '--errors', insertWord(errors, 'retry')],
   ]);
 }

@@ -8,7 +8,7 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { inputFormat, openInput, refuseWithoutFolder } from '../../records/inputs.ts';
+import { inputFormat, openInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
@@ -19,7 +19,7 @@ import { refuseWorkers } from '../../workers/manifest.ts';
 import { WorkersOfRun } from '../../workers/workers-of-run.ts';
 import { openMetrics } from '../metrics.ts';
 import { printWarnings } from '../show/problems.ts';
-import type { Terminal } from '../terminal.ts';
+import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './plan-run.ts';
@@ -93,6 +93,7 @@ class Follower {
       messages: terminal,
       workers: new WorkersOfRun(),
       ...(quiet && { warn: () => undefined }),
+      noted: quiet ? undefined : sayNote(terminal),
       checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
       attempt: verbose ? (attempt) => say(attemptText(attempt)) : undefined,
       event(event) {
@@ -151,7 +152,14 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     const ofRun = { plan, options, files, source, redactor: terminal.redactor };
     const [looked] = await Promise.allSettled([options.update ? lookForOld(ofRun) : undefined]);
     const memory = looked.status === 'fulfilled' ? looked.value : undefined;
-    const records = selectRecords(source, { options, plan, format, takeOver: memory && ((item) => memory.takeOver(item)) });
+    const noted = options.quiet ? () => undefined : sayNote(terminal);
+    source.notes.forEach(noted);
+    const records = selectRecords(tellingNotes(source, noted), {
+      options,
+      plan,
+      format,
+      takeOver: memory && ((item) => memory.takeOver(item)),
+    });
     await dryRun({ flow, plan, options, records }, terminal);
     memory?.close();
     // If the old rows cannot be reused, the plan is that of a run which runs every record, as the error advises.

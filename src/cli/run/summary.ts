@@ -24,6 +24,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     concurrencyLines,
     paceLines,
     mappingLines,
+    inputNoteLines,
     replacedLines,
     ignoredErrorLines,
     notRenamedLines,
@@ -213,6 +214,10 @@ function mappingLines(view: RunView): string[] {
       `    ${path}: found in ${formatCount(found)} of ${formatCount(of)}`,
     ];
   });
+}
+
+function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {
+  return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text}`);
 }
 
 function replacedLines({ replaced }: RunView, colors: ChalkInstance): string[] {

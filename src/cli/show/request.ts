@@ -52,7 +52,8 @@ export function curlText(request: HttpRequest, folder = ''): string {
   const url = request.origin + request.path;
   return [
     'curl',
-    ...(method === 'GET' ? [] : ['-X', method]),
+    // With -X HEAD, curl would wait for a body.
+    ...(method === 'GET' ? [] : method === 'HEAD' ? ['--head'] : ['-X', method]),
     // Without --globoff, curl would treat brackets in a URL as a range of URLs.
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // For curl, a header name followed by a semicolon means an empty value.

@@ -20,7 +20,7 @@ import { type WithInputs, withInputs } from '../shared-options.ts';
 import { printWarnings } from '../show/problems.ts';
 import { curlNotes, curlText, requestText } from '../show/request.ts';
 import { tableText } from '../show/table.ts';
-import { printJson, sayFormat, type Terminal } from '../terminal.ts';
+import { printJson, sayFormat, sayNote, type Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 import type { MapPlace } from './write-map.ts';
 
@@ -31,7 +31,7 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   const place = await previewedPlace(flow, options);
   const { plan, step } = place;
   await checkOptions(place, options, terminal);
-  const { item, columns } = await recordOf(plan, flow, options);
+  const { item, columns } = await recordOf(plan, flow, options, terminal);
   printWarnings(plan, flow, terminal, columns);
   const recorder = options.saveTest === undefined ? undefined : await newRecorder();
   const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal, { recorder });
@@ -101,12 +101,14 @@ async function recordOf(
   plan: Plan,
   flow: string,
   options: WithInputs<TestRequestOptions>,
+  terminal: Terminal,
 ): Promise<{ item: Item; columns?: readonly string[] }> {
   const end = { offset: 0, line: 0 };
   if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
   let read = 0;
   const source = await openInput({ ...options, in: options.in });
   try {
+    source.notes.forEach(sayNote(terminal));
     const columns = [...(source.firstFields ?? []), ...setNames(options)];
     if (source.header) checkFields(plan, flow, columns);
     for await (const items of source.read()) {

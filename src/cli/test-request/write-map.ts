@@ -1,10 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
+import { compileMapping } from '../../core/answer/mapping.ts';
 import { compilePath, lastName } from '../../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { columnsAfterAll, type Plan } from '../../core/plan.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import { orUndefined, type Value } from '../../core/value/value.ts';
 import { realFile } from '../../files/stat.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import { nodeTexts, withMap } from '../../flow/map-text.ts';
@@ -59,7 +61,7 @@ export async function writeMap(
   const text = await readFile(flow, 'utf8');
   const before = nodeTexts(text)[index]?.map ?? {};
   const taken = new Set(columnsAfterAll(plan.steps.slice(0, index), columns));
-  const map = withPaths(before, await chosenPaths(rows, write, Object.values(before), terminal), taken);
+  const map = withPaths(before, await chosenPaths(rows, body, { write, known: Object.values(before) }, terminal), taken);
   const added = Object.entries(map).slice(Object.keys(before).length);
   if (added.length === 0) return terminal.say(`the map of "${step.id}" in ${flow} has these paths already: nothing was written`);
   const changed = withMap(text, index, map);
@@ -77,8 +79,8 @@ export async function writeMap(
 
 async function chosenPaths(
   rows: readonly StructureRow[],
-  write: string | true,
-  known: readonly string[],
+  body: Value | undefined,
+  { write, known }: { readonly write: string | true; readonly known: readonly string[] },
   terminal: Terminal,
 ): Promise<readonly string[]> {
   if (write === 'all') return allPaths(rows);
@@ -90,10 +92,18 @@ async function chosenPaths(
   }
   const paths = pathsIn(write);
   const all = rows.map(({ path }) => path);
-  const missing = paths.find((path) => !all.includes(path) && !/^\$(?:status$|headers\.|body$)/.test(path));
+  const missing = paths.find((path) => !all.includes(path) && !/^\$(?:status$|headers\.)/.test(path) && !isFound(path, body));
   if (missing === undefined) return paths;
   const found = didYouMean(missing, all) || ` (found: ${allPaths(rows.slice(0, 100)).slice(0, 10).join(', ')})`;
   throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
+}
+
+/** True if a map with this path would find a value in the body. The listed paths have no numbers of elements, as in `tags[0]`. */
+function isFound(path: string, body: Value | undefined): boolean {
+  const found: boolean[] = [];
+  const answer = { status: undefined, header: () => undefined, body };
+  orUndefined(() => compileMapping([path], 'drop').apply(new Map(), answer, found));
+  return found.includes(true);
 }
 
 /** Splits at commas; a comma in quotes belongs to its path. Throws an AutomateError (`usage`) if a path is not valid. */

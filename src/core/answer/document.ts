@@ -3,7 +3,7 @@ import { isObject, type Value } from '../value/value.ts';
 import type { Path } from './path.ts';
 
 /** `rows` is CSV without a header, whose last row might be cut off. */
-export type DocumentKind = 'xml' | 'csv' | 'rows';
+export type DocumentKind = 'xml' | 'csv' | 'rows' | 'ndjson';
 
 /** The parsers for documents. Each parser is loaded when the first response needs it. */
 export interface Documents {

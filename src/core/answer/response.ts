@@ -37,13 +37,14 @@ export function documentKind(response: HttpResponse, mode: ResponseMode): Docume
   if (mode !== 'auto') return mode;
   const contentType = response.header('content-type');
   // Most responses are neither, and this check is faster than the following ones.
-  if (contentType === undefined || !/xml|csv/i.test(contentType)) return undefined;
+  if (contentType === undefined || !/xml|csv|ndjson|jsonl|json-(?:seq|lines)/i.test(contentType)) return undefined;
   const [type = ''] = contentType.toLowerCase().split(';');
   if (/^\s*text\/csv\s*$/.test(type)) return 'csv';
+  if (/^\s*(?:application|text)\/(?:\S*[.+-])?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\s*$/.test(type)) return 'ndjson';
   return /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/.test(type) ? 'xml' : undefined;
 }
 
-const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV', rows: 'CSV' };
+const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV', rows: 'CSV', ndjson: 'NDJSON' };
 
 /** The returned function throws the Failure for an invalid document, so that mistakes do not affect a node that does not use the body. */
 export async function readDocument(response: HttpResponse, kind: DocumentKind, documents: Documents): Promise<() => Value | undefined> {

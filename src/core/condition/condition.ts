@@ -71,11 +71,23 @@ function environmentOf(scope: ExpressionScope): Environment {
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
     .registerVariable(presentVariable, 'map<string, dyn>')
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
-    .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
+    .registerFunction('whole__(dyn): dyn', (value: unknown) => asWhole(value, -(2n ** 63n), 2n ** 63n - 1n))
+    .registerFunction('natural__(dyn): dyn', (value: unknown) =>
+      asWhole(typeof value === 'bigint' ? String(value) : value, 0n, 2n ** 64n - 1n),
+    )
     .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
   for (const [name, type] of Object.entries(scope.types)) made.registerVariable(name, type);
   environments.set(scope, made);
   return made;
+}
+
+/** The library's own error has neither the value nor the range, and calls a number of more than 20 characters no number. */
+function asWhole(value: unknown, min: bigint, max: bigint): unknown {
+  const text = asNumber(value, /^[+-]?\d+$/, 'a whole number');
+  if (typeof text !== 'string') return value;
+  const number = BigInt(text);
+  if (number >= min && number <= max) return number;
+  throw new Error(`expected a whole number from ${min} to ${max}, found ${inQuotes(text)}`);
 }
 
 /** Throws an Error for a string that is not a number. CEL's own conversions would read an empty string as 0, and `0x10` as 16. */
@@ -117,12 +129,18 @@ export function compileAnswerCondition(source: string, variables: readonly Answe
   };
 }
 
+/** Compiles an expression about a response that gives any value. Throws an ExpressionError if it is invalid. */
+export function compileAnswerExpression(source: string, variables: readonly AnswerVariable[]): Expression<Value> {
+  return checkedExpression(source, answerScope, variables).expression;
+}
+
 function refuseUnknown(names: References['names'], variables: readonly AnswerVariable[]): void {
   const unknown = names.find(({ field }) => !variables.some((name) => name === field));
   if (!unknown) return;
   const { field: name, start } = unknown;
   const expected = `${variables.slice(0, -1).join(', ')} or ${variables.at(-1)}`;
-  const wayOut = `write body.${name} for a part of the answer, or record.${name} for a field of the record`;
+  const orRecord = variables.includes('record') ? `, or record.${name} for a field of the record` : '';
+  const wayOut = `write body.${name} for a part of the answer${orRecord}`;
   throw new ExpressionError(`no variable "${name}"; expected ${expected}\n${wayOut}`, start);
 }
 

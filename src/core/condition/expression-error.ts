@@ -1,4 +1,4 @@
-import { nearest } from '../text/suggest.ts';
+import { nearest, nearestOnes } from '../text/suggest.ts';
 import { createEnvironment } from './cel.ts';
 import { registerFunctions } from './functions.ts';
 import { matchesMethod } from './references.ts';
@@ -73,7 +73,13 @@ export function expressionError(error: CelError, writtenAt: (offset: number) => 
   if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
   const overload = overloadText(reason);
   if (overload !== undefined) return new ExpressionError(overload, offset);
-  return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, offset);
+  const advice = code === 'incompatible_ternary_branches' ? branchAdvice(reason) : '';
+  return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}${advice}`, offset);
+}
+
+function branchAdvice(reason: string): string {
+  if (reason.includes("'null'")) return '\nwrite dyn(null) instead of null';
+  return '\nwrite dyn(...) around one of the two values after the question mark, as in dyn("none")';
 }
 
 function reservedWord(word: string): string {
@@ -102,7 +108,19 @@ const otherNames: Readonly<Record<string, string>> = {
   ...{ len: 'size', length: 'size', count: 'size', includes: 'contains', strip: 'trim', test: 'matches', extract: 'regex.extract' },
   ...{ lower: 'lowerAscii', toLowerCase: 'lowerAscii', upper: 'upperAscii', toUpperCase: 'upperAscii', replaceAll: 'replace' },
   ...{ substr: 'substring', slice: 'substring', toString: 'string', str: 'string', number: 'double', float: 'double', parseInt: 'int' },
-  ...{ floor: 'int', some: 'exists', any: 'exists', every: 'all', today: 'now', date: 'timestamp', btoa: 'base64.encode' },
+  ...{
+    floor: 'int',
+    parseFloat: 'double',
+    toFixed: 'round',
+    isEmpty: 'size',
+    match: 'matches',
+    some: 'exists',
+    any: 'exists',
+    every: 'all',
+    today: 'now',
+    date: 'timestamp',
+    btoa: 'base64.encode',
+  },
 };
 
 const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
@@ -128,15 +146,17 @@ export function overloadText(summary: string): string | undefined {
   return named.length === 0 ? unknownText(found) : wrongText(found, named);
 }
 
+const maxNear = 3;
+const allFunctions = 'docs/expressions.md lists all functions';
+
 function unknownText({ name, receiver }: FunctionSignature): string {
   const kinds = receiver === 'dyn' ? ['string', 'list'] : [baseOf(receiver)];
-  const choices = kinds.map((kind) => namesFor(kind));
-  const near = nearest(name, [...choices.flat(), ...Object.keys(otherNames)]);
+  const choices = kinds.flatMap(namesFor);
+  const near = nearest(name, [...choices, ...Object.keys(otherNames)]);
   const other = near !== undefined && Object.hasOwn(otherNames, near) ? otherNames[near] : near;
   const subject = receiver === undefined ? `function "${name}"` : receiver === 'dyn' ? `"${name}"` : `"${name}" for ${kindText(receiver)}`;
   if (other !== undefined) return `CEL has no ${subject}; did you mean "${other}"?`;
-  const lists = choices.map((names, index) => `${receiver === 'dyn' ? `for ${kindText(kinds[index])} ` : ''}there are ${names.join(', ')}`);
-  return `CEL has no ${subject}; ${lists.join('; ')}`;
+  return `CEL has no ${subject}; the nearest names are ${nearestOnes(name, choices, maxNear).join(', ')}\n${allFunctions}`;
 }
 
 function namesFor(kind: string | undefined): string[] {

@@ -58,7 +58,7 @@ export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
-const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
+const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(' };
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {

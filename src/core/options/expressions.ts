@@ -4,6 +4,7 @@ import {
   type AnswerCondition,
   type AnswerVariable,
   compileAnswerCondition,
+  compileAnswerExpression,
   compileCondition,
   compileExpression,
   type Expression,
@@ -35,6 +36,14 @@ export function answerCondition(variables: readonly AnswerVariable[]) {
     .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as has(body.errors)' })
     .transform((written, context) => compiledIn(() => compileAnswerCondition(String(written), variables), context))
     .meta({ title: 'condition' });
+}
+
+/** Only these variables are allowed in the expression. */
+export function answerExpression(variables: readonly AnswerVariable[]) {
+  return z
+    .string()
+    .transform((text, context) => compiledIn(() => compileAnswerExpression(text, variables), context))
+    .meta({ title: 'expression' });
 }
 
 export const expression = z.string().transform((text, context) => compiledIn(() => compileExpression(text), context));

@@ -97,6 +97,7 @@ function dataOrigin(parts: TemplatePart[], originLength: number, rules: UrlRules
     offset += typeof part === 'string' ? part.length : 1;
     return { part, inOrigin };
   });
+  const field = pieces.flatMap(({ part, inOrigin }) => (inOrigin && typeof part !== 'string' ? [part.field] : []))[0];
   return {
     origin: undefined,
     render(record) {
@@ -108,7 +109,7 @@ function dataOrigin(parts: TemplatePart[], originLength: number, rules: UrlRules
           text += inOrigin ? textOf(value) : encodedValue(value, part.field);
         }
       }
-      return { ...targetOf(text, rules), fromData: true };
+      return { ...targetOf(text, rules, `{{${field}}}`), fromData: true };
     },
   };
 }
@@ -149,10 +150,9 @@ interface UrlRules {
   readonly allowHttp: boolean;
 }
 
-/** Throws a Failure if the text is not an absolute https URL. */
-export function targetOf(text: string, rules: UrlRules): { origin: string; path: string } {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: URL parsing would drop them silently
-  if (/[\x00-\x20\x7f\\]/.test(text)) throw urlFailure(`the URL "${shortened(text)}" contains a space, a backslash or a control character`);
+/** Throws a Failure if the text is not an absolute https URL. `written` is the place where a person can correct it, for messages. */
+export function targetOf(text: string, rules: UrlRules, written = 'it'): { origin: string; path: string } {
+  refuseUnencoded(text, written);
   if (!text.isWellFormed()) throw urlFailure('the URL contains a broken character (a lone surrogate)');
   if (!/^https?:\/\//i.test(text)) throw urlFailure(`expected an absolute https URL, found "${shortened(text)}"`);
   try {
@@ -162,6 +162,18 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
   } catch (error) {
     throw error instanceof Failure ? error : urlFailure((error as Error).message);
   }
+}
+
+/** URL parsing would drop or replace these characters silently. Throws a Failure. */
+function refuseUnencoded(text: string, written: string): void {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it finds control characters
+  const at = text.search(/[\x00-\x20\x7f\\]/);
+  if (at < 0) return;
+  const found = text[at] as string;
+  const names: Readonly<Record<string, string>> = { ' ': 'a space', '\\': 'a backslash' };
+  const name = names[found] ?? `the control character U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+  const advice = `write ${written} percent-encoded, with ${encodeURIComponent(found)} for ${name}, or remove the character`;
+  throw urlFailure(`the URL "${shortened(text)}" contains ${name} at character ${at + 1}\n${advice}`);
 }
 
 /** Matches a URL without a host. The URL parser would use the first segment of the path as the host. */
@@ -186,9 +198,9 @@ function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
   return url;
 }
 
-/** True for a host name or IP address of the local machine. */
+/** True for a host name or IP address of the local machine, also as an IPv4 address in IPv6 (`[::ffff:7f00:1]`). */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
+  return /^(?:(?:.+\.)?localhost\.?|127(?:\.\d+){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/i.test(hostname);
 }
 
 /** The URL parser resolves `.` and `..`, so a record could leave the path that the flow specifies. Throws a Failure. */

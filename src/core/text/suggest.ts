@@ -56,6 +56,16 @@ export function nearest(written: string, choices: Iterable<string>): string | un
   return best;
 }
 
+/** The choices that differ least from the text, the most similar first, however much they differ. */
+export function nearestOnes(written: string, choices: Iterable<string>, count: number): string[] {
+  const name = shortName(written).toLowerCase();
+  const distances = [...new Set(choices)].map((choice) => ({ choice, distance: editDistance(name, choice.toLowerCase()) }));
+  return distances
+    .sort((one, other) => one.distance - other.distance)
+    .slice(0, count)
+    .map(({ choice }) => choice);
+}
+
 /** Counts insertions, deletions, replacements and swaps of neighbouring letters (optimal string alignment distance). */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];

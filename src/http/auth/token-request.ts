@@ -2,6 +2,7 @@ import { excerpt } from '../../core/answer/response.ts';
 import type { TokenSettings } from '../../core/auth/token-options.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import type { Fetch } from '../fetch.ts';
 
 interface TokenQuestion extends TokenSettings {
@@ -56,7 +57,7 @@ export async function requestToken(question: TokenQuestion, tools: RequestTools)
       const bytes = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
       throw withoutToken(statusFailure(response, bytes), url, refusalText(bytes));
     }
-    return toToken(await readJson(response, url), response.status);
+    return toToken(await readJson(response, url, formAnswer), response.status);
   } catch (error) {
     throw error instanceof Failure && error.code !== 'no-access-token' ? withoutToken(error, url) : error;
   }
@@ -68,12 +69,15 @@ export function refusalIn(error: unknown): string | undefined {
 }
 
 function refusalText(body: Uint8Array): string | undefined {
-  try {
-    const { error } = Object(JSON.parse(new TextDecoder().decode(body))) as { error?: unknown };
-    return typeof error === 'string' ? error : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = new TextDecoder().decode(body);
+  const { error } = Object(orUndefined(() => JSON.parse(text)) ?? formAnswer(text)) as { error?: unknown };
+  return typeof error === 'string' ? error : undefined;
+}
+
+/** Some servers answer in the form of a request, such as GitHub and draft versions of OAuth 2. Undefined for other text. */
+function formAnswer(text: string): Record<string, string> | undefined {
+  const members = new URLSearchParams(text.trim());
+  return members.has('access_token') || members.has('error') ? Object.fromEntries(members) : undefined;
 }
 
 /** The failure of an unsent API request. Adds the token server's origin to the message, which a network failure already contains. */

@@ -24,6 +24,7 @@ export function createDocuments({ yieldIfLong }: Pick<Clock, 'yieldIfLong'>): Do
 
 async function parserOf(kind: DocumentKind): Promise<ParseDocument> {
   if (kind === 'xml') return (await import('./xml.ts')).parseXml;
+  if (kind === 'ndjson') return (await import('./ndjson.ts')).parseNdjson;
   const { parseCsv, parseRows } = await import('./csv.ts');
   return kind === 'csv' ? parseCsv : parseRows;
 }

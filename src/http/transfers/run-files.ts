@@ -12,7 +12,7 @@ import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from '
 export interface RunFilesOptions {
   /** Undefined if the run sends and saves no files. */
   readonly folder: string | undefined;
-  /** Where the run notes the files that it saves; undefined if it cannot be resumed. */
+  /** The list of the files that the run saves; undefined if it cannot be resumed. */
   readonly log?: SavedLog;
   /** The disk space that the saved files may use; undefined if it is not limited. */
   readonly space?: OutputSpace;

@@ -7,6 +7,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { SavedFile } from '../../core/transfer.ts';
 import { systemReason } from '../../files/naming-errors.ts';
+import { compressionsIn } from '../decompress.ts';
 import { openPath, PathRefused } from './files-folder.ts';
 
 export interface SavePlace {
@@ -179,7 +180,7 @@ async function linkTo(part: string, place: string): Promise<void> {
 }
 
 function decodersOf(encodings = '', status: number): Transform[] {
-  const names = (encodings.toLowerCase().match(/[^\s,]+/g) ?? []).filter((name) => name !== 'identity');
+  const names = compressionsIn(encodings);
   return names.reverse().map((name) => {
     if (name === 'gzip' || name === 'x-gzip') return createGunzip();
     if (name === 'deflate') return createInflate();

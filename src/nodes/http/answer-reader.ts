@@ -1,6 +1,7 @@
 import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
+import { statedWaitMs } from '../../core/answer/rate-limit.ts';
 import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
 import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -8,8 +9,8 @@ import { Failure } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import type { Value } from '../../core/value/value.ts';
-import type { AnswerRules } from '../answer-rules.ts';
+import { textOf, type Value } from '../../core/value/value.ts';
+import { type AnswerRules, variablesOf } from '../answer-rules.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
 export interface HttpAnswer extends Answer {
@@ -28,22 +29,43 @@ interface ReadParts {
 
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
-  return (response: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
+  return (received: HttpResponse, request: HttpRequest, record, clock): HttpAnswer => {
+    const response = withStatedWait(options, received, clock);
     if (!hasStatus(options.success, response.status)) throw notSuccess(options, response, request, rules);
     const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record, clock }) : read();
   };
 }
 
+/** Replaces the wait of the headers with the wait that `retry.after` finds. If it finds none, that of the headers stays. */
+function withStatedWait(options: HttpOptions, response: HttpResponse, clock: EvaluationClock): HttpResponse {
+  const { after } = options.retry;
+  if (!after) return response;
+  try {
+    const body = after.named.includes('body') ? readIfPossible(response, answerModeOf(options)) : undefined;
+    const found = textOf(after.evaluate(variablesOf(after, httpAnswer(response, body), undefined), clock));
+    const waitMs = statedWaitMs(found, response.header, clock.wallNow());
+    return waitMs === undefined ? response : { ...response, retryAfterMs: waitMs };
+  } catch (error) {
+    if (error instanceof Failure) return response;
+    throw error;
+  }
+}
+
 function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer {
   return { status: response.status, header: response.header, body, response };
 }
 
-/** Reads a body. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
+/**
+ * Reads a body. If the flow lists a status outside 2xx, such as 404, its answer is often a page of the server, which has nothing for the map. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
 function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest): Value | undefined {
   try {
     return neededBody(options, parts, response);
   } catch (error) {
+    const isListedError = response.status < 200 || response.status > 299;
+    if (isListedError && error instanceof Failure && error.kind === 'parse') return undefined;
+    if (error instanceof Failure && error.message.includes('(NDJSON?)'))
+      throw error.withMessage(`${error.message}\nif it is NDJSON, write: answer: ndjson`);
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
     if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, write: answer: xml`);
     if (!isOther || asksForJson(request)) throw error;

@@ -1,13 +1,14 @@
 import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, exactNumber } from '../../core/options/amounts.ts';
-import { answerCondition, path } from '../../core/options/expressions.ts';
+import { byteSize, defaultRetry, exactNumber, retry } from '../../core/options/amounts.ts';
+import { answerCondition, answerExpression, path } from '../../core/options/expressions.ts';
+import { httpMethods } from '../../core/options/methods.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
 import { nearReferences, referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
-import { cacheOption, callOptions } from '../call-policy.ts';
+import { cacheOption, callOptions, meanings } from '../call-policy.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
 const nextPath = path.describe(
@@ -25,6 +26,10 @@ const items = path.describe(
 const until = answerCondition(['status', 'headers', 'body', 'record'])
   .optional()
   .describe('a condition on status, headers, body and record, such as body.has_more == false: if it is true, the page is the last one');
+const place = z
+  .enum(['query', 'body'])
+  .default('query')
+  .describe('cursor, page, offset: where param is set, in the query or in the JSON body');
 const wholeNumber = z.int().min(0).max(1_000_000_000);
 const common = { max, until };
 const linked = { ...common, items: items.optional() };
@@ -41,12 +46,13 @@ const paginateOptions = z.discriminatedUnion('type', [
       .enum(['answer', 'last_item'])
       .default('answer')
       .describe('cursor: where path begins, at the answer or at the last item of its list'),
-    in: z.enum(['query', 'body']).default('query').describe('cursor: where param is set, in the query or in the JSON body'),
+    in: place,
     ...linked,
   }),
   z.strictObject({
     type: kind('page'),
     param: param.default('page'),
+    in: place,
     start: wholeNumber.default(1).describe('page: the number of the first page'),
     items,
     ...common,
@@ -54,6 +60,7 @@ const paginateOptions = z.discriminatedUnion('type', [
   z.strictObject({
     type: kind('offset'),
     param: param.default('offset'),
+    in: place,
     size: z.int().min(1).max(1_000_000).describe('offset: the number of items on a full page'),
     items,
     ...common,
@@ -140,9 +147,9 @@ export const httpOptions = z.strictObject({
       `how requests are authenticated: ${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, or a list of up to four (default: the connection's, or none)`,
     ),
   method: z
-    .enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+    .enum(httpMethods, { error: 'expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND' })
     .default('GET')
-    .describe('the HTTP method; only POST, PUT and PATCH have a body'),
+    .describe('the HTTP method; GET, HEAD and DELETE have no body'),
   url: z.string().describe("the URL, absolute or relative to the connection's base_url; {{field}} inserts a field"),
   headers: headers.optional().describe('headers of the request: a mapping of names to values, with {{field}}'),
   body: z
@@ -170,11 +177,27 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
   ...callOptions,
-  success: z.array(status).min(1).default(['2xx']).describe('the statuses that count as success; a redirect in this list is not followed'),
+  retry: retry
+    .extend({
+      after: answerExpression(['status', 'headers', 'body'])
+        .optional()
+        .describe(
+          'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
+        ),
+    })
+    .prefault(defaultRetry)
+    .describe(meanings.retry),
+  success: z
+    .array(status)
+    .min(1)
+    .default(['2xx'])
+    .describe(
+      'the statuses that count as success; a redirect in this list is not followed; a body that cannot be read is an error only for a status in 2xx',
+    ),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
   answer: z
-    .enum(['auto', 'json', 'xml', 'csv', 'text'])
+    .enum(['auto', 'json', 'xml', 'csv', 'ndjson', 'text'])
     .default('auto')
     .describe('how the body is read; auto follows the content type, and reads text that looks like JSON as JSON'),
   response: z.enum(['auto', 'json', 'text']).optional().describe('the older name of the option answer'),

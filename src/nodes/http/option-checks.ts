@@ -2,6 +2,7 @@ import type { Mapping } from '../../core/answer/mapping.ts';
 import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
 import type { BuildContext } from '../../core/node.ts';
+import { canHaveBody } from '../../core/options/methods.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
@@ -48,15 +49,18 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
   if (options.raw && options.text === undefined) problem(['raw'], 'raw belongs to text: it names fields of an XML text');
-  if (first !== undefined && (method === 'GET' || method === 'DELETE')) {
-    problem([first], `a ${method} request has no body; expected method POST, PUT or PATCH`);
+  if (first !== undefined && !canHaveBody(method)) {
+    problem([first], `a ${method} request has no body; expected a method such as POST, PUT or PATCH`);
   }
 }
 
-/** Reports a problem if the cursor is to be set in the body, but the request has no JSON body. */
+/** Reports a problem if the parameter of the page is to be set in the body, but the request has no JSON body. */
 function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
-  if (paginate.type !== 'cursor' || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
-  problem(['paginate', 'in'], 'in: body puts the cursor into a JSON body, and the node has none; expected a method such as POST and body');
+  if (!('in' in paginate) || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
+  problem(
+    ['paginate', 'in'],
+    `in: body puts the ${paginate.type} into a JSON body, and the node has none; expected a method such as POST and body`,
+  );
 }
 
 /** Reports a problem if the body of a batch does not contain the list of records. `used` are the names to which the body refers. */

@@ -36,9 +36,9 @@ export function turningOf(options: PaginateOptions, list: ListPath | undefined, 
   const first = (request: HttpRequest) => request;
   switch (options.type) {
     case 'page':
-      return countedBy(options.param, (page) => options.start + page);
+      return countedBy(options, (page) => options.start + page);
     case 'offset':
-      return countedBy(options.param, (page) => options.size * page);
+      return countedBy(options, (page) => options.size * page);
     case 'link_header':
       return { first, turn: (page) => linked(page, nextLink(page.answer.header('link')), rules) };
     case 'next_url': {
@@ -81,10 +81,11 @@ function lastItemCursor(path: Path, list: ListPath | undefined): (answer: HttpAn
 }
 
 /** Compiles paging by a page number or an offset. `after` returns the parameter's value after a number of pages. */
-function countedBy(param: string, after: (pages: number) => number): PageTurning {
+function countedBy({ param, in: place }: Pick<CursorOptions, 'param' | 'in'>, after: (pages: number) => number): PageTurning {
+  const put = place === 'body' ? bodyParameter(param) : (request: HttpRequest, count: number) => withParam(request, param, String(count));
   return {
-    first: (request) => withParam(request, param, String(after(0))),
-    turn: ({ request, number }) => withParam(request, param, String(after(number))),
+    first: (request) => put(request, after(0)),
+    turn: ({ request, number }) => put(request, after(number)),
   };
 }
 
@@ -165,7 +166,7 @@ function bodyParameter(text: string): (request: HttpRequest, value: Value) => Ht
 function jsonIn(body: string): Value {
   const value = orUndefined(() => parseJson(body));
   if (value !== undefined) return value;
-  throw new Failure('request', 'the cursor goes into the body (paginate.in), but the body is not JSON', { sent: false });
+  throw new Failure('request', 'the parameter of the page goes into the body (paginate.in), but the body is not JSON', { sent: false });
 }
 
 /** Returns a copy of a value in which the value at the end of the steps is replaced. Missing objects along the steps are created. */

@@ -118,7 +118,14 @@ function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare:
 
 /** Without this failure, a misspelt path to the list would silently end the paging. */
 function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failure {
-  return new Failure('mapping', `the first page has no "${items}" (paginate.items), but leads to another page`, { status });
+  const message = `the first page has no "${items}" (paginate.items), but leads to another page`;
+  return new Failure(
+    'mapping',
+    `${message}\nset paginate.items to the list on a page, such as data.items, or to $body if the page is the list`,
+    {
+      status,
+    },
+  );
 }
 
 /**
@@ -194,7 +201,7 @@ class RepeatCheck {
   }
 
   #markOf({ origin, path, body }: HttpRequest): string {
-    const isInBody = this.#options.type === 'cursor' && this.#options.in === 'body';
+    const isInBody = 'in' in this.#options && this.#options.in === 'body';
     return origin + path + (isInBody ? ` ${fingerprint(body ?? '')}` : '');
   }
 

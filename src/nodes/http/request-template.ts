@@ -113,6 +113,7 @@ const accepted: { readonly [mode in ResponseMode]?: string } = {
   json: 'application/json',
   xml: 'application/xml, text/xml',
   csv: 'text/csv',
+  ndjson: 'application/x-ndjson, application/jsonl',
 };
 
 /** The node's headers win over the connection's, ignoring case. By default, Content-Type fits the body, and a map adds Accept. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import type { RunOptions } from '../../core/run-options.ts';
@@ -187,7 +188,7 @@ async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: Ou
   }
   const makers = makersIn(plan, options);
   const changed = Object.keys({ ...memory.makers, ...makers }).filter((name) => memory.makers[name] !== makers[name]);
-  if (memory.format.kind !== format.kind || memory.format.gzip !== format.gzip) changed.push('the format of the output');
+  if (!isDeepStrictEqual(memory.format, format)) changed.push('the format of the output');
   if (changed.length > 0) {
     const lines = changed.map((name) => `${name} ${wayOfChange(memory.makers[name], makers[name])}`);
     throw updateRefused(`the rows of ${out} cannot be reused, because they were made in a different way:\n${lines.join('\n')}`);

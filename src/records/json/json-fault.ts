@@ -1,3 +1,4 @@
+import { escapedControls } from '../../core/text/quoted-word.ts';
 import { maxDepth, tooDeep } from '../../core/value/json.ts';
 
 interface JsonFault {
@@ -78,9 +79,9 @@ export function jsonFault(text: string, end: string): JsonFault | undefined {
   }
 
   function found(): string {
-    if (expecting === 'escape') return JSON.stringify(text.slice(at, at + 2));
+    if (expecting === 'escape') return escapedControls(JSON.stringify(text.slice(at, at + 2)));
     const code = text.codePointAt(at);
-    return code === undefined ? end : JSON.stringify(String.fromCodePoint(code));
+    return code === undefined ? end : escapedControls(JSON.stringify(String.fromCodePoint(code)));
   }
 }
 

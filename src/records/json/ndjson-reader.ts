@@ -1,5 +1,6 @@
 import type { ErrorFacts } from '../../core/error-code.ts';
 import type { Item } from '../../core/item.ts';
+import { escapedControls } from '../../core/text/quoted-word.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { isObject } from '../../core/value/value.ts';
 import { Unreadable } from '../errors.ts';
@@ -91,6 +92,6 @@ const objectOverLines = { code: 'object-over-lines', details: {} } as const;
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
 
 function unreadableLine(text: string, line: number, reason: string, facts?: ErrorFacts): RecordContent {
-  const written = text.replace(/\r$/, '');
+  const written = escapedControls(text.replace(/\r$/, ''));
   return { fields: new Map(), failure: new Unreadable(`line ${line}: not a JSON object: ${reason}: ${written}`, facts) };
 }

@@ -1,5 +1,6 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { referable } from '../../core/template/template.ts';
+import { formatCount } from '../../core/text/number.ts';
 import { freeName } from '../../core/text/suggest.ts';
 import { type DescribedAnswer, successfulAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
@@ -115,6 +116,7 @@ function resourceWords({ path }: Operation): string[] {
 }
 
 const maxFields = 12;
+const otherValues = 'add others by hand, or let automate test-request write them';
 const maxDepth = 3;
 
 /** A scalar value in a response: its path, and the names along that path. */
@@ -140,6 +142,8 @@ export function answerMap(document: OpenApi, operation: Operation, columns: read
   const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
   const map = new Map<string, string>();
   const notes: string[] = [];
+  if (leaves.length > maxFields)
+    notes.push(`the map has ${maxFields} of the answer's ${formatCount(leaves.length)} values; ${otherValues}`);
   for (const { path, names } of leaves.slice(0, maxFields)) {
     const own = referable(names.join('_')) || 'value';
     const field = freeName(own, (name) => columns.includes(name) || map.has(name));

@@ -1,6 +1,8 @@
 import { $RefParser } from '@apidevtools/json-schema-ref-parser';
 import { LineCounter, parseDocument } from 'yaml';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../../core/value/value.ts';
 import { plainName } from '../written-node.ts';
@@ -70,7 +72,7 @@ function checkVersion({ openapi, swagger }: OpenApiObject, file: string): void {
   const version = String(openapi ?? swagger ?? '');
   if (openapi !== undefined && /^3\.[01](?:\.|$)/.test(version)) return;
   const found = version === '' ? 'no "openapi" at its top' : `${swagger === undefined ? 'OpenAPI' : 'Swagger'} ${version.slice(0, 20)}`;
-  const advice = swagger === undefined ? '' : '\nconvert it first, for example on https://converter.swagger.io';
+  const advice = swagger === undefined ? '' : `\nconvert it on your computer first: npx swagger2openapi ${shellWord(file)} -o openapi.json`;
   throw new AutomateError('input', `${file}: expected OpenAPI 3.0 or 3.1, found ${found}${advice}`);
 }
 
@@ -149,7 +151,10 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 
 const maxListed = 200;
 
-/** Finds an operation by operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) that lists all. */
+/**
+ * Finds an operation by operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) that lists those that contain
+ * the text, or all.
+ */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
@@ -161,12 +166,25 @@ export function operationNamed(document: OpenApi, name: string | undefined): Ope
   if (found) return found;
   if (operations.length === 0)
     throw new AutomateError('input', `${document.file}: no operation with method GET, POST, PUT, PATCH or DELETE`);
+  if (name === undefined) throw invalidOption('operation', `expected the id of an operation in ${document.file}\n${listed(operations)}`);
+  const fitting = written === '' ? [] : operations.filter((operation) => searchText(operation).includes(written));
+  if (fitting.length > 0) {
+    const message = `${document.file} has no operation "${name}", but ${counted(fitting.length, 'operation')} with this text: choose one`;
+    throw new AutomateError('usage', `${message}\n${listed(fitting)}`);
+  }
   const choices = operations.map((operation) => operation.id ?? operationPlace(operation));
+  throw new AutomateError('usage', `${document.file} has no operation "${name}"${didYouMean(name, choices)}\n${listed(operations)}`);
+}
+
+function listed(operations: readonly Operation[]): string {
   const lines = operations.slice(0, maxListed).map((operation) => `  ${operationText(operation)}`);
-  const more = operations.length > maxListed ? [`  and ${operations.length - maxListed} more`] : [];
-  const list = [...lines, ...more].join('\n');
-  if (name === undefined) throw invalidOption('operation', `expected the id of an operation in ${document.file}\n${list}`);
-  throw new AutomateError('usage', `${document.file} has no operation "${name}"${didYouMean(name, choices)}\n${list}`);
+  if (operations.length <= maxListed) return lines.join('\n');
+  const more = `and ${formatCount(operations.length - maxListed)} more; give a part of an id, path or summary instead, and only those that contain it are listed`;
+  return [...lines, `  ${more}`].join('\n');
+}
+
+function searchText(operation: Operation): string {
+  return `${operation.id ?? ''} ${operationPlace(operation)} ${textIn(operation.part.summary) ?? ''}`.replace(/\s+/g, ' ').toLowerCase();
 }
 
 function operationPlace({ method, path }: Operation): string {

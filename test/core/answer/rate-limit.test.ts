@@ -7,7 +7,12 @@ const asked = (headers: Record<string, string>, status = 429) => retryAfterMs(st
 describe('the Retry-After header', () => {
   test.each([
     ['5', 5000],
-    ['0', 0],
+    ['0', undefined],
+    ['0.0', undefined],
+    [String(now / 1000 + 30), 30_000],
+    [String(now + 30_000), 30_000],
+    [String(now / 1000 - 30), undefined],
+    ['2030-01-01T00:00:30Z', 30_000],
     [' 2 ', 2000],
     ['1.5', 1500],
     ['315360000', 315_360_000_000],
@@ -47,6 +52,7 @@ describe('the Retry-After header', () => {
   test('takes precedence over the rate limit headers', () => {
     expect(asked({ 'retry-after': '5', ratelimit: '"a";r=0;t=30', 'x-ratelimit-reset': '60' })).toBe(5000);
     expect(asked({ 'retry-after': 'garbage', ratelimit: '"a";r=0;t=30' })).toBe(30_000);
+    expect(asked({ 'retry-after': '0', 'x-ratelimit-reset': '60' })).toBe(60_000);
     expect(asked({ 'retry-after': '2', 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-remaining-tokens': '0' })).toBe(2000);
   });
 
@@ -86,6 +92,11 @@ describe('the X-RateLimit-Reset and RateLimit-Reset headers', () => {
     ['an epoch in seconds', String(now / 1000 + 30), 30_000],
     ['an epoch in ms', String(now + 30_000), 30_000],
     ['an epoch with a fraction', `${now / 1000 + 30}.5`, 30_500],
+    ['an ISO time', '2030-01-01T00:00:30Z', 30_000],
+    ['an ISO time with a fraction and an offset', '2030-01-01T01:00:30.250+01:00', 30_250],
+    ['an ISO time without a zone, which is UTC', '2030-01-01 00:00:30', 30_000],
+    ['an HTTP date', 'Tue, 01 Jan 2030 00:00:30 GMT', 30_000],
+    ['a duration', '1m30s', 90_000],
     ['an epoch that has passed', String(now / 1000 - 30), undefined],
     ['an epoch that is now', String(now / 1000), undefined],
     ['something that is not a time', '0', undefined],
@@ -97,6 +108,25 @@ describe('the X-RateLimit-Reset and RateLimit-Reset headers', () => {
 
   test('are read in order: the standard name before the older names', () => {
     expect(asked({ 'x-ratelimit-reset': '60', 'ratelimit-reset': '30' })).toBe(30_000);
+  });
+
+  test('have a form that states the seconds, which is more exact', () => {
+    for (const prefix of ['x-ratelimit', 'ratelimit', 'x-rate-limit']) {
+      expect(asked({ [`${prefix}-reset-after`]: '1.337' })).toBe(1337);
+      expect(asked({ [`${prefix}-reset-after`]: '1.337', [`${prefix}-reset`]: String(now / 1000 + 2) })).toBe(1337);
+    }
+    expect(asked({ 'x-ratelimit-reset-after': '2', 'x-ratelimit-remaining': '1' }, 200)).toBeUndefined();
+    expect(asked({ 'x-ratelimit-reset-after': '2', 'x-ratelimit-remaining': '0' }, 200)).toBe(2000);
+  });
+
+  test('count only if their limit is used up, if several limits are stated; then the longest counts', () => {
+    const hourly = { 'x-ratelimit-remaining': '900', 'x-ratelimit-reset': '3600' };
+    expect(asked({ ...hourly, 'ratelimit-remaining': '0', 'ratelimit-reset': '5' })).toBe(5000);
+    expect(asked({ ...hourly, 'x-ratelimit-remaining': '0', 'ratelimit-remaining': '0', 'ratelimit-reset': '5' })).toBe(3_600_000);
+    expect(asked({ ...hourly, 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '2s' })).toBe(2000);
+    const kong = { 'x-ratelimit-remaining-second': '0', 'x-ratelimit-reset-second': '1' };
+    expect(asked({ ...kong, 'x-ratelimit-remaining-hour': '70', 'x-ratelimit-reset-hour': '2400' })).toBe(1000);
+    expect(asked({ 'x-ratelimit-reset-minute': '20' })).toBe(20_000);
   });
 
   test('apply only if the status is 429 or no requests remain', () => {

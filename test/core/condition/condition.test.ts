@@ -112,6 +112,8 @@ describe('the value of an expression', () => {
     ['double(x)', '{"x":"1.5"}', '1.5'],
     ['int(double(ft) * 0.3048)', '{"ft":"1026"}', '312'],
     ['string(n)', '{"n":12345678901234567890}', '"12345678901234567890"'],
+    ['int(n)', '{"n":12345678901234567890}', '12345678901234567890'],
+    ['int(n)', '{"n":"+0000000000000000000007"}', '7'],
     ['n', '{"n":12345678901234567890}', '12345678901234567890'],
     ['n', '{"n":9007199254740993}', '9007199254740993'],
     ['{"a": b, "c": [b, "x", null]}', '{"b":1}', '{"a":1,"c":[1,"x",null]}'],
@@ -128,6 +130,13 @@ describe('the value of an expression', () => {
   test.each([
     ['int(a)', '{"a":""}', 'expected a whole number, found ""'],
     ['int(a)', '{"a":"12.7"}', 'expected a whole number, found "12.7"'],
+    [
+      'int(a)',
+      '{"a":"89111702272002019559"}',
+      'expected a whole number from -9223372036854775808 to 9223372036854775807, found "89111702272002019559"',
+    ],
+    ['uint(a)', '{"a":"-5"}', 'expected a whole number from 0 to 18446744073709551615, found "-5"'],
+    ['uint(a)', '{"a":-5}', 'expected a whole number from 0 to 18446744073709551615, found "-5"'],
     ['int(a)', '{"a":"0x10"}', 'expected a whole number, found "0x10"'],
     ['int(a)', '{"a":null}', 'found int(null)'],
     ['double(a)', '{"a":""}', 'expected a number, found ""'],

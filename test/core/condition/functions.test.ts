@@ -107,14 +107,12 @@ describe('the now function in an expression', () => {
 });
 
 describe('the error message for a function called with wrong arguments', () => {
-  const text =
-    'contains, endsWith, indexOf, lastIndexOf, lowerAscii, matches, replace, size, split, startsWith, substring, trim, upperAscii';
-  const list = 'all, exists, exists_one, filter, join, map, size';
   test.each([
-    ['a.shout()', `CEL has no "shout"; for text there are ${text}; for a list there are ${list}`],
-    ['"a".shout()', `CEL has no "shout" for text; there are ${text}`],
-    ['[1].sum()', `CEL has no "sum" for a list; there are ${list}`],
-    ['shout(a)', 'CEL has no function "shout"; there are bool, bytes, double, duration, dyn, has, int, now, round, size, string,'],
+    ['a.shout()', 'CEL has no "shout"; the nearest names are split, size, join\ndocs/expressions.md lists all functions'],
+    ['"a".padStart(3)', 'CEL has no "padStart" for text; the nearest names are endsWith, split, contains\n'],
+    ['[1].sum()', 'CEL has no "sum" for a list; the nearest names are all, map, size\n'],
+    ['concat(a, "x")', 'CEL has no function "concat"; the nearest names are int, uint, bool\n'],
+    ['a.toFixed(2)', 'CEL has no "toFixed"; did you mean "round"?'],
     ['a.uperAscii()', 'CEL has no "uperAscii"; did you mean "upperAscii"?'],
     ['a.toUpperCase()', 'CEL has no "toUpperCase"; did you mean "upperAscii"?'],
     ['lenght(a)', 'CEL has no function "lenght"; did you mean "size"?'],
@@ -122,7 +120,9 @@ describe('the error message for a function called with wrong arguments', () => {
     ['contains(a, "b")', 'expected string.contains(string), found contains(any, string)'],
     ['now("UTC")', 'expected now(), found now(string)'],
     ['"a".matches(1)', 'expected string.matches(string), found string.matches(int)'],
-    ['a.constructor()', 'CEL has no "constructor"; for text'],
+    ['a.constructor()', 'CEL has no "constructor"; the nearest names are '],
+    ['a ? 1 : null', "ternary branches must have the same type, got 'int' and 'null'\nwrite dyn(null) instead of null"],
+    ['a ? 1 : "x"', "got 'int' and 'string'\nwrite dyn(...) around one of the two values after the question mark, as in dyn(\"none\")"],
   ])('for %s is: %s', (source, message) => {
     expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 0, message: expect.stringContaining(message) }));
   });

@@ -59,6 +59,25 @@ describe('an OAuth token server', () => {
     expect([await token(), used]).toEqual(['t', ['c']]);
   });
 
+  test.each([
+    ['application/x-www-form-urlencoded; charset=utf-8', 'access_token=gho_a%2Fb&scope=repo&token_type=bearer&expires_in=60'],
+    ['text/plain', 'access_token=gho_a%2Fb&expires_in=60\n'],
+  ])('can answer with a form instead of JSON, as %s', async (type, body) => {
+    server().times(2).reply(200, body, { 'content-type': type });
+    const { token, pass } = useTokens();
+    expect(await token()).toBe('gho_a/b');
+    pass(61_000);
+    expect(await token()).toBe('gho_a/b');
+  });
+
+  test.each([
+    ['error=bad_verification_code&error_description=The+code+is+wrong', 'expected JSON with access_token, found error, error_description'],
+    ['scope=repo', 'the answer is not JSON (application/x-www-form-urlencoded)'],
+  ])('fails the request if its form has no token: %s', async (body, message) => {
+    server().reply(200, body, { 'content-type': 'application/x-www-form-urlencoded' });
+    expect(await useTokens().failure()).toMatchObject({ kind: 'parse', message: expect.stringContaining(message) });
+  });
+
   test('that refuses to issue a token gets no further request for a minute', async () => {
     const refusal = { error: 'invalid_client', error_description: 'no such client' };
     server().reply(401, refusal);
@@ -125,8 +144,8 @@ describe('an OAuth token server', () => {
   test.each([
     ['', {}, 'no content type'],
     ['<html>Log in</html>', { 'content-type': 'text/html' }, 'text/html'],
-    // A response that is not JSON can still contain a token, as this form does, so the message must not quote the body.
-    ['access_token=canary&token_type=bearer', {}, 'no content type'],
+    // A response that is neither JSON nor a form can still contain a token, so the message must not quote the body.
+    ['token: canary', {}, 'no content type'],
   ])('that responds with "%s", which is not JSON, makes the request fail', async (body, headers, contentType) => {
     server().reply(200, body, headers);
     const message = `no access token from ${origin}: the answer is not JSON (${contentType})`;

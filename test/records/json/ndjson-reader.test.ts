@@ -52,12 +52,14 @@ test('an invalid NDJSON line fails and is kept as text, but no other line fails'
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
-test('an NDJSON line fails if it is just a digit or begins with a misplaced byte order mark', async () => {
-  const items = await itemsOf(openText('ndjson', '{"a":1}\n\ufeff{"a":2}\n5'));
+test('an NDJSON line fails if it is just a digit or has a NUL or a misplaced byte order mark, which are shown', async () => {
+  const items = await itemsOf(openText('ndjson', '{"a":1}\n\ufeff{"a":2}\n5\n{"a":"x\0"}\n{"a":1}\0'));
   expect(items.map(({ failure }) => failure?.message)).toEqual([
     undefined,
-    expect.stringMatching(/^line 2: not a JSON object: /),
+    'line 2: not a JSON object: expected a value, found "\\ufeff" at column 1: \\ufeff{"a":2}',
     'line 3: not a JSON object: expected an object, found a number: 5',
+    'line 4: not a JSON object: expected a closing quote, found "\\u0000" at column 8: {"a":"x\\u0000"}',
+    'line 5: not a JSON object: expected nothing more, found "\\u0000" at column 8: {"a":1}\\u0000',
   ]);
 });
 

@@ -1,0 +1,222 @@
+import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { askingFlow } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+
+// CSV files in the forms in which spreadsheets, databases and people write them.
+
+const copying = 'nodes: [{ type: set, fields: { note: "{{id}};{{name}}" } }]\n';
+
+describe('--out-delimiter and --out-bom', () => {
+  const styled = ['--out-delimiter', ';', '--out-bom'];
+
+  test('shape the output and the errors file, and retry reads and completes both', async () => {
+    const failing = new Set(['/2']);
+    const server = await answeringServer(({ path }) => (failing.has(path) ? { status: 404 } : { body: { name: `n;${path.slice(1)}` } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,"a,b"\n1,x\n2,y\n3,z\n' });
+    const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', ...styled]);
+    expect([run.code, await place.read('out.csv')]).toEqual([4, '\ufeffid;a,b;name\n1;x;"n;1"\n3;z;"n;3"\n']);
+    expect(await place.read('out.errors.csv')).toMatch(/^\ufeffid;a,b;_error_node;.*\n2;y;ask;http;404;.*;2\n$/);
+    failing.clear();
+    expect((await place.automate(['retry', 'out.csv'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('\ufeffid;a,b;name\n1;x;"n;1"\n2;y;"n;2"\n3;z;"n;3"\n');
+  });
+
+  test('hold for rows of worker processes, for stdout and for a tab', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id,name\n1,Ada\n' });
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+    expect((await place.automate([...run, '--out', 'out.csv', '--workers', '1', ...styled])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('\ufeffid;name;note\n1;Ada;"1;Ada"\n');
+    expect((await place.automate([...run, '--out-delimiter', 'tab'])).stdout).toBe('id\tname\tnote\n1\tAda\t1;Ada\n');
+  });
+
+  test('are kept by --update, which reuses the rows, and refused if they differ', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: `name ${path.slice(1)}` } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,x\n1,a\n2,b\n' });
+    const update = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--update'];
+    await place.automate([...update, ...styled]);
+    await place.write('rows.csv', 'id,x\n1,changed\n2,b\n3,c\n');
+    const again = await place.automate([...update, ...styled]);
+    expect([again.code, await place.read('out.csv'), server.requests.length]).toEqual([
+      0,
+      '\ufeffid;x;name\n1;changed;name 1\n2;b;name 2\n3;c;name 3\n',
+      3,
+    ]);
+    const other = await place.automate([...update, '--out-delimiter', ';']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('the format of the output has changed')]);
+  });
+
+  test('are kept by --resume, which is refused with another delimiter', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 1'), 'rows.csv': 'id,x\n1,a\n2,b\n' });
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+    expect((await place.automate([...run, ...styled, '--max-credits', '1'])).code).toBe(5);
+    const resumed = [...run, ...styled, '--resume'];
+    const other = await place.automate([...run, '--resume']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('"delimiter":";"')]);
+    expect([(await place.automate(resumed)).code, await place.read('out.csv')]).toEqual([0, '\ufeffid;x;name\n1;a;/1\n2;b;/2\n']);
+  });
+
+  test.each([
+    [
+      ['--out', 'out.json', '--in', 'rows.ndjson', '--out-delimiter', ';'],
+      '--out-delimiter: expected CSV or TSV as the output, found json',
+    ],
+    [['--out', 'out.json', '--in', 'rows.ndjson', '--out-bom'], '--out-bom: expected CSV or TSV as the output, found json'],
+    [['--out', 'out.csv', '--in', 'rows.csv', '--out-delimiter', ';;'], '--out-delimiter: expected one character or "tab", found ";;"'],
+  ])('are refused where they cannot be used: %j', async (args, message) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id,name\n1,Ada\n', 'rows.ndjson': '{"id":1,"name":"Ada"}\n' });
+    const { code, stderr } = await place.automate(['run', 'flow.yaml', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    await expect(readFile(place.path(args[1] as string))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('the delimiter of an input', () => {
+  const said = (name: string, separator: string) =>
+    `reading ${name} as CSV with ${separator} between cells (to read it in a different way, use --delimiter)`;
+  const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+
+  test.each([
+    ['semicolons', 'id;name\n1;Ada, Countess\n', '";"'],
+    ['tabs', 'id\tname\r\n1\tAda, Countess\r\n', 'tabs'],
+    ['pipes', '\ufeffid|name\n1|Ada, Countess\n', '"|"'],
+    ['commas in quoted names', '"id";"name";"a,b"\n1;"Ada, Countess";"x;\ny"\n', '";"'],
+    ['a header alone', 'id;name', '";"'],
+  ])('is recognized: %s', async (_, rows, separator) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': rows });
+    const { code, stdout, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([0, expect.stringContaining(said('rows.csv', separator))]);
+    expect(stdout).toMatch(
+      rows.includes('\n')
+        ? /^id,name,.*note\n1,"Ada, Countess",[\s\S]*"1;Ada, Countess|^id,name,note\n1,"Ada, Countess","1;Ada, Countess"/
+        : /^id,name,note\n$/,
+    );
+    expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
+  });
+
+  test.each([
+    ['a header with commas', 'id,name;x\n1,b;c\n'],
+    ['one name twice', 'id;id\n1;2\n'],
+    ['a next line with a different number of cells', 'id;name\n1\n'],
+    ['one column', 'id\n1;2\n'],
+  ])('stays the comma: %s', async (_, rows) => {
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { note: x } }]\n', 'rows.csv': rows });
+    const { stdout, stderr } = await place.automate(run);
+    expect(stderr).not.toContain('between cells');
+    expect(stdout).toMatch(new RegExp(`^${rows.split('\n')[0]},note\n`));
+  });
+
+  test('is recognized in gzipped stdin, in several files, and in other commands', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id;name\n1;Ada\n', 'more.csv': 'name|id\nEve|2\n' });
+    const piped = await place.automate(['run', 'flow.yaml'], { stdin: gzipSync('id;name\n1;Ada\n') });
+    expect([piped.stdout, piped.stderr]).toEqual(['id,name,note\n1,Ada,1;Ada\n', expect.stringContaining(said('<stdin>', '";"'))]);
+    const both = await place.automate([...run, '--in', 'more.csv']);
+    expect([both.stdout, both.stderr]).toEqual([
+      'id,name,note\n1,Ada,1;Ada\n2,Eve,2;Eve\n',
+      expect.stringContaining(said('more.csv', '"|"')),
+    ]);
+    for (const command of [
+      ['validate', 'flow.yaml', '--in', 'rows.csv'],
+      [...run, '--dry-run'],
+      ['init', 'new', '--in', 'rows.csv'],
+    ]) {
+      const { code, stderr } = await place.automate(command);
+      expect([code, stderr]).toEqual([0, expect.stringContaining(said('rows.csv', '";"'))]);
+    }
+  });
+
+  test('is no part of the identity of a run, whose output keeps the comma', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', credits: 1'),
+      'rows.csv': 'sep=;\r\nid;x\r\n1;a\r\n2;b\r\n',
+    });
+    const out = [...run, '--out', 'out.csv'];
+    expect((await place.automate([...out, '--max-credits', '1'])).code).toBe(5);
+    expect((await place.automate([...out, '--resume'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,a,/1\n2,b,/2\n');
+  });
+
+  test.each([
+    ['sep=;\nid;name\n1\n2;Ada\n', ';'],
+    ['\ufeffSEP=|\r\nid|name\r\n1\r\n2|Ada\r\n', '|'],
+    ['"sep=\t"\nid\tname\n1\n2\tAda\n', '\t'],
+    ['sep=,\nid,name\n1\n2,Ada\n', ','],
+  ])('is taken from the first line %j, which is no header, and lines are counted from it', async (rows) => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': rows });
+    const { code, stdout, stderr } = await place.automate(run);
+    expect([code, stdout]).toEqual([4, 'id,name,note\n2,Ada,2;Ada\n']);
+    expect(stderr).toContain('line 3: expected 2 cells, found 1');
+    expect(stderr).not.toContain('between cells');
+  });
+
+  test('of --delimiter wins, and its file can still begin with sep=', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'sep=;\nid,name\n1,Ada\n' });
+    expect((await place.automate([...run, '--delimiter', ','])).stdout).toBe('id,name,note\n1,Ada,1;Ada\n');
+  });
+
+  test('can be resumed after the line sep= in a file that is read from its beginning', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const latin1 = Buffer.from('sep=;\nid;x\n1;é\n2;ü\n', 'latin1');
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 1'), 'rows.csv': latin1 });
+    const out = [...run, '--encoding', 'latin1', '--out', 'out.csv'];
+    expect((await place.automate([...out, '--max-credits', '1'])).code).toBe(5);
+    expect((await place.automate([...out, '--resume'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,é,/1\n2,ü,/2\n');
+  });
+});
+
+describe('a byte order mark at the start of a line', () => {
+  const one = '\ufeffid,name\n1,Ada\n';
+  const two = '\ufeffid,name\r\n2,Eve\r\n';
+  const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
+
+  test('is skipped with the header after it, and the run and its summary say so', async () => {
+    const place = await workplace({ 'flow.yaml': copying, 'rows.csv': one + two + one });
+    const { code, stdout, stderr } = await place.automate([...run, '--summary', 'summary.json']);
+    expect([code, stdout]).toEqual([0, 'id,name,note\n1,Ada,1;Ada\n2,Eve,2;Eve\n1,Ada,1;Ada\n']);
+    const note = 'rows.csv:3: in the middle of the file is a byte order mark and the header once more: both are skipped';
+    expect(stderr.split(note)).toHaveLength(3);
+    expect(JSON.parse(await place.read('summary.json')).input_notes).toEqual([note]);
+  });
+
+  test('is dropped before another row, but not inside quotes or a cell', async () => {
+    const rows = 'id,name\n\ufeff1,Ada\n"2","x\n\ufeffy"\n"\ufeff3",\ufeffz\nid,name\n';
+    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { note: x } }]\n', 'rows.csv': rows });
+    const { stdout, stderr } = await place.automate(run);
+    expect(stdout).toBe('id,name,note\n1,Ada,x\n2,"x\n\ufeffy",x\n"\ufeff3","\ufeffz",x\nid,name,x\n');
+    expect(stderr).toContain('rows.csv:2: in the middle of the file is a byte order mark: it is skipped');
+  });
+
+  test('does not shift the place at which a run continues', async () => {
+    const server = await answeringServer(({ path }) => ({ body: { name: path } }));
+    const place = await workplace({
+      'flow.yaml': askingFlow(server.origin, ', credits: 1'),
+      'rows.csv': 'id,x\n1,a\n\ufeffid,x\n2,b\n\ufeff3,c\n4,d\n',
+    });
+    for (const credits of ['1', '2', '3', '4'])
+      await place.automate([...run, '--out', 'out.csv', '--max-credits', credits, ...(credits === '1' ? [] : ['--resume'])]);
+    expect(await place.read('out.csv')).toBe('id,x,name\n1,a,/1\n2,b,/2\n3,c,/3\n4,d,/4\n');
+  });
+});
+
+describe('automate retry', () => {
+  test.each([
+    ['semicolons, windows-1252 and decimals', ';', '2.0', ['--encoding', 'windows-1252']],
+    ['a delimiter that is not recognized, and a decimal comma', '~', '2,0', ['--encoding', 'latin1', '--delimiter', '~']],
+  ])('reads an errors file that was saved with %s', async (_, delimiter, number, args) => {
+    let status = 404;
+    const server = await answeringServer(({ path }) => (path === '/2' && status === 404 ? { status } : { body: { name: path } }));
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': 'id,city\n1,Köln\n2,Zürich\n' });
+    expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'])).code).toBe(4);
+    const [header = ''] = (await place.read('out.errors.csv')).split('\n');
+    const row = ['2', 'Zürich', 'ask', 'http', '404', '', '1', number];
+    await place.write('out.errors.csv', Buffer.from(`${header.replaceAll(',', delimiter)}\r\n${row.join(delimiter)}\r\n`, 'latin1'));
+    status = 200;
+    const retried = await place.automate(['retry', 'out.csv', ...args]);
+    expect([retried.code, await place.read('out.csv')]).toEqual([0, 'id,city,name\n1,Köln,/1\n2,Zürich,/2\n']);
+  });
+});
