@@ -1,12 +1,9 @@
 import type { Clock, Permits } from '../core/ports.ts';
-import { noPace, type Pace, paceAfterAnswer, paceAfterRefusal, paceAt } from './pace.ts';
+import { type AttemptTimes, nextStart, noPace, type Pace, paceAfterAnswer, paceAfterRefusal, type Refusal } from './pace.ts';
 import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
 const slackMs = 10;
-
-/** The same for a learned pace: a limit that allows no bursts would refuse calls that catch up. */
-const paceSlackMs = 1;
 
 /** A start that was reserved in the shared gate is given up once it is this many ms late. */
 const lapseMs = 50;
@@ -74,7 +71,7 @@ export class Turns {
   }
 }
 
-/** Limits how fast calls with one credential reach one origin. Pauses after a 429 or a Retry-After. All runs share it and take turns. */
+/** Limits how fast calls with one credential reach one origin, also at a pace that refusals teach. Pauses after a Retry-After. All runs share it and take turns. */
 export class Gate {
   readonly turns = new Turns();
   readonly #clock: Clock;
@@ -144,7 +141,7 @@ export class Gate {
 
   /** Counts a call that starts. */
   pass(): void {
-    if (this.#pace.stage !== 'none') this.#passPaced();
+    if (this.#pace.stage !== 'none') this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
     if (this.#reserved.count > 0) this.#useReserved();
     else if (this.#intervalMs > 0) {
       this.#nextStartMs = Math.max(this.#startMs, this.#clock.now() - slackMs) + this.#intervalMs;
@@ -153,13 +150,13 @@ export class Gate {
   }
 
   /** Notes that the server has accepted a call. */
-  answered(times: { readonly sentAtMs: number; readonly atMs: number }): void {
+  answered(times: AttemptTimes): void {
     this.#pace = paceAfterAnswer(this.#pace, times);
   }
 
   /** Notes that the server has refused a call because calls came too fast. Returns the pace that has been learned, if any. */
-  refused(times: { readonly sentAtMs: number; readonly atMs: number; readonly pauseMs: number }): Pace {
-    this.#pace = paceAfterRefusal(this.#pace, times);
+  refused(refusal: Refusal): Pace {
+    this.#pace = paceAfterRefusal(this.#pace, refusal);
     return this.#pace;
   }
 
@@ -190,11 +187,6 @@ export class Gate {
       this.startReady();
     });
     return false;
-  }
-
-  #passPaced(): void {
-    const now = this.#clock.now();
-    this.#pacedMs = Math.max(this.#pacedMs, now - paceSlackMs) + 1000 / paceAt(this.#pace, now);
   }
 
   #hasReserved(now: number): boolean {

@@ -3,7 +3,7 @@ import type { ConcurrencyEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
 import { Gate } from './gate.ts';
-import type { Pace } from './pace.ts';
+import type { AttemptTimes, Pace, Refusal } from './pace.ts';
 import { type CallStage, RunPhase, Wakeup } from './phase.ts';
 import { Slots, type SlotUser } from './slots.ts';
 
@@ -113,13 +113,13 @@ export class RunGates implements SlotUser {
   }
 
   /** Notes that the server has accepted a call. */
-  answered(call: LimitedCall, times: { readonly sentAtMs: number; readonly atMs: number }): void {
+  answered(call: LimitedCall, times: AttemptTimes): void {
     this.#gates.gateOf(call).answered(times);
   }
 
   /** Notes that the server has refused a call because calls came too fast. */
-  refused(call: LimitedCall, times: { readonly sentAtMs: number; readonly atMs: number; readonly pauseMs: number }): Pace {
-    return this.#gates.gateOf(call).refused(times);
+  refused(call: LimitedCall, refusal: Refusal): Pace {
+    return this.#gates.gateOf(call).refused(refusal);
   }
 
   /** Prevents calls at this call's gate from starting for `waitMs`. */

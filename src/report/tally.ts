@@ -55,11 +55,13 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
-/** Calls per second that the server accepted when it last refused one, and how many calls it has refused. */
+/** What refusals have taught about the rate of a server. */
 export interface LearnedPace {
   readonly gate: string;
-  readonly perSecond: number;
-  readonly refusals: number;
+  /** The calls per second that the server accepts from each worker, or from the only process. */
+  readonly learned: Map<number | undefined, number>;
+  readonly statuses: Set<number>;
+  refusals: number;
 }
 
 export interface FoundConcurrency {
@@ -125,7 +127,7 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
-  /** What refusals have taught about the rate of a server. Keyed by origin. */
+  /** Keyed by origin. */
   readonly paces: Map<string, LearnedPace>;
   /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;
@@ -190,7 +192,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'call-failed': null,
   'gate-paused': null,
   concurrency: addConcurrency,
-  'pace-learned': addPace,
+  'call-refused': addRefusal,
   'origin-unanswered': addUnanswered,
   'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
     answeredOrigins.add(origin);
@@ -328,8 +330,12 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
   concurrency.set(key, found);
 }
 
-function addPace({ paces }: Tally, { gate, perSecond }: EventOf<'pace-learned'>): void {
-  paces.set(gate, { gate, perSecond, refusals: (paces.get(gate)?.refusals ?? 0) + 1 });
+function addRefusal({ paces }: Tally, { gate, worker, status, learned }: EventOf<'call-refused'>): void {
+  const found = paces.get(gate) ?? { gate, learned: new Map(), statuses: new Set(), refusals: 0 };
+  if (paces.size < maxOrigins) paces.set(gate, found);
+  if (learned !== undefined) found.learned.set(worker, learned);
+  if (status !== undefined) found.statuses.add(status);
+  found.refusals++;
 }
 
 function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {

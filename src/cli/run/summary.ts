@@ -294,9 +294,8 @@ export function responseTimeLines({ responseTimes }: Pick<RunView, 'responseTime
 
 /** Says at which rate a server accepted calls, and what to write so that it refuses none. */
 function paceLines({ paces = [] }: RunView): string[] {
-  return paces.map(({ gate, perSecond, refusals }) => {
-    const rate = rateText(perSecond);
-    const avoided = `would have avoided ${counted(refusals, 'answer')} of 429`;
+  return paces.map(({ gate, rate, refusals, statuses }) => {
+    const avoided = `would have avoided ${counted(refusals, 'answer')} of ${statuses.join(' and ')}`;
     return `  learned ${rate} for ${gate.replace(/^https?:\/\//, '')} (rate: ${rate} ${avoided})`;
   });
 }
