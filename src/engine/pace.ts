@@ -23,8 +23,11 @@ const leftTooSoon = 0.75;
 /** Such a refusal follows within this time in ms, or after fewer accepted calls. */
 const soon = { ms: 300, answers: 4 };
 
-/** The constant c of CUBIC, in 1/s^3. With a higher one, the pace finds a higher limit sooner, and refusals are more frequent. */
-const growth = 0.003;
+/**
+ * The constant c of CUBIC, in 1/s^3, for low rates. A pace that finds a higher limit sooner is refused more often, which is a smaller share
+ * of more calls. So the constant grows with the rate.
+ */
+const growth = { least: 0.002, mostTimes: 6, perSecond: 40 };
 
 /** While the rate grows exponentially, it is multiplied by `factor` every `everyMs`. */
 const start = { everyMs: 250, factor: 1.6 };
@@ -44,8 +47,8 @@ const windowMs = 500;
 /** The shortest time in ms over which a rate is measured. */
 const shortestMs = 250;
 
-/** A call may start this many ms late without lowering the rate. A limit that allows no bursts would refuse more calls that catch up. */
-const slackMs = 1;
+/** A call may start this many ms late without lowering the rate. If more calls caught up, a limit without bursts would refuse them. */
+const slackMs = 3;
 
 /** Without a refusal for this time in ms, the pace is forgotten: the server's limit might have gone. */
 const forgottenMs = 600_000;
@@ -153,7 +156,10 @@ function paceAfterCut(pace: Pace, refusal: Refusal): Pace {
     return cut(pace, refusal, { stage: pace.stage, rate, top, vain: times });
   }
   const isRising = pace.stage === 'rising';
-  const accepted = Math.max(perSecond(pace.since, ms), isRising || isSlow ? recentRate(pace, atMs) : 0);
+  const average = perSecond(pace.since, ms);
+  // A refusal with a wait costs so much that a single one should not lower the rate far. Without a burst, it can be due to a moment's delay.
+  const recent = Math.max(average, recentRate(pace, atMs));
+  const accepted = isRising || isSlow ? recent : pauseMs > 0 ? (average + recent) / 2 : average;
   const top = Math.min(now, isRising ? accepted : Math.max(accepted, now * leftTooSoon));
   const sustained = Math.min(top, perSecond(pace.since, sentAtMs - pace.cutMs));
   const learned = ((pace.learned ?? sustained) + sustained) / 2;
@@ -172,8 +178,9 @@ export function paceAt(pace: Pace, atMs: number): number {
   if (stageAt(pace, atMs) === 'none') return Number.POSITIVE_INFINITY;
   const ms = Math.max(0, atMs - pace.activeMs);
   if (pace.stage === 'rising') return pace.rate * start.factor ** Math.floor(ms / start.everyMs);
-  const k = Math.cbrt((1 - left) / growth);
-  return pace.top * (1 + growth * (ms / 1000 - k) ** 3);
+  const c = growth.least * Math.min(growth.mostTimes, Math.max(1, pace.top / growth.perSecond));
+  const k = Math.cbrt((1 - left) / c);
+  return pace.top * (1 + c * (ms / 1000 - k) ** 3);
 }
 
 /** Earliest start in monotonic ms of the call after one that starts at `atMs`. `startMs` is the earliest start of the latter. */

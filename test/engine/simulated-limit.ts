@@ -42,13 +42,14 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
   const { perSecond, burst, isBurstAtOnce, retryAfterMs, latencyMs, seconds = 60, concurrency = 64 } = limit;
   const random = seeded(1);
   const clients = Array.from({ length: limit.clients ?? 1 }, () => new Client());
+  /** The next event is the last. */
   const events: { readonly atMs: number; readonly happen: () => void }[] = [];
   let [nowMs, excess, lastMs, pausedUntilMs] = [0, 0, 0, 0];
   let [accepted, pausedMs, sentLate, refusedLate] = [0, 0, 0, 0];
 
   const at = (atMs: number, happen: () => void) => {
-    let place = events.length;
-    while (place > 0 && (events[place - 1] as { atMs: number }).atMs < atMs) place--;
+    let place = 0;
+    while (place < events.length && (events[place] as { atMs: number }).atMs > atMs) place++;
     events.splice(place, 0, { atMs, happen });
   };
 
