@@ -17,7 +17,7 @@ events { worker_connections 256; }
 http {
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${place.path(name)};`).join(' ')}
   log_format times '$msec $status'; access_log ${place.path('access.log')} times;
-  limit_req_zone $server_name zone=all:1m rate=100r/s; limit_req_status 429; keepalive_requests 100000;
+  limit_req_zone $server_addr zone=all:1m rate=100r/s; limit_req_status 429; keepalive_requests 100000;
   server {
     listen 127.0.0.1:${port}; default_type application/json;
     error_page 429 @refused;
