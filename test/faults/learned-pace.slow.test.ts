@@ -12,7 +12,7 @@ const unlessNginx = hasNginx ? '' : ' (skipped: there is no nginx)';
 
 /** Writes a line with the time in s and the status for each request to access.log. */
 const configOf = (place: Workplace, port: number, limit: string, headers: string) => `
-daemon off; pid ${place.path('nginx.pid')}; error_log stderr crit; worker_processes 1;
+daemon off; pid ${place.path('nginx.pid')}; error_log stderr emerg; worker_processes 1;
 events { worker_connections 256; }
 http {
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${place.path(name)};`).join(' ')}
