@@ -281,7 +281,7 @@ export class Calls {
   #learn(call: Call<unknown>, running: RunningCall, { status, retryAfterMs = 0 }: Failure, times: AttemptTimes): number | undefined {
     if (retryAfterMs > call.retry.maxWaitMs) return undefined;
     const pace = this.#gates.refused(call, { ...times, pauseMs: retryAfterMs, isRepeated: running.unblamed > 1 });
-    if (pace.stage === 'none') return undefined;
+    if (!pace) return undefined;
     this.#ports.report({ type: 'call-refused', gate: call.gate.origin, status, learned: pace.learned });
     return pace.rate;
   }

@@ -1,5 +1,5 @@
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AttemptTimes, nextStart, noPace, type Pace, paceAfterAnswer, paceAfterRefusal, type Refusal } from './pace.ts';
+import { type AttemptTimes, nextStart, type Pace, paceAfterAnswer, paceAfterFirst, paceAfterRefusal, type Refusal } from './pace.ts';
 import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
@@ -90,8 +90,11 @@ export class Gate {
   /** They are one interval apart, and the first is at `firstMs`. */
   #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
-  /** What the refusals of the server have taught this process. A rate that is set applies in addition. */
-  #pace = noPace;
+  /** What the refusals of the server have taught this process; undefined until the first one. A rate that is set applies in addition. */
+  #pace: Pace | undefined;
+  /** Until then: how many calls the server has accepted, and when it accepted the first, in monotonic ms. */
+  #answers = 0;
+  #firstMs = 0;
   /** Earliest start of the next call at the learned pace, in monotonic ms. */
   #pacedMs = 0;
 
@@ -141,7 +144,7 @@ export class Gate {
 
   /** Counts a call that starts. */
   pass(): void {
-    if (this.#pace.stage !== 'none') this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
+    if (this.#pace) this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
     if (this.#reserved.count > 0) this.#useReserved();
     else if (this.#intervalMs > 0) {
       this.#nextStartMs = Math.max(this.#startMs, this.#clock.now() - slackMs) + this.#intervalMs;
@@ -151,13 +154,13 @@ export class Gate {
 
   /** Notes that the server has accepted a call. */
   answered(times: AttemptTimes): void {
-    this.#pace = paceAfterAnswer(this.#pace, times);
+    if (this.#pace) this.#learn(paceAfterAnswer(this.#pace, times));
+    else if (this.#answers++ === 0) this.#firstMs = times.atMs;
   }
 
   /** Notes that the server has refused a call because calls came too fast. Returns the pace that has been learned, if any. */
-  refused(refusal: Refusal): Pace {
-    this.#pace = paceAfterRefusal(this.#pace, refusal);
-    return this.#pace;
+  refused(refusal: Refusal): Pace | undefined {
+    return this.#learn(this.#pace ? paceAfterRefusal(this.#pace, refusal) : paceAfterFirst(this.#answers, this.#firstMs, refusal));
   }
 
   startReady(): void {
@@ -187,6 +190,13 @@ export class Gate {
       this.startReady();
     });
     return false;
+  }
+
+  /** Begins to count answers again if the pace is forgotten. */
+  #learn(pace: Pace | undefined): Pace | undefined {
+    if (this.#pace && !pace) this.#answers = 0;
+    this.#pace = pace;
+    return pace;
   }
 
   #hasReserved(now: number): boolean {

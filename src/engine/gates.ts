@@ -118,7 +118,7 @@ export class RunGates implements SlotUser {
   }
 
   /** Notes that the server has refused a call because calls came too fast. */
-  refused(call: LimitedCall, refusal: Refusal): Pace {
+  refused(call: LimitedCall, refusal: Refusal): Pace | undefined {
     return this.#gates.gateOf(call).refused(refusal);
   }
 

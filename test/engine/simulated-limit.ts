@@ -1,4 +1,4 @@
-import { nextStart, noPace, type Pace, paceAfterAnswer, paceAfterRefusal } from '../../src/engine/pace.ts';
+import { nextStart, type Pace, paceAfterAnswer, paceAfterFirst, paceAfterRefusal } from '../../src/engine/pace.ts';
 import { seeded } from './simulated-server.ts';
 
 /** A server that limits its requests as `limit_req` of nginx does, and clients that send as many requests as their pace allows. */
@@ -16,6 +16,9 @@ export interface SimulatedLimit {
   readonly seconds?: number;
   /** The most requests in flight for each client. */
   readonly concurrency?: number;
+  /** Timers of Node.js end up to this many ms late, and so do requests. */
+  readonly jitterMs?: number;
+  readonly seed?: number;
 }
 
 interface SimulatedPace {
@@ -23,14 +26,12 @@ interface SimulatedPace {
   readonly share: number;
   /** The share of the requests after the first 10 s that were refused. */
   readonly refusedLate: number;
-  readonly paces: readonly Pace[];
 }
 
-/** Timers of Node.js end up to this many ms late, and so do requests. */
-const jitterMs = 1;
-
 class Client {
-  pace = noPace;
+  pace: Pace | undefined;
+  answers = 0;
+  firstMs = 0;
   startMs = 0;
   pausedUntilMs = 0;
   inFlight = 0;
@@ -39,8 +40,8 @@ class Client {
 }
 
 export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
-  const { perSecond, burst, isBurstAtOnce, retryAfterMs, latencyMs, seconds = 60, concurrency = 64 } = limit;
-  const random = seeded(1);
+  const { perSecond, burst, isBurstAtOnce, retryAfterMs, latencyMs, seconds = 60, concurrency = 64, jitterMs = 1, seed = 1 } = limit;
+  const random = seeded(seed);
   const clients = Array.from({ length: limit.clients ?? 1 }, () => new Client());
   /** The next event is the last. */
   const events: { readonly atMs: number; readonly happen: () => void }[] = [];
@@ -56,7 +57,7 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
   const start = (client: Client) => {
     while (client.inFlight < concurrency && Math.max(client.startMs, client.pausedUntilMs) <= nowMs) {
       client.inFlight++;
-      if (client.pace.stage !== 'none') client.startMs = nextStart(client.pace, client.startMs, nowMs);
+      if (client.pace) client.startMs = nextStart(client.pace, client.startMs, nowMs);
       const sentAtMs = nowMs;
       at(nowMs + latencyMs / 2 + random() * jitterMs, () => arrive(client, sentAtMs));
     }
@@ -72,18 +73,21 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
     const isAccepted = now <= burst + 1;
     if (isAccepted) [excess, lastMs] = [now, nowMs];
     const delayMs = isAccepted && !isBurstAtOnce ? Math.max(0, ((now - 1) * 1000) / perSecond) : 0;
-    at(nowMs + delayMs + latencyMs / 2 + random() * jitterMs, () => end(client, { sentAtMs, atMs: nowMs }, isAccepted));
+    at(nowMs + delayMs + latencyMs / 2 + random() * jitterMs, () => end(client, sentAtMs, isAccepted));
   };
 
-  const end = (client: Client, times: { readonly sentAtMs: number; readonly atMs: number }, isAccepted: boolean) => {
+  const end = (client: Client, sentAtMs: number, isAccepted: boolean) => {
+    const times = { sentAtMs, atMs: nowMs };
     client.inFlight--;
     if (nowMs > 10_000) sentLate++;
     if (isAccepted) {
       if (nowMs >= 5000) accepted++;
-      client.pace = paceAfterAnswer(client.pace, times);
+      if (client.pace) client.pace = paceAfterAnswer(client.pace, times);
+      else if (client.answers++ === 0) client.firstMs = nowMs;
     } else {
       if (nowMs > 10_000) refusedLate++;
-      client.pace = paceAfterRefusal(client.pace, { ...times, pauseMs: retryAfterMs, isRepeated: false });
+      const refusal = { ...times, pauseMs: retryAfterMs, isRepeated: false };
+      client.pace = client.pace ? paceAfterRefusal(client.pace, refusal) : paceAfterFirst(client.answers, client.firstMs, refusal);
       if (nowMs >= 5000) pausedMs += nowMs + retryAfterMs - Math.max(nowMs, pausedUntilMs);
       pausedUntilMs = nowMs + retryAfterMs;
       for (const each of clients) each.pausedUntilMs = pausedUntilMs;
@@ -97,5 +101,5 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
     event.happen();
   }
   const allowed = (perSecond * (seconds * 1000 - 5000 - pausedMs)) / 1000;
-  return { share: accepted / allowed, refusedLate: refusedLate / sentLate, paces: clients.map(({ pace }) => pace) };
+  return { share: accepted / allowed, refusedLate: refusedLate / sentLate };
 }
