@@ -38,6 +38,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
  * Node 20 parses whole files, about 17 ms for 1 MB.
  */
 const packages = {
+  ajv: beside('ajv-parts.mjs'),
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
   bullmq: beside('queue-parts.mjs'),
@@ -51,13 +52,14 @@ const packages = {
   ora: beside('ora-parts.cjs'),
   re2js: 're2js',
   saxes: 'saxes',
+  'temporal-polyfill': 'temporal-polyfill',
   yauzl: 'yauzl',
   yazl: 'yazl',
   yaml: 'yaml',
   zod: beside('zod-parts.mjs'),
 };
 /** Packages that are in the bundle of another package. */
-const together = { ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
+const together = { 'ajv-formats': 'ajv', ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
 const fileOfPackage = (name) => `packages/${(together[name] ?? name).replace('@', '').replace('/', '-')}`;
 
 const src = beside('../src');
@@ -102,7 +104,9 @@ const inFilesOfTheirOwn = {
     for (const name of [...Object.keys(packages), ...Object.keys(together)]) {
       // Other packages use the core of zod, which is not in its file.
       const filter = new RegExp(`^${name}${name === 'zod' ? '$' : '(/|$)'}`);
-      onResolve({ filter }, () => ({ path: `./${fileOfPackage(name)}.cjs`, external: true }));
+      // The server's framework uses other parts of ajv, and bundles them.
+      const isOwn = ({ importer }) => !name.startsWith('ajv') || importer.startsWith(src);
+      onResolve({ filter }, (args) => (isOwn(args) ? { path: `./${fileOfPackage(name)}.cjs`, external: true } : undefined));
     }
     onResolve({ filter: /\/ui\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },

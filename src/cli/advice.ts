@@ -4,20 +4,22 @@ import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { variableText } from '../credentials/environment.ts';
-import { optionFlag } from './options.ts';
 
 const startOver = '\nstart over with --force';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the file has a different encoding, give it: --encoding latin1',
   'not-this-encoding': "give the file's encoding: --encoding latin1",
-  'utf-16le': 'pass --encoding utf-16le',
-  'utf-16be': 'pass --encoding utf-16be',
+  'utf-8': 'leave out --encoding',
+  'utf-16': 'pass --encoding utf-16',
   gzip: 'rename the file to .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
   ndjson: 'if each line is an object, pass --in-format ndjson',
   json: 'if the file is one JSON array, pass --in-format json',
   csv: 'if it is text, give its format: --in-format csv',
   xlsx: 'rename the file to .xlsx, or pass --in-format xlsx',
+  'other-header': 'if the header is in another line, or there is none: --header-line 4, or --no-header',
+  escape: "if \\ stands before quotes inside quotes in this file: --escape '\\'",
+  trim: 'to leave out blanks around cells: --trim',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
@@ -137,4 +139,9 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
 /** Joins texts as in a sentence: `A`, `A, B`, or `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
+}
+
+/** Returns `--in-format` for `inFormat`, for example. */
+export function optionFlag(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

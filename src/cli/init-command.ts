@@ -14,7 +14,7 @@ import { isRegularFile } from '../output/sink.ts';
 import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records/inputs.ts';
 import type { RecordSource } from '../records/source.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { checkFields, loadFlow } from '../run/flow-file.ts';
+import { checkHeader, loadFlow } from '../run/flow-file.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
 import { type Starter, starterFlow } from '../starter/starter.ts';
 import type { Example } from '../starter/starter-references.ts';
@@ -70,7 +70,7 @@ async function checkWritten(
   const textCells = hasTextCells(options);
   const plan = await loadFlow(path, { allowHttp: needsAllowHttp, textCells });
   printWarnings(plan, path, terminal);
-  if (example && textCells) checkFields(plan, path, example.columns);
+  if (example && textCells) checkHeader(plan, path, example.columns);
   return plan;
 }
 
@@ -151,6 +151,11 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
     ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
+    ...(options.headerLine === undefined ? [] : ['--header-line', String(options.headerLine)]),
+    ...(options.noHeader ? ['--no-header'] : []),
+    ...(options.ragged ? ['--ragged'] : []),
+    ...(options.escape === undefined ? [] : ['--escape', options.escape]),
+    ...(options.trim ? ['--trim'] : []),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

@@ -33,7 +33,7 @@ export async function writeFirstTest(
   const made = await recordTest('the example of the API', {
     plan,
     allowHttp,
-    fields: exampleRecord(plan, fields, samples),
+    fields: exampleRecord(plan, fields && plan.names.fieldsInFlow(fields), samples),
     takeAnswer: () => ({ ...(status !== 200 && { status }), body: requests++ > 0 && lastBody !== undefined ? lastBody : body }),
   });
   // No test is written if the flow fails with the example response, because the test would be useless.

@@ -51,7 +51,7 @@ function addCommand(parent: Command, spec: CommandSpec, context: ProgramContext)
   const { name, help, args = {}, options = {}, examples, footer, commands = [] } = spec;
   const command = parent.command(name).description(help);
   for (const declared of Object.values(args)) command.addArgument(argumentOf(declared));
-  for (const declared of Object.values(options)) command.addOption(optionOf(declared));
+  for (const [name, declared] of Object.entries(options)) command.addOption(optionOf(name, declared));
   const shown = examples ?? commands.flatMap((inner) => inner.examples?.slice(0, 1) ?? []);
   if (shown.length > 0) command.addHelpText('after', `\nExamples:\n${shown.map((line) => `  ${line}`).join('\n')}`);
   if (footer !== undefined) command.addHelpText('after', footer);
@@ -67,8 +67,10 @@ function argumentOf({ flags, help, parse, default: value }: Declared<unknown>): 
   return value === undefined ? argument : argument.default(value, String(value));
 }
 
-function optionOf({ flags, short, group, help, parse, default: value, defaultText }: Declared<unknown>): Option {
+function optionOf(name: string, { flags, short, group, help, parse, default: value, defaultText }: Declared<unknown>): Option {
   const option = new Option(short === undefined ? flags : `-${short}, ${flags}`, help);
+  // Commander takes every option such as `--no-header` for the negation of another one, and names its value `header`.
+  option.negate &&= option.attributeName() === name;
   if (parse) option.argParser(parse as (text: string) => unknown);
   if (group !== undefined) option.helpGroup(`${group}:`);
   return value === undefined ? option : option.default(value, defaultText ?? String(value));

@@ -9,11 +9,12 @@ import { hasFailedList, type LastingOptions, openFailedRecords, readFailedList }
 import type { FailedList } from '../output/journal/failed-list.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
 import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
-import { changedVariables, hasChanged, isRetry } from '../output/run-identity.ts';
+import { changedVariables, hasChanged, type Identity, isRetry } from '../output/run-identity.ts';
 import { refuseChangedWhole } from '../output/sink.ts';
 import { truthPath } from '../output/truth.ts';
 import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
 import { appendable, extensionOf, formatOfPath } from '../records/formats.ts';
+import { withFlowNames } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { planRun } from './run/plan-run.ts';
 import { withSignals } from './run/run-command.ts';
@@ -31,8 +32,8 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals(terminal, async (start) => {
-    const wasComplete = await endComplete(out);
+  return withSignals({ label: out, options }, terminal, async (start) => {
+    const { wasComplete, unfinished } = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
       throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
     });
@@ -41,13 +42,15 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
       return list ? exitCodes.someFailed : exitCodes.success;
     }
     if (!list) throw noFailedList(out);
-    const files = filesOf(retry, list);
+    // A retry with `--errors` that was stopped is continued with the same file.
+    const identity = (options.resume && unfinished) || list.identity;
+    const files = filesOf(retry, list.formats, identity);
     const { plan, written } = await planRun(retryRun(retry, list, files), terminal);
     await checkFlow(plan, written, list, terminal);
     const { flow, options: chosen } = written;
     const open = async (from: Checkpoint) => {
       await refuseChangedOutput(out, list, flow, chosen.in);
-      return openFailedRecords(chosen, from, list);
+      return withFlowNames(await openFailedRecords(chosen, from, list), plan, flow);
     };
     return start({ flow, plan, options: chosen, files, retried: list, startsOver: options.force ?? false, open }, written);
   });
@@ -61,17 +64,21 @@ function noFailedList(out: string): AutomateError {
   return notRetriable(out, `${out} has no failed records to retry${statOf(truthPath(out)) ? '' : `: there is no ${truthPath(out)}`}`);
 }
 
-/**
- * Finishes a complete run that was interrupted while its files were being moved into place, and returns true. Returns false if there is no
- * such run. Throws an AutomateError (`output-exists`) if the run is not complete.
- */
-async function endComplete(out: string): Promise<boolean> {
+interface EarlierRun {
+  /** True if it was interrupted while its files were being moved into place: they are there now. */
+  readonly wasComplete: boolean;
+  /** The identity of a retry that was interrupted earlier. */
+  readonly unfinished: Identity | undefined;
+}
+
+/** Throws an AutomateError (`output-exists`) if a run, not a retry, is unfinished. */
+async function endComplete(out: string): Promise<EarlierRun> {
   const lock = takeLock(realFile(out), 'out');
   try {
     const { state, journal } = await findOutput(out);
     if (state === 'moving') await finishFound(out, journal);
     if (state === 'unfinished' && !isRetry(journal.identity)) throw unfinishedRun(journal, out);
-    return state === 'moving';
+    return { wasComplete: state === 'moving', unfinished: state === 'unfinished' ? journal.identity : undefined };
   } finally {
     lock.release();
   }
@@ -98,8 +105,8 @@ interface RetryRequest extends Pick<WrittenRun, 'written'> {
 }
 
 /** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
-function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
-  const errors = options.errors ?? shownPath(identity.errorsFile);
+function filesOf({ out, options }: RetryRequest, formats: FailedList['formats'], { errorsFile }: Identity): OutputPlan {
+  const errors = options.errors ?? shownPath(errorsFile);
   if (errors === 'none' || !isFileOrFree(errors))
     throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: { ...formats.errors, ...formatOfPath(errors) } };
@@ -133,7 +140,7 @@ async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: Failed
   }
   if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
   const { input, output } = list.columns;
-  const columns = plan.columns(input);
+  const columns = plan.names.allInFile(plan.columns(input));
   const others = [...difference('without', output, columns), ...difference('with the new', columns, output)];
   if (others.length > 0 || columns.join('\0') !== output.join('\0')) throw otherColumns(flow, options, others);
   if (!options.quiet) terminal.say(`${flow} has changed since ${options.out} was written: the retry uses it as it is now`);

@@ -1,7 +1,8 @@
 import { AutomateError } from '../core/failure.ts';
 import { type InputOptions, type OptionType, type RunOptionName, type RunOptionValue, runOptions } from '../core/run-options.ts';
+import { optionFlag } from './advice.ts';
 import { fileName, inputNames, parser } from './arguments.ts';
-import { argument, type Declared, flag, optionFlag, parsedOption, type ValuesOf } from './options.ts';
+import { argument, type Declared, flag, parsedOption, type ValuesOf } from './options.ts';
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
@@ -72,7 +73,18 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 }
 
 /** Every command that reads an input has these options. */
-export const inputOptions = runOptionsNamed(['inFormat', 'delimiter', 'sheet', 'encoding', 'records']);
+export const inputOptions = runOptionsNamed([
+  'inFormat',
+  'delimiter',
+  'sheet',
+  'headerLine',
+  'noHeader',
+  'ragged',
+  'escape',
+  'trim',
+  'encoding',
+  'records',
+]);
 
 export type ReadingOptions = ValuesOf<typeof inputOptions>;
 

@@ -10,6 +10,7 @@ import type { Messages } from '../credentials/messages.ts';
 import { createRedactor, type Redactor } from '../credentials/redact.ts';
 import { createStreamSink } from '../output/sink.ts';
 import type { InputNote } from '../records/source.ts';
+import { messageWithAdvice } from './advice.ts';
 import { findAsker } from './ask.ts';
 
 /** Masks secrets. The result of a command goes to stdout, everything else to stderr. */
@@ -79,7 +80,7 @@ export function sayFormat({ say }: Terminal): (format: string) => void {
 /** Tells what the reader of an input has found out. */
 export function sayNote({ say, warn }: Terminal): (note: InputNote) => void {
   return (note) => {
-    if (note.of === 'warning') return warn(note.text);
+    if (note.of === 'warning') return warn(messageWithAdvice(note.warning));
     const separator = note.delimiter === '\t' ? 'tabs' : `"${note.delimiter}"`;
     return say(`reading ${note.name} as CSV with ${separator} between cells (to read it in a different way, use --delimiter)`);
   };

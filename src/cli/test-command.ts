@@ -3,7 +3,7 @@ import { cleaned } from '../core/answer/response.ts';
 import { AutomateError, FlowError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { namingErrors } from '../files/naming-errors.ts';
-import { type ChosenTests, type FileResult, findTestFiles, loadTestFile, runTestFile } from '../flow-tests/test-files.ts';
+import { type ChosenTests, type FileResult, findTestFiles, folderOfFlows, loadTestFile, runTestFile } from '../flow-tests/test-files.ts';
 import type { ReportedFile, ReportedTest } from '../http/documents/junit.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { messageWithAdvice } from './advice.ts';
@@ -18,6 +18,7 @@ interface TestOptions {
 
 export async function testCommand(places: readonly string[] = [], options: TestOptions, terminal: Terminal): Promise<number> {
   const { only, json, junit } = options;
+  if (places.length === 0) await folderOfFlows();
   const files = await findTestFiles(places.length === 0 ? ['.'] : places);
   const results: FileResult[] = [];
   for (const loaded of chosenTests(await loadFiles(files), only)) {

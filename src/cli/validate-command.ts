@@ -8,7 +8,7 @@ import { inOrder } from '../flow/plan.ts';
 import { readError } from '../records/input.ts';
 import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { checkFields, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
+import { checkHeader, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
 import { type ReadingOptions, type SendingOptions, type WithInputs, withInputs } from './shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from './show/problems.ts';
 import { sayFormat, sayNote, type Terminal } from './terminal.ts';
@@ -36,10 +36,10 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   if (read?.error !== undefined) throw read.error;
   // Only warns about missing data files. A run would fail without them, but the flow itself is valid.
   for (const file of dataFilesOf(plan)) await stat(file).catch((error) => terminal.warn(readError(file, error).message));
-  printWarnings(plan, flow, terminal, read?.columns ?? read?.firstFields, read?.columns && plan.unknownFields(read.columns));
+  printWarnings(plan, flow, terminal, read?.columns ?? read?.firstFields, read?.columns && plan.headerProblems(read.columns));
   if (read?.firstFields) printUnknownFields(plan, flow, terminal, read.firstFields);
   await reportTogether(flow, [
-    () => read?.columns && checkFields(plan, flow, read.columns),
+    () => read?.columns && checkHeader(plan, flow, read.columns),
     async () => {
       const credentials = await loadSecrets(plan, flow, secretsOptions(flow, options, terminal), terminal);
       if (options.offline || plan.tools.length === 0) return;

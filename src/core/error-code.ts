@@ -4,7 +4,19 @@ type None = Readonly<Record<string, never>>;
 
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 
-export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
+export type InputHint =
+  | 'other-encoding'
+  | 'not-this-encoding'
+  | 'utf-8'
+  | 'utf-16'
+  | 'gzip'
+  | 'ndjson'
+  | 'json'
+  | 'csv'
+  | 'xlsx'
+  | 'other-header'
+  | 'escape'
+  | 'trim';
 
 /**
  * `open`: unlock the backend that stores the secret. `other-hosts`: set it for other hosts. `command`: try the command that provides it.

@@ -171,13 +171,22 @@ export type NodeEvent =
   | ({ readonly type: 'page-short' } & ShortPage)
   /** An answer shows that more pages of its list follow, but the node reads only the first page. Reported once for each node. */
   | ({ readonly type: 'more-pages' } & MorePages)
+  /**
+   * The first page of a list has `paginate.path`, or lacks it, so that it is taken for the only page. Each is reported once for each node,
+   * and by each process for itself.
+   */
+  | { readonly type: 'next-path'; readonly path: string; readonly found: boolean }
   /** A successful response contains both data and a list of errors, and its node has no `fail_when` to judge it. */
   | { readonly type: 'errors-beside-data' }
   /** A set node was meant to rename fields that the record does not have. */
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
+  /** A record breaks these rules of a check node. */
+  | { readonly type: 'rules-broken'; readonly rules: readonly string[] }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
+  /** The answer of a language model did not fit the schema, so the question was asked and paid again. */
+  | { readonly type: 'asked-again' }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 
 /** An event of an MCP server that does not belong to any record. */

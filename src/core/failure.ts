@@ -3,6 +3,7 @@ import type { Value } from './value/value.ts';
 
 export const failureClasses = [
   'input',
+  'check',
   'template',
   'request',
   'network',

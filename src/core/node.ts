@@ -120,8 +120,12 @@ export interface BuildContext {
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** The fields that the loops around the node carry from pass to pass. */
   readonly carried: readonly string[];
+  /** Returns the connection whose answers fill a field for every record; undefined if there is none, or if the input can fill the field. */
+  answersOf(field: string): string | undefined;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
+  fileText(at: readonly (string | number)[], path: string): string | undefined;
   /**
    * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
@@ -154,6 +158,8 @@ export interface LimitOverrides {
 export interface Node {
   /** The fields that the node reads. A field that no record can have is reported as a problem of the flow. */
   readonly reads: readonly FieldUse[];
+  /** True if the node can read any field. */
+  readonly readsAny?: boolean;
   /** Returns the columns of the records after this node, computed from the columns before it. */
   columns(before: readonly string[]): string[];
   /** Returns the rows for a record: no rows to drop the record, several rows to expand it. Throws a Failure if the record fails. */
@@ -168,6 +174,8 @@ export interface Node {
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
    */
   readonly mapped?: readonly MappedField[];
+  /** The fields that the node fills from answers of a connection's server. */
+  readonly answered?: { readonly connection: string; readonly fields: readonly string[] };
   /** The fields that the node renames, as a map of old names to new ones. */
   readonly renames?: ReadonlyMap<string, string>;
   /** Information about the node that `validate` prints, such as the category that words were matched with. */
@@ -187,8 +195,11 @@ export interface NodeContext {
   readonly lookups: Lookups;
   /** Reports an event. Pass a new object, because the engine adds members to it. */
   report(event: NodeEvent): void;
-  /** Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. */
-  reportOnce(find: () => NodeEvent | undefined): void;
+  /**
+   * Calls `find` for each record until it returns an event. Reports this event, the only one of its node in a run. `what` tells apart the
+   * events of a node that reports several things once.
+   */
+  reportOnce(find: () => NodeEvent | undefined, what?: string): void;
   /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
@@ -252,6 +263,8 @@ export interface CallPolicy {
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
+  /** True if the map reads facts of the answer, such as `$url`. */
+  readonly readsFacts?: boolean;
 }
 
 /** The result of `prepare` for a record that needs no request. The record continues as `row`. */
@@ -286,6 +299,8 @@ export interface FieldUse {
   readonly written?: string;
   /** True if an expression only tests with `has()` for the field. Records need not have it then, but no record can be a mistake. */
   readonly isTested?: boolean;
+  /** True if the reference is a member of `record`, which is a member of the field `record` in records that have such a field. */
+  readonly isOfRecord?: boolean;
 }
 
 export interface CredentialNeed extends FieldUse, SecretUse {

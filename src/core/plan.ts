@@ -1,5 +1,6 @@
 import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
+import type { ColumnNames } from './column-names.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { Problem } from './failure.ts';
@@ -72,6 +73,8 @@ export interface Plan {
   readonly name: string;
   readonly description: string | undefined;
   readonly steps: readonly Step[];
+  /** All methods take columns under either name. */
+  readonly names: ColumnNames;
   /** Undefined if all records can be under way at the same time. */
   readonly serialOrder: SerialOrder | undefined;
   readonly credentials: readonly CredentialUse[];
@@ -84,6 +87,8 @@ export interface Plan {
   readonly variables: PlanVariables;
   /** Undefined for a plan that workers cannot run. */
   readonly origin?: PlanOrigin;
+  /** The texts of the files that belong to the flow, such as schemas, by their paths. */
+  readonly files: ReadonlyMap<string, string>;
   /** The saved connections that the flow uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** `any` is true if an expression can read any field. */
@@ -105,6 +110,8 @@ export interface Plan {
    * texts are then no problem, because the records have no header.
    */
   unknownFields(input: readonly string[], who?: string): Problem[];
+  /** Like `unknownFields`, and also returns a problem for each name in `columns` that does not fit the columns' own names. */
+  headerProblems(header: readonly string[]): Problem[];
 }
 
 /** Inner steps follow the step that contains them. */

@@ -1,4 +1,5 @@
 import { durationMs, rateIntervalMs } from './duration.ts';
+import { type NoticeCondition, type NoticeTarget, noticeConditions, noticeTargets } from './notice.ts';
 import type { Concurrency } from './options/amounts.ts';
 
 /** The texts and values that an option can have, on the command line and in a query of the server. */
@@ -170,12 +171,54 @@ export const runOptions = {
     identity: 'reading',
     http: true,
   },
+  headerLine: {
+    group: 'Input',
+    about: 'input',
+    type: wholeNumber(1),
+    value: '<n>',
+    help: 'line of the header in a CSV input, or row in an Excel input: what stands above is skipped (default: the first that is not empty)',
+    identity: 'reading',
+    http: true,
+  },
+  noHeader: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'the first row of a CSV or Excel input is a record, not a header; the columns are called column_1, column_2 and so on',
+    identity: 'reading',
+    http: true,
+  },
+  ragged: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'fill rows of a CSV input that are too short with empty cells, and leave out empty cells behind the last column',
+    identity: 'reading',
+    http: true,
+  },
+  escape: {
+    group: 'Input',
+    about: 'input',
+    type: text,
+    value: '<character>',
+    help: 'character before a quote inside quotes in a CSV input, such as \\ (default: a second quote)',
+    identity: 'reading',
+    http: true,
+  },
+  trim: {
+    group: 'Input',
+    about: 'input',
+    type: flag,
+    help: 'leave out blanks around the cells of a CSV input, also before and after their quotes',
+    identity: 'reading',
+    http: true,
+  },
   encoding: {
     group: 'Input',
     about: 'input',
     type: text,
     value: '<name>',
-    help: 'encoding of the input, such as latin1 or utf-16le (default: utf-8)',
+    help: 'encoding of the input, such as latin1 or utf-16 (default: utf-8)',
     identity: 'reading',
     retry: true,
   },
@@ -184,7 +227,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<path>',
-    help: 'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    help: 'path of the list of records in a JSON input, such as data.items, or [] for one object that is a record, or whose values are the records (default: the whole input is the list)',
     identity: 'reading',
     http: true,
   },
@@ -417,6 +460,21 @@ export const runOptions = {
     help: 'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
     retry: true,
   },
+  notify: {
+    group: 'Showing',
+    type: noticeTargets as OptionType<readonly NoticeTarget[]>,
+    value: '<kind:credential>',
+    help: 'tell somebody when the run has ended: slack, webhook or ping, and the credential whose secret is the address (default: $AUTOMATE_NOTIFY)',
+    retry: true,
+  },
+  notifyIf: {
+    group: 'Showing',
+    type: noticeConditions as OptionType<readonly NoticeCondition[]>,
+    value: '<conditions>',
+    help: 'tell only if one of these is true, with commas: failed, failed>1%, failed>10, stopped, read=0, took>30m, always',
+    defaultText: 'failed,stopped',
+    retry: true,
+  },
   env: {
     group: 'Requests',
     type: text,
@@ -490,7 +548,20 @@ export interface RunOptions extends Readonly<{ [Name in Exclude<RunOptionName, '
 
 export type InputOptions = Pick<
   RunOptions,
-  'in' | 'moreIn' | 'noInput' | 'maxRecordBytes' | 'inFormat' | 'delimiter' | 'encoding' | 'records' | 'sheet'
+  | 'in'
+  | 'moreIn'
+  | 'noInput'
+  | 'maxRecordBytes'
+  | 'inFormat'
+  | 'delimiter'
+  | 'encoding'
+  | 'records'
+  | 'sheet'
+  | 'headerLine'
+  | 'noHeader'
+  | 'ragged'
+  | 'escape'
+  | 'trim'
 >;
 
 export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;

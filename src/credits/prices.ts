@@ -40,8 +40,11 @@ export async function openRunLedger(prices: ReadonlyMap<string, Price>, options:
   const { run, maxCredits, key, before = 0 } = options;
   const { RunLedger } = await import('./run-ledger.ts');
   const home = (await import('../files/home.ts')).homeIfAny(process.env);
+  const isCounted = prices.size > 0 && !options.isFree;
+  if (home === undefined && isCounted)
+    options.warn('credits are not counted: the user of this process has no home folder\nto count them, set AUTOMATE_HOME to a folder');
   // Without a home folder there is no book, and so no limit on credits either.
-  const book = home === undefined || prices.size === 0 || options.isFree ? undefined : await bookIn(home, options);
+  const book = home === undefined || !isCounted ? undefined : await bookIn(home, options);
   if (book && home !== undefined) (await import('./holds.ts')).settleEarlier(book, home, run, before);
   return new RunLedger({ run, home: home ?? '', prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }

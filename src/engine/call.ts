@@ -157,7 +157,7 @@ export class Calls {
         try {
           for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
           this.#pay(running);
-          const result = await call.attempt(running.caller);
+          const result = await call.attempt(running.caller, { number: attempts, startedMs: attemptMs });
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
           return result;
         } catch (error) {

@@ -1,9 +1,11 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import { durationText } from '../core/duration.ts';
 import type { FlowError, Problem } from '../core/failure.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { counted } from '../core/text/number.ts';
 import { didYouMean } from '../core/text/suggest.ts';
+import { membersOf, objectOf } from '../core/value/value.ts';
 import { compareRow, compareWhole, GivenAnswers, shownValue } from './given-answers.ts';
 import type { TestFile } from './test-file.ts';
 import { isUnanswered } from './test-http.ts';
@@ -19,18 +21,22 @@ export interface TestResult {
 
 export async function checkTest(plan: Plan, test: FlowTest): Promise<TestResult> {
   const { name, record, records = record ? [record] : [], set = {}, options, answers: given } = test;
+  const { names } = plan;
+  const written = records.map(fieldsOfRecord);
+  const twice = written.flatMap((fields) => names.twiceIn(fields) ?? []);
+  if (twice.length > 0) return { name, problems: twice };
   const answers = new GivenAnswers(given);
   const outcome = await runTest({
     plan,
     answers,
-    records: records.map(fieldsOfRecord),
+    records: written.map((fields) => names.fieldsInFlow(fields)),
     set: Object.entries(set),
     allowHttp: options?.allow_http ?? false,
   });
   const unanswered = answers.problems();
   return {
     name,
-    problems: [...unanswered, ...failureProblems(test, outcome), ...rowProblems(test, outcome), ...waitProblems(test, outcome)],
+    problems: [...unanswered, ...failureProblems(test, outcome), ...rowProblems(test, outcome, names), ...waitProblems(test, outcome)],
   };
 }
 
@@ -103,8 +109,14 @@ function shownRows(rows: readonly Fields[]): string {
   return [...rows.slice(0, maxShown).map((row) => `  ${shownValue(Object.fromEntries(row))}`), ...more].join('\n');
 }
 
-function rowProblems({ rows, rows_exactly: exactly, record }: FlowTest, { rows: found, failures }: TestOutcome): string[] {
-  const expected = exactly ?? rows;
+function rowProblems(
+  { rows, rows_exactly: exactly, record }: FlowTest,
+  { rows: made, failures }: TestOutcome,
+  names: ColumnNames,
+): string[] {
+  const written = exactly ?? rows;
+  const expected = written?.map((row) => withOwnNames(row, names));
+  const found = made.map((row) => names.fieldsInFile(row));
   // The only record failed, so it has no row. Its failure is reported instead.
   if (!expected || (record && failures.length > 0)) return [];
   if (expected.length !== found.length) {
@@ -115,6 +127,11 @@ function rowProblems({ rows, rows_exactly: exactly, record }: FlowTest, { rows: 
       expected.length === 1 ? `row: ${difference}` : `row ${index + 1}: ${difference}`,
     ),
   );
+}
+
+/** The expected rows may have columns under either name. */
+function withOwnNames(row: Readonly<Record<string, unknown>>, names: ColumnNames): Readonly<Record<string, unknown>> {
+  return names.isEmpty ? row : objectOf(membersOf(row).map(([name, value]) => [names.inFile(name), value] as const));
 }
 
 function waitProblems({ waits: expected }: FlowTest, { waits }: TestOutcome): string[] {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { inQuotes } from '../core/answer/response.ts';
 import { detailsOf } from '../core/error-code.ts';
@@ -41,6 +41,19 @@ export async function findTestFiles(places: readonly string[]): Promise<string[]
   const byFile = new Map<string, string>();
   for (const path of found) if (!byFile.has(fullPath(path))) byFile.set(fullPath(path), path);
   return [...byFile.values()];
+}
+
+/**
+ * Returns the current folder. Throws an AutomateError (`usage`) if it has no flow and no tests of its own, because a search below it could
+ * walk through a whole disk.
+ */
+export async function folderOfFlows(): Promise<string> {
+  const folder = process.cwd();
+  const names = await namingErrors(folder, 'read', () => readdir(folder));
+  for (const name of names.filter((one) => /\.ya?ml$/.test(one))) {
+    if (/\.test\.ya?ml$/.test(name) || /^nodes\s*:/m.test(await readFile(join(folder, name), 'utf8').catch(() => ''))) return folder;
+  }
+  throw new AutomateError('usage', `the folder ${folder} has no flow\nwrite the folder or the file of the tests: automate test flows`);
 }
 
 /** Leaves out hidden folders and `node_modules`. */

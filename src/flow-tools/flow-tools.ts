@@ -1,3 +1,4 @@
+import { ownNames } from '../core/column-names.ts';
 import { durationText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
@@ -156,12 +157,16 @@ function errorAnswer(text: string): ToolResult {
 /** Throws a WrongCall if a required argument is missing. */
 function fieldsOfCall({ plan }: ServedFlow, args: JsonObject): Fields {
   const taken = plan ? fieldsTaken(plan) : [];
-  const absent = taken.filter(({ name }) => !Object.hasOwn(args, name));
+  const names = plan?.names ?? ownNames;
+  const absent = taken.filter(({ name }) => !Object.hasOwn(args, name) && !Object.hasOwn(args, names.inFile(name)));
   const missing = absent.filter(({ isOptional }) => !isOptional).map(({ name }) => `"${name}"`);
   if (missing.length > 0) throw new WrongCall(`expected the argument${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`);
   const long = longNameError(Object.keys(args), 'body');
   if (long) throw new WrongCall(long.message);
-  const fields = recordOf(args, jsonOf(args)).fields;
+  const given = recordOf(args, jsonOf(args)).fields;
+  const twice = names.twiceIn(given);
+  if (twice !== undefined) throw new WrongCall(twice);
+  const fields = names.fieldsInFlow(given);
   return new Map([...fields, ...absent.map(({ name }) => [name, null] as const)]);
 }
 
@@ -225,9 +230,11 @@ function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
   const taken = fieldsTaken(plan);
   const input = taken.map(({ name, isOptional }) => [
     name,
-    { description: `the field "${name}" of the record, a string or any other JSON value${isOptional ? '; null if it is left out' : ''}` },
+    {
+      description: `the field "${plan.names.inFile(name)}" of the record, a string or any other JSON value${isOptional ? '; null if it is left out' : ''}`,
+    },
   ]);
-  const row = { type: 'object', properties: Object.fromEntries(plan.columns([]).map((name) => [name, {}])) };
+  const row = { type: 'object', properties: Object.fromEntries(plan.names.allInFile(plan.columns([])).map((name) => [name, {}])) };
   return {
     description: plan.description ?? descriptionOf(plan),
     inputSchema: {
@@ -248,7 +255,7 @@ function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
 /** Describes for clients which nodes a flow has and which fields it adds. */
 function descriptionOf(plan: Plan): string {
   const nodes = allSteps(plan.steps).map(({ id, type }) => `- ${id}: ${summaryOf(type)}`);
-  const added = plan.columns([]);
+  const added = plan.names.allInFile(plan.columns([]));
   const adds = added.length > 0 ? [`It adds the fields ${added.join(', ')}.`] : [];
   return [`Runs the flow "${plan.name}" for one record:`, ...nodes, ...adds].join('\n');
 }

@@ -19,12 +19,19 @@ export interface CompileOptions extends LimitOverrides {
   readonly withoutFiles?: boolean;
   /** True if all fields of the records are strings, as in CSV. */
   readonly textCells: boolean;
+  /**
+   * Returns the text of a file that the flow names, or the reason why it cannot be read. Throws DataNeeded until it is read. Undefined if the
+   * flow can name no files.
+   */
+  readonly fileText?: (path: string) => { readonly text: string } | { readonly problem: string };
   /** Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
   /** If the flow has problems, receives its credentials, so that they can be checked, too. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
   /** The columns of the input. If set, a reference to a field that no record can have is a problem. */
   readonly columns?: readonly string[];
+  /** Fields that every record has besides the columns. */
+  readonly added?: readonly string[];
 }
 
 export interface Compilation extends CompileOptions {
@@ -36,6 +43,8 @@ export interface Compilation extends CompileOptions {
   readonly connections: Map<string, Connection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
+  /** The texts of the files that the flow names, by their paths. */
+  readonly files: Map<string, string>;
   readonly ids: Set<string>;
   readonly missing: Set<Problem>;
   /** Each certificate is mapped to the place in the flow where its connection is first named. */
@@ -44,6 +53,8 @@ export interface Compilation extends CompileOptions {
   readonly literalOrigins: Set<string>;
   /** Fields filled from responses and expressions so far. Unlike the cells of a CSV input, their values have types. */
   readonly typedFields: Set<string>;
+  /** Fields that the answers of a connection fill for every record, by field. */
+  readonly answeredFields: Map<string, string>;
   /** All fields that the nodes compiled so far add to the record. */
   readonly madeFields: Set<string>;
   /** The nodes compiled so far that every record runs. */

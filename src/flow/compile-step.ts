@@ -52,11 +52,13 @@ function compileStep(written: unknown, type: NodeType, place: StepPlace, compila
   if (!options) return undefined;
   const { id = place.id, when } = options;
   refuseTwice(id, at, compilation);
+  warnOfShort(written, at, compilation);
   const context = buildContext(id, at, wrong, compilation);
   if (when) context.warnOfCells(['when'], when);
   const node = type.build(options as never, context);
   if (!node) return null;
   noteFields(node, when === undefined, compilation);
+  noteAnswered(node, when === undefined && options.on_error !== 'keep', compilation);
   // If `when` or `on_error` is invalid, the node is compiled as if every record might skip it. Otherwise, later nodes would report missing
   // fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
@@ -70,6 +72,21 @@ function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, pa
   }
   for (const field of node.typedFields ?? []) typedFields.add(field);
   if (isForAll) passed.push(node);
+}
+
+/** A number without a unit is in ms, but people often mean seconds. */
+function warnOfShort(written: unknown, at: At, { source, warnings }: Compilation): void {
+  const { timeout } = mappingOf(written);
+  if (!/^\d+$/.test(String(timeout)) || Number(timeout) >= 1000) return;
+  const message = `timeout: ${timeout} is ${timeout} ms\nwrite timeout: ${timeout}s for seconds, or timeout: ${timeout}ms if that is meant`;
+  warnings.push(source.at([...at, 'timeout'], message));
+}
+
+/** Inner nodes have noted their own fields already. `isForAll` is false if a record can keep a field of the input instead. */
+function noteAnswered({ answered, inner, columns }: Node, isForAll: boolean, { answeredFields }: Compilation): void {
+  if (!inner || !isForAll) for (const field of columns([])) answeredFields.delete(field);
+  if (!answered || !isForAll) return;
+  for (const field of answered.fields) answeredFields.set(field, answered.connection);
 }
 
 function refuseTwice(id: string, at: At, { ids, source, problems }: Compilation): void {
@@ -102,7 +119,7 @@ function needed(type: LateNodeType): never {
 
 function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
   const { source, problems, warnings, allowHttp, allowHosts, literalOrigins } = compilation;
-  const { textCells, typedFields, madeFields, carried, passed } = compilation;
+  const { textCells, typedFields, answeredFields, madeFields, carried, passed } = compilation;
   let typedBefore = new Set(typedFields);
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
@@ -114,7 +131,15 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     allowHosts,
     literalOrigins,
     carried,
+    // A loop can carry a field over from an answer of another server.
+    answersOf: (field) => (carried.includes(field) ? undefined : answeredFields.get(field)),
     isCell,
+    fileText(place, path) {
+      const found = compilation.fileText?.(path) ?? { problem: 'this flow cannot read files' };
+      if ('text' in found) compilation.files.set(path, found.text);
+      else this.problem(place, `the file ${path} cannot be read: ${found.problem}`);
+      return 'text' in found ? found.text : undefined;
+    },
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
       // The conditions of this node can read the fields that its inner nodes add.

@@ -3,6 +3,7 @@ import { DataNeeded } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { isMapping } from '../core/value/value.ts';
+import { columnNamesOf, doubledColumns, misfitNames, withNames } from './column-names.ts';
 import { type Compilation, type CompileOptions, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
@@ -32,30 +33,36 @@ export function compile(text: string, options: CompileOptions): Plan {
     name,
     connections: compileConnections(connections, { ...base, isSaved: false, file: options.file }),
     saved: new Map(),
+    files: new Map(),
     ids: new Set(),
     missing: new Set(),
     certificates: new Map(),
     allowHosts,
     literalOrigins: new Set(),
     typedFields: new Set(),
+    answeredFields: new Map(),
     madeFields: new Set(),
     passed: [],
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
-  const { columns } = options;
+  const names = columnNamesOf(flow?.columns ?? {}, source, problems);
+  const header = options.columns && [...options.columns, ...(options.added ?? []).map((name) => names.inFile(name))];
+  const columns = header && withNames(names, header);
   const serialBy = flow?.serial_by;
-  problems.push(...(columns ? unknownFieldsIn(steps, columns, source) : removedFieldsIn(steps, source)));
-  if (columns) problems.push(...unknownSerialFields(serialBy, columns, source));
-  const found = columns ? withUnreferableColumns(problems, { source, steps, columns }) : problems;
   const valid = steps.filter((step) => step !== undefined);
+  if (header) problems.push(...misfitNames(names, header, source));
+  problems.push(...(columns ? unknownFieldsIn({ steps, source, names }, columns) : removedFieldsIn({ steps, source, names })));
+  if (columns) problems.push(...unknownSerialFields({ serialBy, source, names }, columns));
+  problems.push(...doubledColumns(names, valid, source));
+  const found = withUnreferableColumns(problems, { source, steps, names, columns });
   if (found.length > 0) {
     options.credentials?.(credentialsOf(valid, source));
     const kind = found.every((problem) => compilation.missing.has(problem)) ? 'credential' : 'flow';
     throw new FlowError(options.file, inOrder(found), kind);
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
-  return planOf({ name, description: flow?.description, serialBy }, valid, compilation);
+  return planOf({ name, names, description: flow?.description, serialBy }, valid, compilation);
 }
 
 /** Warns if the flow's URLs contain no literal origin: its credentials are then never sent. */

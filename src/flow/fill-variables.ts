@@ -7,7 +7,7 @@ import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable, type
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 
 /** The text before its variables were replaced; `writtenAt` converts offsets back to it. */
-interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
+export interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
   readonly value: string;
 }
 
@@ -70,7 +70,7 @@ function optionsIn(document: Document): FoundOption[] {
   return found;
 }
 
-function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
+export function optionAt({ key, ancestors }: Pick<UsedScalar, 'key' | 'ancestors'>, text: string): OptionPlace {
   const names = memberNames(ancestors);
   const holder = ancestors.findLast((node) => isMap(node));
   const isInList = isSeq(ancestors[ancestors.lastIndexOf(holder) - 1]);
@@ -90,9 +90,14 @@ function problemOf(option: OptionPlace, use: VariableUse, text: string, { names,
     return 'a variable is not allowed here\nit is allowed wherever {{field}} is, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
   if (!open.has(name)) return undefined;
   const isInHost = place === 'url' && use.start < hostLength(text);
-  if (!isInHost && !decidesHost(option)) return undefined;
-  const where = isInHost ? 'the host of a URL' : (option.names.at(-1) as string);
+  if (!isInHost && !decidesHost(option) && !isHostHeader(option)) return undefined;
+  const where = isInHost ? 'the host of a URL' : isHostHeader(option) ? 'the Host header' : (option.names.at(-1) as string);
   return `"${name}" is listed in open_vars: it is not allowed in ${where}, because a caller could use it to send a credential to a different host\nremove it from open_vars`;
+}
+
+/** Behind a gateway, Host decides which server gets the request. */
+function isHostHeader({ names }: OptionPlace): boolean {
+  return names.at(-2) === 'headers' && names.at(-1)?.toLowerCase() === 'host';
 }
 
 function fill(option: OptionPlace, text: string, uses: readonly VariableUse[], { values }: FlowVariables) {
@@ -146,7 +151,7 @@ interface FilledText {
 }
 
 /** `shown` returns the text to insert for a variable. */
-function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
+export function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
   const pieces: { readonly from: number; readonly length: number; readonly use: VariableUse }[] = [];
   let result = '';
   let end = 0;

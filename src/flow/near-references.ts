@@ -1,7 +1,9 @@
 import { compilePath } from '../core/answer/path.ts';
+import { type ColumnNames, ownNames } from '../core/column-names.ts';
 import type { Problem } from '../core/failure.ts';
 import { allSteps } from '../core/plan.ts';
 import {
+  aliasFor,
   foreignReferences,
   isReferable,
   nearReferences,
@@ -9,15 +11,17 @@ import {
   referableNames,
   shellVariableAdvice,
 } from '../core/template/template.ts';
+import { yamlWord } from '../core/text/quoted-word.ts';
 import { listedNames, nearest } from '../core/text/suggest.ts';
 import { orUndefined } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
 import type { At, FlowSource } from './source.ts';
 import { isExpressionPlace, type OptionPlace, placeOfVariable } from './variable-places.ts';
 
-/** The nodes of a flow, and the columns of its input if they are known. */
-interface FlowFields {
+/** The nodes of a flow, and the fields of its input if they are known. */
+export interface FlowFields {
   readonly source: FlowSource;
+  readonly names: ColumnNames;
   readonly steps: readonly (PlacedStep | undefined)[];
   readonly columns?: readonly string[];
 }
@@ -36,11 +40,9 @@ export function nearReferenceWarnings(flow: FlowFields): Problem[] {
  * Adds a problem for each text in braces that names a column of the input, although a reference cannot contain that name. Every record
  * would be sent with the braces instead of the column's value. Such a problem is also the reason of any other problem with the same value.
  */
-export function withUnreferableColumns(
-  problems: readonly Problem[],
-  flow: FlowFields & { readonly columns: readonly string[] },
-): Problem[] {
-  const names = new Map([...referableNames(flow.columns)].filter(([column]) => !isReferable(column)));
+export function withUnreferableColumns(problems: readonly Problem[], flow: FlowFields): Problem[] {
+  const columns = [...(flow.columns ?? []), ...[...flow.names.entries()].map(([, column]) => column)];
+  const names = new Set(columns.filter((column) => column !== '' && !isReferable(column)));
   let all = [...problems];
   if (names.size === 0) return all;
   visitTexts(flow.source, ({ text, at, place, problem }) => {
@@ -70,8 +72,12 @@ function columnProblem(braces: string, column: string, wayOut: string): string {
 function wayTo(field: string, at: At, flow: FlowFields): string {
   const name = nameAt(field, at, flow);
   if (isReferable(name)) return name === field ? `write {{${name}}}` : `an earlier node renames the field: write {{${name}}}`;
-  const better = referableNames(flow.columns?.includes(name) ? flow.columns : [name]).get(name) as string;
-  return `${renaming(name, better)}, and write {{${better}}}`;
+  const alias = flow.names.aliasOf(name);
+  if (alias !== undefined) return `the flow calls this column "${alias}": write {{${alias}}}`;
+  const isColumn = flow.columns?.includes(name) ?? false;
+  const better = referableNames(isColumn && flow.columns ? flow.columns : [name]).get(name) as string;
+  if (!isColumn) return `${renaming(name, better)}, and write {{${better}}}`;
+  return `${naming(name, better, flow.names)}\nand write {{${better}}}`;
 }
 
 /** Returns the name that the nodes up to a place of the flow give to a field. A node that renames a field knows its new name. */
@@ -142,6 +148,14 @@ function withoutPrefix(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
+/** Advice to give a name to a column whose own name cannot be written in a reference. */
+export function naming(column: string, alias = aliasFor(column), names = ownNames): string {
+  const line = `  ${alias}: ${yamlWord(column)}`;
+  return names.isEmpty
+    ? `give the column a name at the top of the flow:\ncolumns:\n${line}`
+    : `give the column a name under columns:\n${line}`;
+}
+
 /** Advice to rename a field whose name cannot be written in a reference. */
 export function renaming(name: string, to = referable(name)): string {
   return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${to} }`;
@@ -160,10 +174,11 @@ function waysOut(name: string, at: At, flow: FlowFields): string {
     if (near !== undefined) return `if you mean the field "${near}", ${wayTo(near, at, flow)}`;
     if (!isPath) return `write the name of a field between the braces; available: ${listedNames(known)}`;
   }
-  const rename = renaming(name);
-  if (!isPath) return rename;
+  const isMade = flow.columns && !flow.columns.includes(name);
+  const advice = isMade ? renaming(name) : naming(name, undefined, flow.names);
+  if (!isPath) return advice;
   // Mentions `map`, because a map that is a list of paths uses each path as a field's name.
-  const ways = [`if a map adds it, rename it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${rename}`];
+  const ways = [`if a map adds it, rename it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${advice}`];
   return [...(isInsideField.test(name) ? [takingOut(name, better)] : []), ...ways].join('\n');
 }
 

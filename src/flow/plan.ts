@@ -17,13 +17,14 @@ import {
 import { yamlWord } from '../core/text/quoted-word.ts';
 import { freeName } from '../core/text/suggest.ts';
 import { isMapping, jsonOf, textOf, type Value } from '../core/value/value.ts';
+import { misfitNames, withNames } from './column-names.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
 import { nearReferenceWarnings, withUnreferableColumns } from './near-references.ts';
 import { makersOf, partAt, readsOf } from './reads.ts';
 import type { At, FlowSource } from './source.ts';
 import { neededFieldsIn, type SerialBy, serialOrderOf, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
-interface FlowOptions extends Pick<Plan, 'name' | 'description'> {
+interface FlowOptions extends Pick<Plan, 'name' | 'names' | 'description'> {
   readonly serialBy: SerialBy | undefined;
 }
 
@@ -31,31 +32,42 @@ interface PlanParts {
   readonly source: FlowSource;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
+  readonly files: ReadonlyMap<string, string>;
   /** Each certificate is mapped to the place in the flow where its connection is named. */
   readonly certificates: ReadonlyMap<ClientCertificate, At>;
   readonly literalOrigins: Iterable<string>;
 }
 
 export function planOf(
-  { name, description, serialBy }: FlowOptions,
+  { name, names, description, serialBy }: FlowOptions,
   steps: readonly PlacedStep[],
-  { source, warnings, saved, certificates, literalOrigins }: PlanParts,
+  { source, warnings, saved, files, certificates, literalOrigins }: PlanParts,
 ): Plan {
   const credentials = [...credentialsOf(steps, source), ...passphrasesOf(certificates, source)];
   const tools = toolsOf(steps, source);
   const serialOrder = serialBy === undefined ? undefined : serialOrderOf(serialBy, mappingOf(source.value).serial_by);
+  const flow = { steps, source, names };
+  const unknown = (input: readonly string[], who?: string): Problem[] => {
+    const found = [...unknownSerialFields({ serialBy, source, names }, input, who), ...unknownFieldsIn(flow, input, who)];
+    return inOrder(who === undefined ? withUnreferableColumns(found, { ...flow, columns: input }) : found);
+  };
   return {
     name,
+    names,
     description,
     steps,
     serialOrder,
-    warnings: (input) => [
-      ...nearReferenceWarnings({ source, steps, columns: input }),
-      ...warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
-      ...(input ? replacedIn(steps, input, source).map(({ problem }) => problem) : []),
-    ],
-    replacedColumns: (input) => replacedIn(steps, input, source),
+    warnings(header) {
+      const input = header && names.allInFlow(header);
+      return [
+        ...nearReferenceWarnings({ source, steps, names, columns: input }),
+        ...warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
+        ...(input ? replacedIn(steps, input, source).map(({ problem }) => problem) : []),
+      ];
+    },
+    replacedColumns: (input) => replacedIn(steps, names.allInFlow(input), source),
     notes: [...serialNotes(serialOrder), ...allSteps(steps).flatMap(({ node }) => node.notes ?? [])],
+    files,
     savedConnections: saved,
     reads: readsOf(steps, source),
     makers: makersOf(steps, source, saved),
@@ -66,11 +78,9 @@ export function planOf(
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
     neededFields: () => [...new Set([...(serialOrder?.needed ?? []), ...neededFieldsIn(steps)])],
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
-    columns: (input) => columnsAfterAll(steps, input),
-    unknownFields(input, who) {
-      const unknown = [...unknownSerialFields(serialBy, input, source, who), ...unknownFieldsIn(steps, input, source, who)];
-      return inOrder(who === undefined ? withUnreferableColumns(unknown, { source, steps, columns: input }) : unknown);
-    },
+    columns: (input) => columnsAfterAll(steps, names.allInFlow(input)),
+    unknownFields: (input, who) => unknown(names.allInFlow(input), who),
+    headerProblems: (header) => inOrder([...misfitNames(names, header, source), ...unknown(withNames(names, header))]),
   };
 }
 

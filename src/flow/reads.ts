@@ -11,7 +11,7 @@ interface FlowReads {
   readonly any: boolean;
 }
 
-const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
+const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'rules', 'carry', 'cel']);
 
 /** Returns the fields that nodes require, and the fields that expressions only test for null. */
 export function readsOf(steps: readonly PlacedStep[], { value }: FlowSource): FlowReads {
@@ -22,7 +22,8 @@ export function readsOf(steps: readonly PlacedStep[], { value }: FlowSource): Fl
   ]);
   const expressions = steps.flatMap(({ at }) => expressionsIn(partAt(value, at), false));
   const tested = expressions.flatMap((text) => [...nullTests(text), ...memberUses(text, 'record').map(({ name }) => name)]);
-  return { fields: new Set([...needed, ...tested]), any: expressions.some(readsAnyField) };
+  const readsAny = allSteps(steps).some(({ node }) => node.readsAny);
+  return { fields: new Set([...needed, ...tested]), any: readsAny || expressions.some(readsAnyField) };
 }
 
 function expressionsIn(written: unknown, isExpression: boolean): string[] {

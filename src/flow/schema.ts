@@ -5,6 +5,7 @@ import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
 import { condition, expression, path } from '../core/options/expressions.ts';
 import { charset, credentialName, fieldName, headers, name } from '../core/options/names.ts';
+import { isReferable } from '../core/template/template.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { isMapping } from '../core/value/value.ts';
 
@@ -98,6 +99,14 @@ const variableOption = describedAs(
   z.union([variableValue, z.record(name, variableValue)]),
 );
 
+const columnAlias = z
+  .string()
+  .refine(isReferable, { error: 'expected a name that templates can contain, such as first_name: letters, digits and underscores' });
+
+const ownColumnName = z
+  .string({ error: 'expected the name of a column, such as First Name; a number, true, false or null needs quotes' })
+  .min(1, 'expected the name of a column, found an empty string');
+
 const serialField = fieldName.refine((text) => !/\{\{.*\}\}/.test(text), { error: 'expected the name of a field, without braces' });
 
 const serialBy = z.union(
@@ -111,10 +120,15 @@ const serialBy = z.union(
   },
 );
 
+/** YAML reads a name such as 503 or yes as another type. */
+function nameProblem({ input }: { readonly input?: unknown }): string {
+  return ['number', 'boolean'].includes(typeof input) ? `expected a string such as "${input}", with quotes` : 'expected a string';
+}
+
 /** The whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
-    name: z.string().optional().describe("the flow's name in messages and reports (default: the name of the file)"),
+    name: z.string({ error: nameProblem }).optional().describe("the flow's name in messages and reports (default: the name of the file)"),
     description: z
       .string()
       .trim()
@@ -134,6 +148,11 @@ export const flowSchema = z.strictObject(
       .array(host)
       .default([])
       .describe('hosts inside your network to which requests can go even if the URL comes from the fields of a record'),
+    columns: dictionary(columnAlias, ownColumnName)
+      .default({})
+      .describe(
+        'names for columns of the input that templates cannot name, such as { first_name: First Name }: the flow uses the new name, and files keep the name of the column',
+      ),
     serial_by: serialBy
       .optional()
       .describe(

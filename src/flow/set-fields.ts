@@ -8,8 +8,9 @@ function withSetColumns(columns: readonly string[], set: SetFields): string[] {
 }
 
 /** A new first step sets the fields in every record. The errors file contains failed records without them, as in the input. */
-export function withSetFields(plan: Plan, set: SetFields): Plan {
-  if (set.length === 0) return plan;
+export function withSetFields(plan: Plan, written: SetFields): Plan {
+  if (written.length === 0) return plan;
+  const set = written.map(([name, value]) => [plan.names.inFlow(name), value] as const);
   const columns = (before: readonly string[]) => withSetColumns(before, set);
   const { serialOrder } = plan;
   const node: Step['node'] = { reads: [], columns, run: async (fields) => [withFields(fields, set)] };
@@ -20,6 +21,7 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
     replacedColumns: (input) => plan.replacedColumns(columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),
+    headerProblems: (header) => plan.headerProblems([...new Set([...header, ...set.map(([name]) => plan.names.inFile(name))])]),
     serialOrder: serialOrder && { ...serialOrder, keyOf: (fields, clock) => serialOrder.keyOf(withFields(fields, set), clock) },
   };
 }

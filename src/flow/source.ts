@@ -16,6 +16,7 @@ import {
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { ExactNumber, objectOf } from '../core/value/value.ts';
+import { fillColumnNames } from './fill-column-names.ts';
 import { type FilledDocument, fillVariables } from './fill-variables.ts';
 import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';
@@ -65,7 +66,7 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const hasMeaning = broken.every(({ leavesMeaning }) => leavesMeaning);
   const variables = choice && hasMeaning ? variablesOf(document, choice) : undefined;
-  const filled = variables && fillVariables(document, variables, (scalar, within) => offsetWithin(text, scalar, rangeOf(scalar), within));
+  const filled = variables && fillDocument(text, document, variables);
   const secrets = kind === 'test' ? [] : literalSecrets(document);
   const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, reason: string | CodedMessage, width = 1): Problem => {
@@ -116,6 +117,18 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
       if (isScalar(key)) key.value = correct;
     },
   };
+}
+
+function fillDocument(text: string, document: Document, variables: FlowVariables): FilledDocument {
+  const named = fillColumnNames(document);
+  const filled = fillVariables(document, variables, (scalar, within) => offsetWithin(text, scalar, rangeOf(scalar), within));
+  // In a text that has both, the names of columns were replaced first.
+  const written = new Map([...named, ...filled.written]);
+  for (const [node, { value, writtenAt }] of named) {
+    const later = filled.written.get(node);
+    if (later) written.set(node, { value, writtenAt: (offset) => writtenAt(later.writtenAt(offset)) });
+  }
+  return { ...filled, written };
 }
 
 /** Decides which values are data or headers, and so stay as they are written. `names` are the keys from the top to the value. */

@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { Failure, type Problem } from '../core/failure.ts';
@@ -9,55 +10,63 @@ import { isReferable } from '../core/template/template.ts';
 import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
 import { textOf, type Value } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import { renaming } from './near-references.ts';
+import { type FlowFields, naming, renaming } from './near-references.ts';
 import type { At, FlowSource } from './source.ts';
 
 /**
  * Finds references to fields that no record with these fields can have. `who` names the records in messages if only some are known; a test
  * for a field is then no mistake, because other records might have it.
  */
-export function unknownFieldsIn(
-  steps: readonly (PlacedStep | undefined)[],
-  input: readonly string[],
-  source: FlowSource,
-  who?: string,
-): Problem[] {
-  return unknownAmong(steps, input, (use, { at }, known) =>
-    who !== undefined && use.isTested ? [] : [unknownProblem({ use, at, known, who }, source)],
+export function unknownFieldsIn(flow: FlowFields, input: readonly string[], who?: string): Problem[] {
+  return unknownAmong(flow.steps, input, (use, { at }, known) =>
+    who !== undefined && use.isTested ? [] : [unknownProblem({ use, input, at, known, who }, flow)],
   ).flat();
 }
 
 interface UnknownField {
   readonly use: FieldUse;
+  readonly input: readonly string[];
   /** Empty for an option of the flow itself. */
   readonly at: At;
   readonly known: readonly string[];
   readonly who: string | undefined;
 }
 
-function unknownProblem({ use, at, known, who = 'no record' }: UnknownField, source: FlowSource): Problem {
+function unknownProblem(found: UnknownField, { source, names }: Pick<FlowFields, 'source' | 'names'>): Problem {
+  const { use, at, known, who = 'no record' } = found;
   const delimiter = otherDelimiter(known);
   const test = use.isTested ? '\nso has() is false for every record: correct the name, or leave the test out' : '';
-  const problem = problemAt(use, at, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}${test}`, source);
+  const problem = problemAt(
+    use,
+    at,
+    `${who} has a field "${use.field}" here${nameAdvice(use, names) ?? adviceFor(found, delimiter)}${test}`,
+    source,
+  );
   return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
 }
 
 /** Finds fields in `serial_by` that no record with these fields can have. */
-export function unknownSerialFields(serialBy: SerialBy | undefined, input: readonly string[], source: FlowSource, who?: string): Problem[] {
+export function unknownSerialFields(
+  { serialBy, ...flow }: Pick<FlowFields, 'source' | 'names'> & { readonly serialBy: SerialBy | undefined },
+  input: readonly string[],
+  who?: string,
+): Problem[] {
   const uses = serialBy === undefined ? [] : serialUses(serialBy).filter(({ field }) => !input.includes(field));
-  return uses.map((use) => unknownProblem({ use, at: [], known: input, who }, source));
+  return uses.map((use) => unknownProblem({ use, input, at: [], known: input, who }, flow));
 }
 
-/** Finds references to fields that an earlier node removes or renames, whatever the input is. */
-export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: FlowSource): Problem[] {
+/** Finds references to fields that an earlier node removes or renames, or that `columns` renames, whatever the input is. */
+export function removedFieldsIn({ steps, source, names }: FlowFields): Problem[] {
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
     ...(when?.named ?? []),
   ]);
-  return unknownAmong(steps, [...new Set(named)], (use, { at }) =>
-    problemAt(use, at, `no record has a field "${use.field}" here any more: an earlier node removes or renames it`, source),
-  );
+  const input = new Set(named.filter((name) => names.aliasOf(name) === undefined));
+  return unknownAmong(steps, [...input], (use, { at }) => {
+    const why = nameAdvice(use, names) ?? ' any more: an earlier node removes or renames it';
+    return problemAt(use, at, `no record has a field "${use.field}" here${why}`, source);
+  });
 }
 
 /** The input fields that nodes or their conditions read before any node adds them. A field that is only removed or kept is not needed. */
@@ -85,7 +94,8 @@ function unknownAmong<Found>(
     // A test for a field that the node also requires would be the same problem twice.
     const required = [...whenUses, ...step.node.reads].flatMap(({ field, isTested }) => (isTested ? [] : [field]));
     const report = (uses: readonly FieldUse[], fields: readonly string[]) => {
-      const isKnown = ({ field, isTested }: FieldUse) => [...fields, ...(isTested ? [...later, ...required] : [])].includes(field);
+      const isKnown = ({ field, isTested, isOfRecord }: FieldUse) =>
+        [...fields, ...(isTested ? [...later, ...required] : [])].includes(field) || (isOfRecord && fields.includes('record'));
       for (const use of uses) if (!isKnown(use)) found.push(make(use, step, fields));
     };
     report(whenUses, known);
@@ -115,12 +125,26 @@ function carriedBy({ node: { inner, columns } }: Step, known: readonly string[])
   return (inner?.carried ?? []).filter((field) => made.includes(field));
 }
 
-function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], delimiter: string | undefined): string {
+/** For a column to which the flow gives another name, and for that name. */
+function nameAdvice({ field }: FieldUse, names: ColumnNames): string | undefined {
+  const alias = names.aliasOf(field);
+  if (alias !== undefined) return `: the flow calls this column "${alias}"\nwrite ${alias}`;
+  const column = names.inFile(field);
+  return column === field ? undefined : `; it is the name that the flow gives to the column "${column}"`;
+}
+
+function adviceFor({ use, input, known }: UnknownField, delimiter: string | undefined): string {
+  const { field, at, isName } = use;
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
-  const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
-  const advice = isHardToName && delimiter === undefined ? renaming(near, isExpression(at) ? undefined : field) : undefined;
+  const isHardToName = near !== undefined && !isName && !use.isOfRecord && !takesAnyName(at) && !isReferable(near);
+  const advice = isHardToName && delimiter === undefined ? wayToName(near, { use, input }) : undefined;
   const choices = near === undefined ? existingNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
+}
+
+function wayToName(name: string, { use: { field, at }, input }: Pick<UnknownField, 'use' | 'input'>): string {
+  if (isExpression(at)) return `write record[${JSON.stringify(name)}]`;
+  return input.includes(name) ? naming(name) : renaming(name, field);
 }
 
 /** The field that an expression reads as several. For example, CEL reads `first-name` as `first` minus `name`. */

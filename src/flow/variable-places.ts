@@ -11,7 +11,7 @@ const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
   ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'charset', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
-  ...['raw', 'output', 'schema', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
+  ...['raw', 'output', 'schema', 'answer_schema', 'rules', 'action', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
 ]);
 
 const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
@@ -19,7 +19,10 @@ const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
 const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
 
 /** May contain variables, as they do not affect which secret is sent, or in which header or parameter. */
-const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
+const authOptions = new Set([
+  ...['client_id', 'username', 'scopes', 'params', 'headers', 'query', 'claims'],
+  ...['issuer', 'subject', 'audience', 'key_id', 'service', 'region'],
+]);
 
 /** Identified by the names that lead to it from the top of the flow. */
 export interface OptionPlace {

@@ -53,7 +53,9 @@ function rootOf(error: unknown): Coded {
 function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
   const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
   if (Number.isNaN(status)) return undefined;
-  return new Failure('network', `the proxy ${proxy} refused the connection to ${origin} with status ${status}`, {
+  const variable = origin.startsWith('https:') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const advice = status === 407 ? `\nset ${variable} to http://user:password@${proxy}, with the user name and password for the proxy` : '';
+  return new Failure('network', `the proxy ${proxy} refused the connection to ${origin} with status ${status}${advice}`, {
     retryable: status >= 500 || status === 429,
     sent: false,
     code: 'proxy',

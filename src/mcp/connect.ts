@@ -16,6 +16,7 @@ import { type Fetch, messageTooLong } from '../http/fetch.ts';
 import { notReady, toFailure } from './failure.ts';
 import { LocalTransport } from './local-transport.ts';
 import type { LoginSession } from './login.ts';
+import { readableFetch } from './readable.ts';
 
 export interface Connected {
   readonly client: Client;
@@ -49,7 +50,7 @@ interface RemoteOpening extends Opening {
 async function connectRemote(server: RemoteServer, opening: Opening): Promise<Connected> {
   const { context, connection } = opening;
   const login = await context.login(connection);
-  const fetch = await context.fetch(connection, server);
+  const fetch = readableFetch(await context.fetch(connection, server), requestId);
   const url = new URL(server.url);
   const auth = login && { authProvider: login.provider };
   const http = () => failOnEarlyEnd(new StreamableHTTPClientTransport(url, { ...auth, fetch: failOn202(fetch) }), connection.name);
@@ -162,6 +163,11 @@ function endFailure(connection: string, lastError: string): Failure {
 /** Parses the JSON-RPC message in a request body. Returns an empty object for a token request, whose body is form-encoded. */
 function parseBody(text: string): JSONRPCMessage {
   return JSON.parse(text.startsWith('{') ? text : '{}');
+}
+
+function requestId(body: string): string | number | undefined {
+  const message = parseBody(body);
+  return isRequest(message) ? message.id : undefined;
 }
 
 function isRequest(message: JSONRPCMessage | JSONRPCMessage[]): message is JSONRPCRequest {

@@ -3,6 +3,7 @@ import { excerpt } from '../core/answer/response.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { withReadableIssues } from '../http/error.ts';
+import { unreadableCode } from './readable.ts';
 
 export interface ErrorContext {
   readonly connection: string;
@@ -91,6 +92,7 @@ function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: ErrorCo
 
 /** Converts a protocol error to a Failure. The SDK also throws a protocol error if a result does not match the tool's output schema. */
 function protocolFailure({ code, message }: ProtocolError): Failure {
+  if (code === unreadableCode) return new Failure('parse', message);
   const reason = excerpt(message, 300);
   if (/output ?schema|structured content/i.test(message))
     return new Failure('parse', `the answer does not match the tool's own output schema: ${reason}`);

@@ -4,8 +4,9 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { excerpt } from '../core/answer/response.ts';
 import type { LocalServer } from '../core/tools.ts';
-import { orUndefined } from '../core/value/value.ts';
+import { isMapping, orUndefined } from '../core/value/value.ts';
 import { OutputTail, ProcessGroup } from '../files/process-group.ts';
+import { readableMessage, unreadable } from './readable.ts';
 
 /** Maximum wait in ms for a local server to exit after its stdin has been closed, and again after SIGTERM. */
 const endTimeoutMs = 1500;
@@ -100,7 +101,9 @@ export class LocalTransport implements Transport {
 
   #receive(chunk: Buffer): void {
     if (this.#hasEnded) return;
-    for (const message of this.#stdout.read(chunk)) {
+    for (const found of this.#stdout.read(chunk)) {
+      const message = this.#readable(found);
+      if (!message) continue;
       // Skips a response whose id does not belong to an open request. If the next request gets the same id, the client would take the
       // response for the response to that request.
       if ('id' in message && !('method' in message) && !this.#asked.delete(String(message.id))) continue;
@@ -110,6 +113,18 @@ export class LocalTransport implements Transport {
     if (!this.#stdout.isTooLong) return;
     this.kill();
     this.#end(lineTooLong);
+  }
+
+  /** A response without an id is taken for the answer to the only open request. */
+  #readable(found: unknown): JSONRPCMessage | undefined {
+    const [only, ...others] = this.#asked;
+    return typeof found === 'string' ? this.#brokenAnswer(found) : readableMessage(found, others.length === 0 ? only : undefined);
+  }
+
+  /** Text such as a log line is skipped. A broken answer, such as one with NaN (Python), fails the call whose id it has. */
+  #brokenAnswer(line: string): JSONRPCMessage | undefined {
+    const id = /^\s*\{.*"(?:jsonrpc|result|error)"/.test(line) && /"id"\s*:\s*"?([\w-]+)/.exec(line)?.[1];
+    return id && this.#asked.has(id) ? unreadable(id, line) : undefined;
   }
 
   /** Passes messages on one at a time. The client handles a notification a few microtasks late, so a response after it must wait. */
@@ -170,8 +185,8 @@ export class MessageLines {
   #length = 0;
   #skipped = '';
 
-  /** Adds a chunk of the server's output. Returns the messages that are now complete. */
-  read(chunk: Buffer): JSONRPCMessage[] {
+  /** Adds a chunk of the server's output. Returns the messages that are now complete, and other lines as text. */
+  read(chunk: Buffer): unknown[] {
     const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
     this.#pieces.push(first);
     this.#length += first.length;
@@ -180,7 +195,7 @@ export class MessageLines {
     const unfinished = lines.pop() as string;
     this.#pieces = [unfinished];
     this.#length = unfinished.length;
-    return lines.flatMap((line) => this.#parse(line) ?? []);
+    return lines.flatMap((line) => this.#parse(line));
   }
 
   get isTooLong(): boolean {
@@ -192,11 +207,13 @@ export class MessageLines {
     return this.#skipped;
   }
 
-  #parse(line: string): JSONRPCMessage | undefined {
-    if (line.trim() === '') return undefined;
+  /** A line can be a list of messages (a batch, until the revision 2025-03-26). */
+  #parse(line: string): unknown[] {
+    if (line.trim() === '') return [];
     const found = orUndefined(() => JSON.parse(line) as unknown);
-    if (typeof found === 'object' && found !== null && 'jsonrpc' in found) return found as JSONRPCMessage;
+    const messages = [found].flat().filter((one) => isMapping(one) && 'jsonrpc' in one);
+    if (messages.length > 0) return messages;
     this.#skipped = line;
-    return undefined;
+    return [line];
   }
 }

@@ -10,6 +10,8 @@ import type { Fields } from '../core/record.ts';
 import { jsonOf, objectOf, textOf, type Value } from '../core/value/value.ts';
 import { singlePath, tryOption } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
+import type { SchemaCheck } from './schema-check.ts';
+import { schemaOption } from './schema-option.ts';
 
 /** Options for responses with an error despite a successful status. `variables` are the parts that a condition may use. */
 export function ruleOptions(variables: readonly AnswerVariable[]) {
@@ -28,6 +30,7 @@ interface RuleOptions {
   readonly fail_when?: AnswerCondition;
   readonly retry_when?: AnswerCondition;
   readonly error_message?: string;
+  readonly answer_schema?: string;
 }
 
 export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {
@@ -40,17 +43,22 @@ export class AnswerRules {
   readonly #failWhen: AnswerCondition | undefined;
   readonly #retryWhen: AnswerCondition | undefined;
   readonly #message: Path | undefined;
+  readonly #file: string | undefined;
+  readonly #schema: SchemaCheck | undefined;
 
-  private constructor({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions, message: Path | undefined) {
-    this.#failWhen = failWhen;
-    this.#retryWhen = retryWhen;
+  private constructor(options: RuleOptions, message: Path | undefined, schema: SchemaCheck | undefined) {
+    this.#failWhen = options.fail_when;
+    this.#retryWhen = options.retry_when;
     this.#message = message;
+    this.#file = options.answer_schema;
+    this.#schema = schema;
   }
 
   /** Undefined if the options define no rules. Reports problems. `isShared` is true if many records share a response. */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
-    if (!failWhen && !retryWhen && written === undefined) return undefined;
+    const schema = schemaOption('answer_schema', options.answer_schema, false, context);
+    if (!failWhen && !retryWhen && written === undefined && !schema) return undefined;
     for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
       if (rule) context.warnOfCells([name], rule);
       if (isShared && rule?.recordAt !== undefined) {
@@ -58,11 +66,14 @@ export class AnswerRules {
       }
     }
     const message = tryOption(context, ['error_message'], () => (written === undefined ? undefined : singlePath(written, 'string')));
-    return new AnswerRules(options, message);
+    return new AnswerRules(options, message, schema);
   }
 
   names(variable: AnswerVariable): boolean {
-    return [this.#failWhen, this.#retryWhen].some((rule) => rule?.named.includes(variable));
+    return (
+      (this.#schema !== undefined && variable === 'body') ||
+      [this.#failWhen, this.#retryWhen].some((rule) => rule?.named.includes(variable))
+    );
   }
 
   get readsMessage(): boolean {
@@ -73,6 +84,8 @@ export class AnswerRules {
   check(answer: Accepted, record: Fields | undefined, clock: EvaluationClock): void {
     this.checkRetry(answer, record, clock);
     this.#checkFailure(answer, record, clock);
+    const misfit = this.#schema?.problem(answer.body ?? null);
+    if (misfit !== undefined) throw new Failure('answer', `the answer does not fit ${this.#file}: ${misfit}`, { status: answer.status });
   }
 
   /** Throws a retryable Failure if the response meets the condition `retry_when`. */

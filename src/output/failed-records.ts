@@ -150,7 +150,7 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
     errors,
     flow: fullPath(flow),
     options: lasting(options),
-    columns: { input: columns, output: plan.columns(columns) },
+    columns: { input: plan.names.allInFile(columns), output: plan.names.allInFile(plan.columns(columns)) },
     formats: { output: files.format, errors: files.errorsFormat },
     output: { ...out, firstRow, rowsEnd },
     counts: {

@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -23,14 +24,15 @@ export interface FileOutputParts {
     open(): Promise<Sink>;
   };
   readonly redactor: Redactor;
+  readonly names: ColumnNames;
   /** For the rows of records that are not finished. */
   readonly spillFiles: SpillFiles;
   /** Undefined for a stream, which cannot be truncated when the run is resumed. */
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
-  /** The money and the tokens that the nodes have spent so far. */
-  spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
+  /** The money and the tokens that the nodes have spent so far, and the paths that they have found. */
+  byNode?(): Pick<Checkpoint, 'costs' | 'tokens' | 'nextPaths'>;
   /** The server's own counts for each checkpoint. Undefined if the run was started by a command. */
   notes?: () => object;
   readonly old?: OldRows;
@@ -92,11 +94,11 @@ export class FileOutput implements Output {
   #rowsEnd = 0;
 
   constructor(parts: FileOutputParts) {
-    const { records, errors, redactor, from, old } = parts;
+    const { records, errors, redactor, names, from, old } = parts;
     this.#parts = parts;
     this.#progress = new InputProgress(from);
-    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
-    this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
+    this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor, names);
+    this.#errors = new RecordText(errors.writer, errors.isBegun, redactor, names);
     const { written, failed, filtered, unchanged, rows } = from;
     this.#counts = { written, failed, filtered, unchanged, rows };
     this.#saved = from;
@@ -218,7 +220,7 @@ export class FileOutput implements Output {
   /** Takes the text and the counts before the first await, so that records that arrive during the write belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
-    const spent = this.#parts.spent?.();
+    const byNode = this.#parts.byNode?.();
     const notes = this.#parts.notes?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
@@ -230,7 +232,7 @@ export class FileOutput implements Output {
       ...this.#progress.reached(),
       ...this.#counts,
       credits: credits(),
-      ...spent,
+      ...byNode,
       notes,
       copied: old?.copied,
     };

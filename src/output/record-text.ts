@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import type { PartialRows, RowsText, SpilledRows, Success } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -112,8 +113,8 @@ export class RecordText {
   #isFirst: boolean;
 
   /** `hasRecords` is true if the file already contains rows from an earlier run. */
-  constructor(writer: RecordWriter, hasRecords: boolean, redactor: Redactor) {
-    this.#renderer = new Renderer(writer, redactor);
+  constructor(writer: RecordWriter, hasRecords: boolean, redactor: Redactor, names: ColumnNames) {
+    this.#renderer = new Renderer(writer, redactor, names);
     this.#isFirst = !hasRecords;
   }
 

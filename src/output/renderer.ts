@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import type { Outcome, SpilledRows } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -10,19 +11,21 @@ export const maxRendered = 256;
 /** Rows as text in the output's format, which may have been moved to disk. */
 export type SpilledPiece = Pick<ParkedRows, 'texts'> & Pick<SpilledRows, 'drop'>;
 
-/** Masks every secret in the rows. */
+/** Masks every secret in the rows, and puts back the columns' own names. */
 export class Renderer {
   readonly writer: RecordWriter;
   readonly #redactor: Redactor;
+  readonly #names: ColumnNames;
 
-  constructor(writer: RecordWriter, redactor: Redactor) {
+  constructor(writer: RecordWriter, redactor: Redactor, names: ColumnNames) {
     this.writer = writer;
     this.#redactor = redactor;
+    this.#names = names;
   }
 
   begin(): string {
     const { writer } = this;
-    return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
+    return isTableWriter(writer) ? writer.header(this.#redactor.names(this.#names.allInFile(writer.columns))) : writer.begin();
   }
 
   /** Returns several strings if a single one would exceed JavaScript's maximum length. */
@@ -53,7 +56,10 @@ export class Renderer {
     };
   }
 
-  #render(rows: readonly Fields[], isFirst: boolean): string {
+  #render(given: readonly Fields[], isFirst: boolean): string {
+    // In a table, only the header has names.
+    const isNamed = this.#names.isEmpty || isTableWriter(this.writer);
+    const rows = isNamed ? given : given.map((row) => this.#names.fieldsInFile(row));
     const text = this.writer.write(rows, isFirst);
     if (!this.#redactor.mayBeWrittenIn(text)) return text;
     return this.writer.write(

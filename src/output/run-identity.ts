@@ -31,6 +31,8 @@ export interface Identity {
   readonly inputs: readonly InputIdentity[];
   /** Size and modification time of each data file, by path. */
   readonly dataFiles: Readonly<Record<string, string>>;
+  /** A hash for each file that belongs to the flow, such as a schema. */
+  readonly flowFiles: Readonly<Record<string, string>>;
   readonly filesFolder?: string;
   readonly reading: Partial<RunOptions>;
   /** A hash; undefined if no fields are set. */
@@ -69,7 +71,11 @@ export function changedVariables({ variables }: Plan, before: Identity): string[
 
 /** Ignores the values of variables. */
 export async function hasChanged(flow: FlowInFile, before: Identity): Promise<boolean> {
-  return (await flowHash(flow)) !== before.flow;
+  return (await flowHash(flow)) !== before.flow || !isDeepStrictEqual(flowFilesOf(flow.plan), before.flowFiles);
+}
+
+function flowFilesOf({ files }: Plan): Readonly<Record<string, string>> {
+  return Object.fromEntries([...files].map(([file, text]) => [file, contentHash(text)]));
 }
 
 /** Leaves out variables' values, which are compared one by one, and `max_cost` amounts, which the user raises to resume a run. */
@@ -97,6 +103,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     env: envOf(options.env),
     inputs: await Promise.all(inputPaths(options).map(inputIdentity)),
     dataFiles: Object.fromEntries(dataFilesOf(flow.plan).map((file) => [file, stateOf(file)])),
+    flowFiles: flowFilesOf(flow.plan),
     filesFolder: folder === undefined ? undefined : fullPath(folder),
     reading: { ...valuesOf(options, optionsWith('identity', 'reading')), noInput },
     setFields: set.length > 0 ? contentHash(JSON.stringify(set)) : undefined,
@@ -168,7 +175,8 @@ const versionName = 'the version of automate';
 
 /** The parts of an identity, by their names in messages. */
 function factsOf(identity: Identity): Map<string, Fact> {
-  const { version, flow, variables, savedConnections, env, inputs, dataFiles, filesFolder, reading, setFields, writing } = identity;
+  const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, filesFolder } = identity;
+  const { reading, setFields, writing } = identity;
   const facts: [string, Fact | undefined][] = [
     [versionName, version],
     ['the flow', { hash: flow }],
@@ -177,6 +185,7 @@ function factsOf(identity: Identity): Map<string, Fact> {
     ['the environment of its credentials', env],
     ...inputs.flatMap((input, index) => inputFacts(input, index, inputs.length)),
     ...Object.entries(dataFiles).map(([file, state]): [string, Fact] => [`the data file ${file}`, state]),
+    ...Object.entries(flowFiles).map(([file, hash]): [string, Fact] => [`the file ${file}`, { hash }]),
     ['the folder for files', filesFolder],
     ['the way the input is read', { options: reading }],
     ['the list of set fields', hashed(setFields)],

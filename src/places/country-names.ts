@@ -28,12 +28,14 @@ const codes: ReadonlyMap<string, string> = new Map(
 const otherNames: Readonly<Record<string, string>> = {
   AE: 'u a e|uae',
   AG: 'antigua and barbuda',
-  AR: 'republica argentina',
+  AR: 'republica argentina|argentine republic',
   BA: 'bosnia and herzegovina|bosnia herzegovina|bosnia',
   BN: 'brunei|brunei darussalam',
+  BQ: 'bonaire sint eustatius and saba|bonaire saint eustatius and saba',
   BS: 'bahamas|the bahamas',
-  CD: 'dr congo|d r congo|drc|congo kinshasa|democratic republic of the congo',
+  CD: 'dr congo|d r congo|drc|congo kinshasa|democratic republic of the congo|democratic congo',
   CG: 'congo|congo brazzaville|republic of the congo',
+  CH: 'swiss confederation',
   CI: 'ivory coast|cote divoire',
   CN: 'prc|p r c|p r china|pr china|peoples republic of china',
   CO: 'republica de colombia',
@@ -42,46 +44,65 @@ const otherNames: Readonly<Record<string, string>> = {
   CZ: 'czech republic|ceska republika|tschechische republik|republique tcheque|republica checa',
   DE: 'brd',
   DK: 'kingdom of denmark',
+  FK: 'falkland islands malvinas|falkland islands the malvinas',
   FM: 'federated states of micronesia|micronesia',
+  FR: 'french republic',
+  GA: 'gabonese republic',
   GB: 'uk|u k|great britain|britain|grossbritannien|grande bretagne|gran bretana|great britain and northern ireland|united kingdom of great britain and northern ireland',
   GG: 'bailiwick of guernsey',
   GM: 'gambia the|the gambia',
-  GS: 'south georgia and south sandwich islands',
+  GR: 'hellenic republic',
+  GS: 'south georgia and south sandwich islands|south georgia and the south sandwich islands',
   GW: 'guinea bissau',
   HK: 'hong kong|hongkong',
+  HM: 'heard island and mcdonald islands',
   IE: 'republic of ireland|eire',
   IR: 'islamic republic of iran',
+  IT: 'italian republic',
   JE: 'bailiwick of jersey',
+  KG: 'kyrgyz republic',
   KN: 'saint kitts and nevis',
-  KP: 'north korea',
+  KP: 'north korea|democratic korea',
   KR: 'south korea|republic of korea|korea republic of|korea',
-  LA: 'lao pdr',
+  LA: 'lao pdr|lao',
+  LB: 'lebanese republic',
+  LY: 'libyan arab jamahiriya',
   MD: 'republic of moldova|moldavia',
+  MF: 'saint martin french part',
   MK: 'macedonia|mazedonien|macedoine',
   MM: 'burma',
   MO: 'macau|macao',
+  MX: 'united mexican states',
   NL: 'holland|the netherlands|kingdom of the netherlands',
   PL: 'rzeczpospolita polska',
+  PN: 'pitcairn',
   PM: 'saint pierre and miquelon',
-  PS: 'palestine|state of palestine|palestinian territory',
+  PS: 'palestine|state of palestine|palestinian territory|palestinian territory occupied|occupied palestinian territory',
+  PT: 'portuguese republic',
   RU: 'russian federation',
+  RW: 'rwandese republic|rwandan republic',
   SA: 'ksa|k s a|kingdom of saudi arabia',
   SH: 'saint helena ascension and tristan da cunha',
   SJ: 'svalbard and jan mayen',
-  SK: 'slovenska republika',
+  SK: 'slovenska republika|slovak republic',
   ST: 'sao tome and principe',
+  SX: 'sint maarten dutch part',
   SY: 'syrian arab republic',
   SZ: 'swaziland',
   TC: 'turks and caicos islands',
+  TG: 'togolese republic',
   TL: 'timor leste|east timor',
   TR: 'turkey|turkei|turquie|turquia',
   TT: 'trinidad and tobago',
-  TW: 'roc',
+  TW: 'roc|taiwan province of china|chinese taipei',
   TZ: 'united republic of tanzania',
+  UM: 'united states minor outlying islands',
   US: 'u s|u s a|united states of america|america|vereinigte staaten von amerika|etats unis d amerique|etats unis damerique|estados unidos de america|eeuu|ee uu',
-  VA: 'vatican|vatican city|holy see',
+  UY: 'eastern republic of uruguay|oriental republic of uruguay',
+  VA: 'vatican|vatican city|holy see|holy see vatican city state|vatican city state',
   VC: 'saint vincent|saint vincent and the grenadines',
-  VI: 'united states virgin islands',
+  VG: 'virgin islands british',
+  VI: 'united states virgin islands|virgin islands us|virgin islands u s|virgin islands of the united states',
   VN: 'viet nam',
   WF: 'wallis and futuna',
   WS: 'western samoa',
@@ -100,7 +121,45 @@ export function countryNamed(text: string): string | undefined {
   const code = countryCode(text);
   if (code !== undefined || isNoValue(text)) return code;
   const key = placeKey(text);
-  return innerCountries.has(key) ? 'GB' : countryNames().get(key);
+  return innerCountries.has(key) ? 'GB' : (countryNames().get(key) ?? formalCountry(key));
+}
+
+const government =
+  '(?:republic|rep|kingdom|states?|sts|commonwealth|principality|grand duchy|sultanate|union|federation|fed|federal|federative|federated|' +
+  'democratic|dem|peoples?|islamic|arab|plurinational|bolivarian|socialist|independent|united|hashemite|co operative)';
+
+/** The forms of a state before and after the name of its country, and the remarks after it in lists of the UN, ISO and the World Bank. */
+const formalForms = [
+  new RegExp(`^(?:the )?(?<form>(?:${government} (?:of the )?)+)of (?:the )?(?<country>.+)$`),
+  new RegExp(`^(?<country>.+?) (?:the )?(?<form>(?:${government} )+)of(?: the)?$`),
+  new RegExp(`^(?<country>.+?) (?<form>(?:${government} )*(?:republic|rep|sts))(?: the)?$`),
+  /^(?<form>the) (?<country>.+)$/,
+  /^(?<country>.+?) (?<form>the|rb|fyr|the former yugoslav republic of|sar(?: china)?|special administrative region(?: of china)?)$/,
+];
+
+/** The last words of `formalForms`. */
+export const formalEnds = ['republic', 'rep', 'sts', 'of', 'the', 'rb', 'fyr', 'sar', 'china'];
+
+const formalLast: ReadonlySet<string> = new Set(formalEnds);
+
+const longestFormal = 80;
+
+/** The code for a name such as `republic of korea` or `iran islamic republic of`, in the normalized form of `placeKey`. */
+export function formalCountry(key: string): string | undefined {
+  // Most names of places are excluded without a regular expression.
+  const mayBeFormal = key.includes(' of ') || key.startsWith('the ') || formalLast.has(key.slice(key.lastIndexOf(' ') + 1));
+  if (!mayBeFormal || key.length > longestFormal) return undefined;
+  const known = countryNames();
+  for (const form of formalForms) {
+    const found = form.exec(key)?.groups;
+    if (!found) continue;
+    const country = (found.country as string).replace(/ the$/, '');
+    // The two Koreas and the two Congos differ only in this word.
+    const isDemocratic = /\bdem/.test(found.form as string);
+    const code = (isDemocratic ? known.get(`democratic ${country}`) : undefined) ?? known.get(country);
+    if (code && country.length > 2) return code;
+  }
+  return undefined;
 }
 
 /** Returns the alpha-2 codes of all countries, keyed by name (in the normalized form of `placeKey`) and by three-letter code. */
@@ -108,6 +167,31 @@ export function countryNames(): ReadonlyMap<string, string> {
   names ??= collectedNames();
   return names;
 }
+
+/** Codes of the UN (M49) for the world, its continents and their parts. */
+const continents =
+  '001 002 003 005 009 011 013 014 015 017 018 019 021 029 030 034 035 039 053 054 057 061 142 143 145 150 151 154 155 419 EU';
+
+/** True for the name of a continent or a part of it, such as `asia`, in the normalized form of `placeKey`. */
+export function isContinent(key: string): boolean {
+  continentNames ??= new Set(
+    languages.flatMap((language) => continents.split(' ').map((code) => placeKey(displayNames(language).of(code) ?? ''))),
+  );
+  return continentNames.has(key);
+}
+
+let continentNames: ReadonlySet<string> | undefined;
+
+/** True for a country's name in English or in the lists of the UN and ISO. */
+export function isEnglishCountry(key: string): boolean {
+  englishNames ??= new Set([
+    ...Object.values(otherNames).flatMap((others) => others.split('|')),
+    ...[...codes.values()].map((code) => placeKey(displayNames('en').of(code) ?? '')),
+  ]);
+  return englishNames.has(key);
+}
+
+let englishNames: ReadonlySet<string> | undefined;
 
 function collectedNames(): ReadonlyMap<string, string> {
   const found = new Map(codes);

@@ -1,22 +1,39 @@
-import { type CsvError, Parser } from 'csv-parse';
+import type { CsvError } from 'csv-parse';
 import type { AutomateError, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { isErrorField } from '../core/record.ts';
 import { shortName } from '../core/text/suggest.ts';
+import { CsvOddities } from './csv-oddities.ts';
+import { CsvParser } from './csv-parser.ts';
 import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts';
 import type { TextInput } from './format.ts';
+import { headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from './header.ts';
 import type { RecordContent } from './json/json-record.ts';
 import { byteOrderMark, LineMarks } from './line-marks.ts';
-import { inputError, longNameError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+import { LineSkipper } from './line-skipper.ts';
+import {
+  inputError,
+  maxHeaderBytes,
+  maxRecordBytes,
+  type Position,
+  type RecordReader,
+  type TableHeader,
+  tooLong,
+} from './record-reader.ts';
 
-/** CSV (RFC 4180) with a header row. A row with too few or too many cells becomes a failed record. */
+/** CSV (RFC 4180). A row with too few or too many cells becomes a failed record. */
 export class CsvReader implements RecordReader {
   readonly #name: string;
-  readonly #from: Position;
-  readonly #parser: Parser;
-  #header: readonly string[] | undefined;
+  readonly #headerLine: number | undefined;
+  readonly #hasHeader: boolean;
+  readonly #isRagged: boolean;
+  /** The position at which the parser begins. */
+  #from: Position;
+  readonly #parser: CsvParser;
+  readonly #oddities: CsvOddities;
+  /** Undefined after the lines above the header. */
+  #skipper: LineSkipper | undefined;
+  #header: TableHeader | undefined;
   #headerProblem: AutomateError | undefined;
-  #columns: readonly Column[];
   #items: Item[] = [];
   #records: number;
   #end: Item['end'];
@@ -28,56 +45,66 @@ export class CsvReader implements RecordReader {
   readonly #marks = new LineMarks();
 
   /** `header` is required if reading begins after the header. */
-  constructor({ name, delimiter, warn }: TextInput, from: Position, header?: readonly string[]) {
+  constructor(input: TextInput, from: Position, header?: TableHeader) {
+    const { name, headerLine, noHeader = false, ragged = false, warn } = input;
     this.#name = name;
+    this.#headerLine = headerLine;
+    this.#hasHeader = !noHeader;
+    this.#isRagged = ragged;
     this.#warn = warn;
     this.#from = from;
     this.#header = header;
-    this.#columns = fieldColumns(header ?? []);
+    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1 - from.line);
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
-    this.#parser = new Parser({
-      bom: header === undefined,
-      delimiter,
-      record_delimiter: ['\r\n', '\n', '\r'],
-      relax_column_count: true,
-      relax_quotes: true,
-      skip_empty_lines: true,
+    this.#oddities = new CsvOddities(input, warn);
+    this.#parser = new CsvParser(input, header === undefined, {
+      row: (cells) => this.#take(cells),
+      stray: (quote) => this.#oddities.addStray(quote),
     });
-    // The parser calls this function with each complete row. This is faster than reading the parser's queue of objects or using its
-    // `on_record` option.
-    this.#parser.push = (cells: string[] | null) => {
-      if (cells !== null) this.#take(cells);
-      return true;
-    };
-    this.#parser.on('error', () => {});
   }
 
-  header(): readonly string[] | undefined {
+  header(): TableHeader | undefined {
     return this.#header;
   }
 
   async write(chunk: Buffer): Promise<Item[]> {
-    await this.#parse(chunk);
-    this.#receivedBytes += chunk.length;
-    if (this.#header === undefined && this.#receivedBytes > maxHeaderBytes) throw longHeader(this.#name, this.#nextLine());
+    const text = this.#skipper ? this.#skipLines(this.#skipper, chunk) : chunk;
+    await this.#parse(text);
+    this.#receivedBytes += text.length;
+    if (this.#header === undefined && this.#receivedBytes - this.#from.offset > maxHeaderBytes)
+      throw longHeader(this.#name, this.#nextLine());
     if (this.#receivedBytes - this.#end.offset > maxRecordBytes) throw tooLong(this.#name, this.#nextLine(), 'is a quote not closed?');
     return this.#takeItems();
   }
 
   async end(): Promise<Item[]> {
     await this.#feed(this.#marks.held);
-    await this.#parsed((done) => this.#parser.end(done));
+    await this.#parsed(() => this.#parser.end());
     if (this.#header) return this.#takeItems();
-    throw inputError(this.#name, 'expected a header row with the names of the columns, found none', { line: 1 });
+    if (!this.#hasHeader) throw missingFirstRow(this.#name);
+    throw missingHeader(
+      this.#name,
+      'none',
+      this.#headerLine === undefined ? { line: 1 } : { line: this.#headerLine, hint: 'other-header' },
+    );
+  }
+
+  #skipLines(skipper: LineSkipper, chunk: Buffer): Buffer {
+    const text = skipper.rest(chunk);
+    this.#receivedBytes += chunk.length - text.length;
+    this.#from = { offset: this.#receivedBytes, line: skipper.lines, records: 0 };
+    this.#end = { offset: this.#receivedBytes, line: skipper.lines };
+    if (text.length > 0) this.#skipper = undefined;
+    return text;
   }
 
   /** Leaves out byte order marks at the start of a line, which come from files that were joined (`cat a.csv b.csv`). */
   async #parse(chunk: Buffer): Promise<void> {
     for (const part of this.#marks.split(chunk)) {
       await this.#feed(part.before);
-      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !isInQuotes(this.#parser);
+      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !this.#parser.isInQuotes;
       if (part.hasMark && isAtStart) this.#marks.drop();
       else if (part.hasMark) await this.#feed(byteOrderMark);
     }
@@ -86,12 +113,13 @@ export class CsvReader implements RecordReader {
   async #feed(bytes: Buffer): Promise<void> {
     if (bytes.length === 0) return;
     this.#marks.fed(bytes);
-    await this.#parsed((done) => this.#parser.write(bytes, done));
+    this.#oddities.look(bytes);
+    await this.#parsed(() => this.#parser.write(bytes));
   }
 
-  async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
+  async #parsed(act: () => Promise<void>): Promise<void> {
     try {
-      await new Promise<void>((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
+      await act();
     } catch (error) {
       throw (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? this.#unclosedQuote(error as CsvError) : error;
     }
@@ -107,21 +135,30 @@ export class CsvReader implements RecordReader {
   #take(cells: string[]): void {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
-    if (this.#from.line + lines - this.#surplusLines > line) this.#surplusLines += countCrLf(cells);
+    const isOverLines = this.#from.line + lines - this.#surplusLines > line;
+    if (isOverLines) this.#surplusLines += countCrLf(cells);
+    if (isOverLines || bytes > this.#oddities.suspectFrom) this.#oddities.check(cells, bytes, { line, width: this.#header?.names.length });
     const isAfterMark = this.#marks.pass(bytes);
     this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
     if (isAfterMark && this.#isRepeatedHeader(cells, line)) return;
+    if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
-      this.#header = cells;
-      this.#columns = fieldColumns(cells);
-      this.#headerProblem = bytes > maxHeaderBytes ? longHeader(this.#name, line) : headerProblem(this.#columns, this.#name, line);
+      this.#header = headerOf(cells);
+      this.#headerProblem = this.#problemWith(this.#header, bytes, line);
     }
   }
 
+  #problemWith(header: TableHeader, bytes: number, line: number): AutomateError | undefined {
+    if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
+    if (line !== (this.#headerLine ?? line))
+      return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
+    return headerProblem(header, this.#name, line);
+  }
+
   #isRepeatedHeader(cells: readonly string[], line: number): boolean {
-    const isHeader = cells.length === this.#header?.length && cells.every((cell, index) => cell === this.#header?.[index]);
+    const isHeader = cells.length === this.#header?.names.length && cells.every((cell, index) => cell === this.#header?.names[index]);
     const found = isHeader ? 'a byte order mark and the header once more: both are skipped' : 'a byte order mark: it is skipped';
     if (this.#marks.isFirst(isHeader)) this.#warn(line, `in the middle of the file is ${found}`);
     return isHeader;
@@ -131,24 +168,27 @@ export class CsvReader implements RecordReader {
     return this.#end.line + this.#parser.info.empty_lines - this.#emptyLines + 1;
   }
 
-  #toItem(cells: string[], header: readonly string[], line: number): Item {
-    const record = recordOfRow(cells, header, this.#columns);
+  #toItem(cells: string[], header: TableHeader, line: number): Item {
+    if (this.#isRagged) fill(cells, header);
+    const record = recordOfRow(cells, header);
     const { fields } = record;
     const number = ++this.#records;
     const end = this.#end;
-    if (cells.length !== header.length) return { number, fields, end, failure: wrongCellCount(cells, header.length, line) };
+    if (cells.length !== header.names.length && !endsEmpty(cells, header))
+      return { number, fields, end, failure: wrongCellCount(cells, header, line) };
     // Items of the same shape, made without spreading objects, make the whole run a sixth faster.
-    return this.#columns.length === header.length ? { number, fields, end } : { ...record, number, end };
+    return header.columns.length === header.names.length ? { number, fields, end } : { ...record, number, end };
   }
 
   #unclosedQuote(error: CsvError): AutomateError {
-    const before = openRow(this.#parser);
+    const { cells: before, text } = this.#parser.open;
     const line = this.#nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0);
-    const column = this.#header?.[before.length];
+    const column = this.#header?.names[before.length];
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${shortName(column)}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
     const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
-    return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, cause: error });
+    const hint = text.includes('\\"') ? 'escape' : undefined;
+    return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, hint, cause: error });
   }
 }
 
@@ -160,22 +200,30 @@ function longHeader(name: string, line: number): AutomateError {
   );
 }
 
-function wrongCellCount(cells: readonly string[], expected: number, line: number): Failure {
+/** True if all cells of the row behind the named columns belong to empty cells of the header, and are empty, too. */
+function endsEmpty(cells: readonly string[], { names, width }: TableHeader): boolean {
+  return cells.length > names.length && cells.length <= width && areEmpty(cells, names.length);
+}
+
+function areEmpty(cells: readonly string[], from: number): boolean {
+  return cells.slice(from).every((cell) => cell === '');
+}
+
+/** Adds the empty cells that a row lacks, and removes those behind the last column. */
+function fill(cells: string[], { names }: TableHeader): void {
+  if (cells.length > names.length && areEmpty(cells, names.length)) cells.length = names.length;
+  while (cells.length < names.length) cells.push('');
+}
+
+function wrongCellCount(cells: readonly string[], { names, width }: TableHeader, line: number): Failure {
   const extra = cells
-    .slice(expected)
+    .slice(names.length)
     .map((cell) => JSON.stringify(cell))
     .join(', ');
-  return new Unreadable(`line ${line}: expected ${expected} cells, found ${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`);
+  const found = `${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`;
+  const advice = extra !== '' && cells.length <= width ? ': give the column a name in the header, or clear the cell' : '';
+  return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
 }
-
-/** The parser has not looked at its last bytes yet. These are internal parser state that its types do not declare. */
-function isInQuotes(parser: Parser): boolean {
-  const { quoting, previousBuf } = (parser as unknown as { state: { quoting: boolean; previousBuf?: Buffer } }).state;
-  const isEven = (previousBuf ?? Buffer.alloc(0)).filter((byte) => byte === quote).length % 2 === 0;
-  return isEven === quoting;
-}
-
-const quote = 0x22;
 
 /** The parser counts each CR LF as two line breaks. */
 export function countCrLf(cells: readonly string[]): number {
@@ -186,56 +234,13 @@ export function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
 }
 
-/** The complete cells of a row that is unfinished at the end of the text, from internal parser state that its types do not declare. */
-export function openRow(parser: Parser): string[] {
-  return (parser as unknown as { state: { record: string[] } }).state.record;
-}
-
-export interface Column {
-  readonly name: string;
-  /** 0-based. */
-  readonly index: number;
-}
-
-/** Leaves out the columns that an errors file adds. */
-export function fieldColumns(header: readonly string[]): Column[] {
-  return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
-}
-
-/** The problem with a column name that is empty, too long or used twice. */
-export function headerProblem(columns: readonly Column[], input: string, line?: number): AutomateError | undefined {
-  const long = longNameError(
-    columns.map(({ name }) => name),
-    input,
-    line,
-  );
-  if (long) return long;
-  const at = { line };
-  const seen = new Map<string, number>();
-  for (const { name, index } of columns) {
-    const number = index + 1;
-    const first = seen.get(name);
-    if (name === '') {
-      const found = `found none for column ${number}`;
-      return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, at);
-    }
-    if (first !== undefined) {
-      const found = `found "${shortName(name)}" for columns ${first} and ${number}`;
-      return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, at);
-    }
-    seen.set(name, number);
-  }
-  return undefined;
-}
-
-/** `header` contains all columns, and `columns` only those that become fields. */
-export function recordOfRow(cells: readonly string[], header: readonly string[], columns: readonly Column[]): RecordContent {
+export function recordOfRow(cells: readonly string[], { names, columns }: TableHeader): RecordContent {
   const fields = new Map<string, string>();
   for (const { name, index } of columns) {
     if (index < cells.length) fields.set(name, cells[index] as string);
   }
-  if (columns.length === header.length) return { fields };
-  return { fields, ...earlierFailure((name) => cells[header.indexOf(name)]) };
+  if (columns.length === names.length) return { fields };
+  return { fields, ...earlierFailure((name) => cells[names.indexOf(name)]) };
 }
 
 /** The content of the columns that an errors file adds. `cell` takes a column's name. */

@@ -1,5 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { orUndefined } from '../core/value/value.ts';
+import { type CellForm, parserOptions } from './cell-form.ts';
+import type { TableForm } from './format.ts';
 import { maxHeaderBytes } from './record-reader.ts';
 
 /** Tried in this order if the header has no comma. */
@@ -21,8 +23,16 @@ interface ToldDelimiter {
   readonly skipped: number;
 }
 
-/** Reads only as much of a CSV as is necessary. `given` is used in any case. */
-export async function tellDelimiter(chunks: AsyncGenerator<Buffer>, given?: string): Promise<ToldDelimiter> {
+interface TableFacts extends TableForm {
+  /** Is used in any case. */
+  readonly delimiter?: string;
+}
+
+/** Reads only as much of a CSV as is necessary. */
+export async function tellDelimiter(
+  chunks: AsyncGenerator<Buffer>,
+  { delimiter: given, headerLine = 1, ...form }: TableFacts,
+): Promise<ToldDelimiter> {
   let head: Buffer = Buffer.alloc(0);
   for (let isWhole = false; ; ) {
     const { value, done = false } = await chunks.next();
@@ -31,7 +41,7 @@ export async function tellDelimiter(chunks: AsyncGenerator<Buffer>, given?: stri
     const text = head.toString();
     if (!isWhole && openLine.test(text)) continue;
     const [line = '', stated] = separatorLine.exec(text) ?? [];
-    const found = given ?? stated ?? delimiterIn(text, isWhole);
+    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), { ...form, isWhole });
     if (found === undefined) continue;
     const skipped = Buffer.byteLength(line);
     const isRecognized = (given ?? stated) === undefined && found !== ',';
@@ -39,27 +49,40 @@ export async function tellDelimiter(chunks: AsyncGenerator<Buffer>, given?: stri
   }
 }
 
+/** Empty if the text has fewer lines. */
+function withoutLines(text: string, lines: number): string {
+  return new RegExp(`^(?:[^\\r\\n]*(?:\\r\\n|\\r|\\n)){${lines}}`).test(text)
+    ? text.replace(new RegExp(`^(?:[^\\r\\n]*(?:\\r\\n|\\r|\\n)){${lines}}`), '')
+    : '';
+}
+
 /** Undefined if more text is needed. */
-function delimiterIn(text: string, isWhole: boolean): string | undefined {
+function delimiterIn(text: string, { isWhole, ragged, ...form }: TableForm & { readonly isWhole: boolean }): string | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
-  const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(rows.replace(/"(?:[^"]|"")*"/g, ''))?.[1];
+  const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
   if (header === undefined) return isWhole ? ',' : undefined;
   const possible = header.includes(',') ? [] : otherDelimiters.filter((delimiter) => header.includes(delimiter));
   if (possible.length === 0) return ',';
-  const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, delimiter)) }));
+  const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, { ...form, delimiter })) }));
   if (!isWhole && tables.some(({ rows = [] }) => rows.length < 2)) return undefined;
-  return tables.find(({ rows }) => isTable(rows))?.delimiter ?? ',';
+  return tables.find(({ rows }) => isTable(rows, ragged))?.delimiter ?? ',';
 }
 
-function firstRows(text: string, delimiter: string): string[][] {
-  const options = { bom: true, delimiter, relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: 2 };
-  return parse(text, options) as unknown as string[][];
+function withoutQuoted(text: string, { escape: escapeChar }: Pick<CellForm, 'escape'>): string {
+  const plain = escapeChar === undefined ? text : text.replaceAll(`${escapeChar}"`, '');
+  return plain.replace(/"(?:[^"]|"")*"/g, '');
+}
+
+function firstRows(text: string, form: CellForm): string[][] {
+  return parse(text, { bom: true, ...parserOptions(form), to: 2 }) as unknown as string[][];
 }
 
 /** A header without rows is enough. */
-function isTable([header = [], next = header]: readonly string[][] = []): boolean {
-  return new Set(header.filter((name) => name !== '')).size > 1 && next.length === header.length;
+function isTable([header = [], next = header]: readonly string[][] = [], ragged = false): boolean {
+  const names = header.slice(0, header.findLastIndex((name) => name !== '') + 1);
+  const isRow = ragged ? next.length > 1 : next.length >= names.length && next.length <= header.length;
+  return new Set(names.filter((name) => name !== '')).size > 1 && isRow;
 }
 
 async function* startingWith(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

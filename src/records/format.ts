@@ -1,8 +1,11 @@
+import type { InputHint } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { Fields } from '../core/record.ts';
+import type { CellForm } from './cell-form.ts';
+import type { HeaderPlace } from './header.ts';
 import type { Input } from './input.ts';
-import type { Position, RecordReader } from './record-reader.ts';
+import type { Position, RecordReader, TableHeader } from './record-reader.ts';
 
 /** A format of records, and everything that is different about it. `formats.ts` lists all of them. */
 export interface RecordFormat {
@@ -25,29 +28,34 @@ export interface RecordFormat {
   writer(columns: readonly string[], options: WriterOptions): RecordWriter;
 }
 
-export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet';
+export type FormatOption = 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine' | 'noHeader' | 'ragged' | 'escape' | 'trim';
 
 /** A format whose rows are text: it can have any encoding, be compressed with gzip, and be continued after any row. */
 export interface TextFormat {
   /** The code of the reader is loaded when it is used. */
-  reader(input: TextInput): Promise<(from: Position, header?: readonly string[]) => RecordReader>;
+  reader(input: TextInput): Promise<(from: Position, header?: TableHeader) => RecordReader>;
   /** Reads rows that the writer has written, in which `columns` are those of the header. */
   rows(text: string, columns: readonly string[]): Fields[];
   /** The columns in the text before the first row; undefined if there is no header. */
   columns(header: string): readonly string[] | undefined;
 }
 
-export interface TextInput {
-  /** For messages. */
-  readonly name: string;
-  readonly delimiter: string;
-  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
-  readonly records: readonly string[] | undefined;
-  /** Warns of a likely mistake in the text. */
-  warn(line: number, message: string): void;
+/** The form of a table of text. */
+export interface TableForm extends HeaderPlace, Omit<CellForm, 'delimiter'> {
+  /** Rows can have fewer cells than the header, and more cells if those are empty. */
+  readonly ragged?: boolean;
 }
 
-interface ArchiveOptions {
+export interface TextInput extends TableForm, CellForm {
+  /** For messages. */
+  readonly name: string;
+  /** Lead to the list of records in a JSON object; empty if the object's values are the records; undefined if the whole text is a list. */
+  readonly records: readonly string[] | undefined;
+  /** Warns of a likely mistake in the text. `hint` is a code for the remedy. */
+  warn(line: number, message: string, hint?: InputHint): void;
+}
+
+interface ArchiveOptions extends HeaderPlace {
   /** Undefined for the first visible sheet. */
   readonly sheet?: string;
   readonly from?: Position;
@@ -56,6 +64,7 @@ interface ArchiveOptions {
 /** Has the same members as a RecordSource. */
 export interface OpenArchive {
   readonly columns: readonly string[];
+  readonly givenNames: readonly string[];
   read(): AsyncGenerator<readonly Item[]>;
   readonly totalBytes: number | undefined;
   readBytes(): number;

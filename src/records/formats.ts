@@ -43,7 +43,7 @@ export const formats = {
     names: ['xlsx'],
     mediaTypes: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
     hasHeader: true,
-    takes: ['sheet'],
+    takes: ['sheet', 'headerLine', 'noHeader'],
     openArchive: async (input, options) => (await import('./xlsx/xlsx-source.ts')).openXlsx(input, options),
     writer: (columns, { hasTextCells = false }) => createXlsxWriter(columns, hasTextCells),
   },
@@ -57,7 +57,7 @@ function separated({ delimiter, ...named }: Separated) {
     ...named,
     hasHeader: true,
     delimiter,
-    takes: ['delimiter', 'encoding'],
+    takes: ['delimiter', 'encoding', 'headerLine', 'noHeader', 'ragged', 'escape', 'trim'],
     text: {
       async reader(input) {
         const { CsvReader } = await import('./csv-reader.ts');

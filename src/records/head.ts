@@ -1,6 +1,6 @@
 import type { AutomateError } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { inputError, type Position, type RecordReader } from './record-reader.ts';
+import { inputError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 
 /** The beginning of an input, read only far enough to know the columns. */
 export interface Head {
@@ -65,7 +65,7 @@ export class BoundedReader implements RecordReader {
     this.#receivedBytes = from.offset;
   }
 
-  header(): readonly string[] | undefined {
+  header(): TableHeader | undefined {
     return this.#reader.header?.();
   }
 

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { AutomateError, Failure, FlowError, invalidOption } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
 import { type Plan, usesFiles } from '../core/plan.ts';
 import type { InputOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
@@ -46,7 +47,41 @@ export function inputFormat(options: InputOptions): Format {
 /** With `from`, reading begins after the records that are already finished. */
 export function openInput(options: InputOptions, from?: Position): Promise<RecordSource> {
   if (!options.moreIn) return openOne(options, from);
-  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), {
+    from,
+    headerLine: options.headerLine,
+  });
+}
+
+/** Opens the input of a flow, whose records have the names that the flow gives to columns. Throws a FlowError if the header does not fit. */
+export async function openFlowInput(plan: Plan, flow: string, options: InputOptions, from?: Position): Promise<RecordSource> {
+  return withFlowNames(await openInput(options, from), plan, flow);
+}
+
+/** Throws a FlowError, and closes the source, if a table's header does not fit the names that the flow gives to columns. */
+export async function withFlowNames(source: RecordSource, plan: Plan, flow: string): Promise<RecordSource> {
+  const { names } = plan;
+  if (names.isEmpty) return source;
+  const { header, columns, firstFields } = source;
+  const problems = header ? plan.headerProblems(header) : [];
+  if (problems.length > 0) {
+    await source.close();
+    throw new FlowError(flow, problems);
+  }
+  const renamed = (item: Item): Item => {
+    const twice = header ? undefined : names.twiceIn(item.fields);
+    if (twice !== undefined && !item.failure) return { ...item, failure: new Failure('input', twice, { sent: false }) };
+    return { ...item, fields: names.fieldsInFlow(item.fields) };
+  };
+  return {
+    ...source,
+    header: header && names.allInFlow(header),
+    columns: columns && names.allInFlow(columns),
+    firstFields: firstFields && names.allInFlow(firstFields),
+    async *read() {
+      for await (const items of source.read()) yield items.map(renamed);
+    },
+  };
 }
 
 function openOne(options: InputOptions, from: Position | undefined): Promise<RecordSource> {
@@ -59,6 +94,11 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Rec
     encoding: options.encoding,
     records: options.records,
     sheet: options.sheet,
+    headerLine: options.headerLine,
+    noHeader: options.noHeader,
+    ragged: options.ragged,
+    escape: options.escape,
+    trim: options.trim,
     maxRecordBytes: options.maxRecordBytes,
     from: from && from.offset > 0 ? from : undefined,
   });

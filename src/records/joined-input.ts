@@ -2,14 +2,19 @@ import { AutomateError } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { listedNames } from '../core/text/suggest.ts';
 import { Unreadable } from './errors.ts';
+import type { HeaderPlace } from './header.ts';
 import { inputError, type Position } from './record-reader.ts';
 import type { InputNote, RecordSource } from './source.ts';
 
 type Open = (path: string, from: Position | undefined) => Promise<RecordSource>;
 
+interface Begin extends Pick<HeaderPlace, 'headerLine'> {
+  readonly from?: Position;
+}
+
 /** Numbers records consecutively, in file order. Throws an AutomateError: `usage` for different formats, `input` for different columns. */
-export async function openJoined(paths: readonly string[], open: Open, from?: Position): Promise<RecordSource> {
-  const joined = new JoinedInputs(paths, open, from);
+export async function openJoined(paths: readonly string[], open: Open, begin: Begin = {}): Promise<RecordSource> {
+  const joined = new JoinedInputs(paths, open, begin);
   try {
     return await joined.open();
   } catch (error) {
@@ -19,7 +24,7 @@ export async function openJoined(paths: readonly string[], open: Open, from?: Po
 }
 
 /** A file whose format and columns are known, because its beginning was read. */
-interface Checked extends Pick<RecordSource, 'format' | 'header' | 'columns' | 'firstFields' | 'totalBytes'> {
+interface Checked extends Pick<RecordSource, 'format' | 'header' | 'columns' | 'givenNames' | 'firstFields' | 'totalBytes'> {
   readonly path: string;
   /** Number of notes about its beginning. */
   readonly noted: number;
@@ -31,6 +36,7 @@ class JoinedInputs {
   /** Where reading begins. In a resumed run, earlier files are already finished. */
   readonly #start: number;
   readonly #from: Position | undefined;
+  readonly #headerLine: number | undefined;
   /** By index: the file at which reading begins, and all streams, because a stream cannot be opened twice. */
   readonly #sources = new Map<number, RecordSource>();
   #files: readonly Checked[] = [];
@@ -39,10 +45,11 @@ class JoinedInputs {
   #present: number;
   #isClosed = false;
 
-  constructor(paths: readonly string[], open: Open, from: Position | undefined) {
+  constructor(paths: readonly string[], open: Open, { from, headerLine }: Begin) {
     this.#paths = paths;
     this.#open = open;
     this.#from = from;
+    this.#headerLine = headerLine;
     this.#start = from?.file ?? 0;
     this.#present = this.#start;
   }
@@ -51,7 +58,7 @@ class JoinedInputs {
     const files: Checked[] = [];
     for (const index of this.#paths.keys()) {
       const file = await this.#check(index);
-      refuseMisfit(files[0] ?? file, file);
+      refuseMisfit(files[0] ?? file, file, this.#headerLine);
       files.push(file);
     }
     this.#files = files;
@@ -60,6 +67,7 @@ class JoinedInputs {
       format,
       header,
       columns: files.find(({ columns }) => columns)?.columns,
+      givenNames: [...new Set(files.flatMap(({ givenNames = [] }) => givenNames))],
       firstFields: knownFields(files),
       notes: this.#notes,
       totalBytes: totalSize(files),
@@ -79,11 +87,11 @@ class JoinedInputs {
   async #check(index: number): Promise<Checked> {
     const path = this.#paths[index] as string;
     const source = await this.#open(path, index === this.#start ? this.#from : undefined);
-    const { format, header, columns, firstFields, notes, totalBytes } = source;
+    const { format, header, columns, givenNames, firstFields, notes, totalBytes } = source;
     if (index === this.#start || totalBytes === undefined) this.#sources.set(index, source);
     else await source.close();
     this.#notes.push(...notes);
-    return { path, format, header, columns, firstFields, noted: notes.length, totalBytes };
+    return { path, format, header, columns, givenNames, firstFields, noted: notes.length, totalBytes };
   }
 
   async *#read(): AsyncGenerator<readonly Item[]> {
@@ -127,7 +135,7 @@ class JoinedInputs {
 }
 
 /** Throws an AutomateError: `usage` if the formats differ, `input` if the columns do. */
-function refuseMisfit(first: Checked, other: Checked): void {
+function refuseMisfit(first: Checked, other: Checked, line = 1): void {
   const [kind, found] = [first.format.kind, other.format.kind];
   if (found !== kind)
     throw new AutomateError('usage', `expected inputs of one format: ${first.path} is ${kind}, and ${other.path} is ${found}`);
@@ -140,7 +148,7 @@ function refuseMisfit(first: Checked, other: Checked): void {
     ...(missing.length > 0 ? [`no column ${columnNames(missing)}`] : []),
     ...(more.length > 0 ? [`${columnNames(more)} in addition`] : []),
   ];
-  throw inputError(other.path, `expected the columns of ${first.path}, found ${parts.join(', and ')}`, { line: 1 });
+  throw inputError(other.path, `expected the columns of ${first.path}, found ${parts.join(', and ')}`, { line });
 }
 
 function columnsBeyond(columns: readonly string[] = [], others: readonly string[] = []): string[] {

@@ -17,10 +17,27 @@ export interface Position {
 
 export const beginning: Position = { offset: 0, line: 0, records: 0 };
 
+/** The names of a table's columns, without empty ones at the end of the header row. */
+export interface TableHeader {
+  readonly names: readonly string[];
+  /** Names that were given to columns because the header row has none for them. */
+  readonly given: readonly string[];
+  /** Number of cells in the header row. A row can have as many cells if those without a name are empty. */
+  readonly width: number;
+  /** Leaves out the columns that an errors file adds. */
+  readonly columns: readonly Column[];
+}
+
+interface Column {
+  readonly name: string;
+  /** 0-based. */
+  readonly index: number;
+}
+
 /** Every method throws an AutomateError (`input`) if the rest of the text cannot be read. */
 export interface RecordReader {
-  /** All cells of the header row; undefined until it has been read. Missing for formats without a header. */
-  header?(): readonly string[] | undefined;
+  /** Undefined until it has been read. Missing for formats without a header. */
+  header?(): TableHeader | undefined;
   /** Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
   /** Returns the last record if it was not complete until the text ended. */
@@ -57,7 +74,7 @@ export function tooLong(name: string, line: number, advice: string, hint?: Input
 }
 
 /** Line and column are 1-based. `hint` is a code for the likely reason. */
-interface InputFault {
+export interface InputFault {
   readonly line?: number;
   readonly column?: number;
   readonly hint?: InputHint;

@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream';
 import { compilePath, type Path } from '../core/answer/path.ts';
+import type { InputHint } from '../core/error-code.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { isErrorField } from '../core/record.ts';
 import { tellDelimiter } from './delimiter.ts';
-import type { FormatOption, TextInput } from './format.ts';
+import type { FormatOption, TableForm, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
-import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
+import { beginning, inputError, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
 
-export interface SourceOptions {
+export interface SourceOptions extends TableForm {
   /** `-` for stdin. */
   readonly path: string;
   /** If undefined, it follows from the file name's extension. */
@@ -37,12 +37,14 @@ export interface SourceOptions {
 /** `warning`: a likely mistake in the file, at a place that the text names. */
 export type InputNote =
   | { readonly of: 'delimiter'; readonly name: string; readonly delimiter: string }
-  | { readonly of: 'warning'; readonly text: string };
+  | { readonly of: 'warning'; readonly warning: AutomateError };
 
 export interface RecordSource {
   readonly format: Format;
   /** The columns of a table; undefined for a format without a header. */
   readonly header: readonly string[] | undefined;
+  /** Names that were given to columns because the header has none for them. */
+  readonly givenNames?: readonly string[];
   /** Without a header, the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
   /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
@@ -68,12 +70,26 @@ export interface RecordSource {
 export async function openSource(options: SourceOptions): Promise<RecordSource> {
   const format = await formatOf(options);
   refuseUseless(options, format);
+  const { headerLine, noHeader, ragged, trim } = options;
+  if (headerLine !== undefined && noHeader) throw invalidOption('noHeader', 'expected a header in a given line or no header, found both');
   const records = recordsPath(options);
   if (traitsOf(format).openArchive) return openArchive(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = options.delimiter === undefined ? undefined : separatorOf('delimiter', options.delimiter);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
+  const text = {
+    input,
+    format,
+    encoding,
+    delimiter,
+    records,
+    headerLine,
+    noHeader,
+    ragged,
+    trim,
+    ...escapeOf(options),
+    maxRecordBytes: options.maxRecordBytes,
+  };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -82,9 +98,9 @@ export async function openSource(options: SourceOptions): Promise<RecordSource> 
   }
 }
 
-async function openArchive({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<RecordSource> {
+async function openArchive({ path, stdin, stdinName, ...options }: SourceOptions, format: Format): Promise<RecordSource> {
   const input = await openInput(path, stdin, stdinName);
-  const opened = await traitsOf(format).openArchive?.(input, { sheet, from });
+  const opened = await traitsOf(format).openArchive?.(input, options);
   if (!opened) throw new Error(`no archive: ${format.kind}`);
   return { ...opened, format, header: opened.columns, firstFields: opened.columns, notes: [] };
 }
@@ -94,6 +110,11 @@ const expectedFor: Readonly<Record<FormatOption, string>> = {
   delimiter: 'expected CSV or TSV',
   records: 'expected JSON',
   encoding: 'expected a text file',
+  headerLine: 'expected CSV, TSV or an Excel workbook',
+  noHeader: 'expected CSV, TSV or an Excel workbook',
+  ragged: 'expected CSV or TSV',
+  escape: 'expected CSV or TSV',
+  trim: 'expected CSV or TSV',
 };
 
 /** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
@@ -101,17 +122,17 @@ function refuseUseless(options: SourceOptions, format: Format): void {
   const { takes } = traitsOf(format);
   for (const [option, expected] of Object.entries(expectedFor) as [FormatOption, string][]) {
     const found = option === 'encoding' ? 'an Excel workbook, which states its own encoding' : format.kind;
-    if (options[option] !== undefined && !takes.includes(option)) throw invalidOption(option, `${expected}, found ${found}`);
+    if (options[option] && !takes.includes(option)) throw invalidOption(option, `${expected}, found ${found}`);
   }
 }
 
-interface InputText {
+interface InputText extends TableForm {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
   /** Undefined to recognize it in CSV. */
   readonly delimiter: string | undefined;
-  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  /** Lead to the list of records in a JSON object; empty if the object's values are the records; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   readonly maxRecordBytes: number | undefined;
 }
@@ -122,12 +143,13 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const { delimiter, isRecognized, chunks, skipped } = await separated(text);
   const start = skipped === 0 ? beginning : { offset: skipped, line: 1, records: 0 };
   const notes: InputNote[] = isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [];
-  const warn = (line: number, message: string) => notes.push({ of: 'warning', text: `${input.name}:${line}: ${message}` });
+  const warn = (line: number, message: string, hint?: InputHint) =>
+    notes.push({ of: 'warning', warning: inputError(input.name, message, { line, hint }) });
   const createReader = await readerOf({ ...text, delimiter, warn });
   const head = await readHead(createReader(start), chunks, isResumed && !canSeek(text));
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(text, head, createReader(from, header), { ...from, before: start.offset }) : head;
-  const columns = header?.filter((name) => !isErrorField(name));
+  const columns = header?.columns.map(({ name }) => name);
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
   if (long) throw long;
@@ -136,6 +158,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
     format,
     header: traitsOf(format).hasHeader ? (columns ?? []) : undefined,
     columns: columns ?? firstNames(head.items),
+    givenNames: header?.given,
     firstFields: columns ?? names,
     read,
     notes,
@@ -163,7 +186,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
 async function separated(text: InputText) {
   const chunks = readText(text, 0);
   const { delimiter = traitsOf(text.format).delimiter ?? ',', format } = text;
-  if (format.kind === 'csv') return tellDelimiter(chunks, text.delimiter);
+  if (format.kind === 'csv') return tellDelimiter(chunks, text);
   return { delimiter, isRecognized: false, chunks, skipped: 0 };
 }
 
@@ -212,7 +235,7 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
 async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & Pick<TextInput, 'delimiter' | 'warn'>) {
   const create = await traitsOf(format).text?.reader({ name: input.name, ...text });
   if (!create) throw new Error(`no text: ${format.kind}`);
-  return (from: Position, header?: readonly string[]): RecordReader => {
+  return (from: Position, header?: TableHeader): RecordReader => {
     const reader = create(from, header);
     return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
   };
@@ -249,9 +272,17 @@ export function separatorOf(option: 'delimiter' | 'outDelimiter', text: string):
   throw invalidOption(option, `expected one character or "tab", found ${JSON.stringify(text)}`);
 }
 
-/** Throws an AutomateError (`usage`) if the path contains anything other than field names. */
+/** A quote before a quote is the usual form. Throws an AutomateError (`usage`) if the text cannot stand before a quote. */
+function escapeOf({ escape: written }: SourceOptions): Pick<SourceOptions, 'escape'> {
+  if (written === undefined || written === '"') return {};
+  if ([...written].length === 1 && !'\r\n\0'.includes(written)) return { escape: written };
+  throw invalidOption('escape', `expected one character, such as \\, found ${JSON.stringify(written)}`);
+}
+
+/** Empty for `[]`. Throws an AutomateError (`usage`) if the path contains anything other than field names. */
 function recordsPath({ records }: SourceOptions): readonly string[] | undefined {
   if (records === undefined) return undefined;
+  if (records === '[]') return [];
   const [names = [], ...more] = compiledPath(records).legs;
   const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
   if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);

@@ -51,7 +51,10 @@ function formatOfHead(head: Buffer, { label, kind, isWrapped }: HeadFacts): Form
   if (kind) return { kind, gzip: gzip && traitsOf({ kind }).text !== undefined };
   if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
   const text = gzip ? unzippedHead(head) : head;
-  const [first] = new TextDecoder(label).decode(text, { stream: true }).trimStart();
+  // In UTF-16 of either byte order, the first bracket stands out without decoding.
+  const shown =
+    label === 'utf-16' ? text.toString('latin1').replace(/[\0\xfe\xff]/g, '') : new TextDecoder(label).decode(text, { stream: true });
+  const [first] = shown.trimStart();
   if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;
   if (isWrapped && first === '{') return { kind: 'json', gzip };
   return { kind: formatKinds.find((kind) => traitsOf({ kind }).isBegunBy?.(first)) ?? 'csv', gzip };

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { inQuotes } from '../core/answer/response.ts';
 import { type AutomateError, invalidOption } from '../core/failure.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import { inputError } from './record-reader.ts';
 
 /** Yields the chunks unchanged, from the offset `start`. Throws an AutomateError (`input`) with the offset of an invalid byte. */
@@ -11,9 +13,10 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   let open: Buffer = Buffer.alloc(0);
   let begin = '';
   for await (const chunk of chunks) {
-    if (offset < 4) {
-      begin += chunk.toString('latin1', 0, 4 - offset);
-      refuseUtf16(begin, name);
+    if (offset < beginBytes) {
+      begin += chunk.toString('latin1', 0, beginBytes - offset);
+      refuseUtf16(begin.slice(0, 4), name);
+      refuseOtherText(begin, name);
     }
     const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
     const character = Buffer.concat([open, chunk.subarray(0, missing)]);
@@ -32,13 +35,36 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
 
   function check(bytes: Buffer, at: number): void {
     if (isUtf8(bytes)) return;
-    if (begin === workbookStart) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
-    throw begin === oldWorkbookStart ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
+    if (begin.startsWith(zipStart)) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    throw begin.startsWith(oldWorkbookStart) ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
   }
 }
 
+/** Throws an AutomateError (`input`) for text that a download put in place of the file. */
+function refuseOtherText(begin: string, name: string): void {
+  if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html[\s>])/i.test(begin))
+    throw inputError(
+      name,
+      'expected records, found an HTML page\nopen it in a browser: it might ask for a login, or say why there is no file',
+    );
+  if (begin.startsWith('version https://git-lfs.github.com/'))
+    throw inputError(name, 'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull');
+  const member = begin.startsWith(zipStart) ? firstMember(begin) : undefined;
+  if (member !== undefined && !workbookMember.test(member))
+    throw inputError(name, `expected records, found a ZIP archive with ${inQuotes(member)}\nunpack it first: unzip ${shellWord(name)}`);
+}
+
+/** The name in the first header of a ZIP archive (APPNOTE.TXT 4.3.7); undefined if the text ends before it. */
+function firstMember(zip: string): string | undefined {
+  const length = zip.charCodeAt(26) + 256 * zip.charCodeAt(27);
+  return zip.length > 30 && zip.length >= 30 + length ? zip.slice(30, 30 + length) || undefined : undefined;
+}
+
+/** What the archives of office programs begin with. */
+const workbookMember = /^(?:\[Content_Types\]\.xml$|_rels\/|xl\/|docProps\/|customXml\/|mimetype$|META-INF\/)/;
+
 /** The first bytes of .zip and .xlsx files, and of .xls files. */
-const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+const [zipStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
 function oldWorkbookError(name: string): AutomateError {
   return inputError(name, 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx');
@@ -48,8 +74,8 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   const valid = utf8Length(bytes);
   const [bad = 0, next] = bytes.subarray(valid);
   const offset = start + valid;
-  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name, 'utf-16le');
-  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name, 'utf-16be');
+  if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name);
+  if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name);
   if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
     return inputError(name, 'expected text, found gzip data', { hint: 'gzip' });
   }
@@ -57,15 +83,15 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   return inputError(name, `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}`, { hint: 'other-encoding' });
 }
 
-function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be', found = 'the byte order mark of UTF-16'): AutomateError {
-  return inputError(name, `expected UTF-8, found ${found}`, { hint: encoding });
+function utf16Error(name: string, found = 'the byte order mark of UTF-16'): AutomateError {
+  return inputError(name, `expected UTF-8, found ${found}`, { hint: 'utf-16' });
 }
 
 /** Throws an AutomateError (`input`) for UTF-16 without a byte order mark: in English text, every second byte is zero. */
 function refuseUtf16(begin: string, name: string): void {
   const found = 'a zero byte next to each letter, as in UTF-16';
-  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, 'utf-16le', found);
-  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, 'utf-16be', found);
+  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, found);
+  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, found);
 }
 
 /** The bytes before the first one that is not valid UTF-8. */
@@ -96,21 +122,32 @@ function characterLength(first: number): number {
   return first < 0xf0 ? 3 : 4;
 }
 
+/** UTF-16 whose byte order follows from the text. */
+const utf16 = 'utf-16';
+
 /** The standard name for a label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if it is unknown. */
 export function encodingOf(label: string): string {
+  if (/^\s*utf-?16\s*$/i.test(label)) return utf16;
   try {
     return new TextDecoder(label).encoding;
   } catch (error) {
-    const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis';
+    const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16 or shift_jis';
     throw invalidOption('encoding', `${expected}, found "${label}"`, error);
   }
 }
 
 /** Converts to UTF-8. Throws an AutomateError (`input`) for bytes that are invalid in the encoding. */
 export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
-  const decoder = new TextDecoder(encoding, { fatal: true });
+  let decoder = new TextDecoder(encoding, { fatal: true });
   let offset = 0;
+  let begin = '';
   for await (const chunk of chunks) {
+    if (offset < beginBytes) {
+      begin += chunk.toString('latin1', 0, beginBytes - offset);
+      refuseOtherUnicode(begin, encoding, name);
+      // No text has been decoded yet: a single byte of UTF-16 is no character.
+      if (encoding === utf16 && offset < 2) decoder = keepingByte(begin, offset);
+    }
     const text = decode(() => decoder.decode(chunk, { stream: true }));
     offset += chunk.length;
     if (text !== '') yield Buffer.from(text);
@@ -128,16 +165,60 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
   }
 }
 
+/** The bytes at the beginning of a text that show its encoding. */
+const beginBytes = 256;
+
+/** A decoder for UTF-16 that has received the first `offset` bytes. Without a byte order mark, zero bytes show the order. */
+function keepingByte(begin: string, offset: number): TextDecoder {
+  const decoder = new TextDecoder(/^(?:\xfe(?:\xff|$)|\0)/.test(begin) ? 'utf-16be' : 'utf-16le', { fatal: true });
+  if (offset > 0) decoder.decode(Buffer.from(begin.slice(0, offset), 'latin1'), { stream: true });
+  return decoder;
+}
+
+/** Throws an AutomateError (`input`) if the first bytes are those of another encoding of Unicode than the given one. */
+function refuseOtherUnicode(begin: string, encoding: string, name: string): void {
+  const refuse = (found: string, hint: 'utf-8' | 'utf-16') => {
+    throw inputError(name, `expected ${encoding}, found ${found}`, { hint });
+  };
+  const isUtf16 = encoding.startsWith(utf16);
+  const [order] = /^(?:\xff\xfe|\xfe\xff)/.exec(begin) ?? [];
+  if (begin.startsWith('\xef\xbb\xbf')) refuse('the byte order mark of UTF-8', 'utf-8');
+  if (order !== undefined && !isUtf16) refuse('the byte order mark of UTF-16', 'utf-16');
+  if (order === '\xff\xfe' && encoding === 'utf-16be') refuse('the byte order mark of utf-16le', 'utf-16');
+  if (order === '\xfe\xff' && encoding === 'utf-16le') refuse('the byte order mark of utf-16be', 'utf-16');
+  if (order !== undefined || begin.length < 4) return;
+  const isPaired = /^(?:[^\0]\0){2}|^(?:\0[^\0]){2}/.test(begin);
+  if (!isUtf16 && isPaired) refuse('a zero byte next to each letter, as in UTF-16', 'utf-16');
+  if (isUtf16 && /^[\t\r\n\x20-\x7e]{4,}$/.test(begin)) refuse('text in which each letter is one byte, as in UTF-8', 'utf-8');
+}
+
 /** Throws an AutomateError (`input`) if the data is not gzip or is truncated. */
 export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const unzipped = createGunzip({ chunkSize: 65_536 });
   // Errors of the pipeline are ignored here, because reading from `unzipped` throws them.
-  pipeline(bytes, unzipped, () => {});
+  let begin = '';
+  pipeline(noted(bytes), unzipped, () => {});
   try {
     yield* unzipped;
   } catch (error) {
+    // The header of a further part is expected only behind the end of a complete one.
+    if (begin === gzipStart && /incorrect header/.test((error as Error).message)) throw trailingError(name, error);
     throw gzipError(name, error);
   }
+
+  async function* noted(all: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of all) {
+      if (begin.length < 2) begin += chunk.toString('latin1', 0, 2 - begin.length);
+      yield chunk;
+    }
+  }
+}
+
+const gzipStart = '\x1f\x8b';
+
+function trailingError(name: string, cause: unknown): AutomateError {
+  const advice = 'fetch the file again, or unpack it and check its end: gzip -dc FILE.gz > FILE';
+  return inputError(name, `expected the end of the file behind the gzip data, found other bytes\n${advice}`, { cause });
 }
 
 function gzipError(name: string, error: unknown): unknown {

@@ -2,6 +2,7 @@ import type { Event, MorePages } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { formatCount } from '../core/text/number.ts';
+import { listedNames } from '../core/text/suggest.ts';
 import type { Tally } from './tally.ts';
 
 /** After this many finished records, a run is checked once for faults that affect all records. */
@@ -40,6 +41,13 @@ to read all pages, add to "${node}":
   ${paginate}
 if only the first page is meant, add:
   paginate: none`;
+}
+
+/** Returns the text about columns without a name; undefined if there are none. */
+export function givenNamesText(names: readonly string[] = []): string | undefined {
+  if (names.length === 0) return undefined;
+  const [columns, are] = names.length === 1 ? ['a column', 'it is'] : [`${formatCount(names.length)} columns`, 'they are'];
+  return `the header has no name for ${columns}: ${are} called ${listedNames(names)}`;
 }
 
 /** A flow should not use a free public server for more records than this. */

@@ -16,6 +16,7 @@ import {
   type LearnedPace,
   type LookupCounts,
   type MorePagesEvent,
+  nextPathsSince,
   noTokens,
   type ShortPages,
   type TokenCounts,
@@ -95,14 +96,22 @@ export interface RunView {
     readonly refusals: number;
     readonly statuses: readonly number[];
   }[];
+  /** Names that were given to columns of the input because its header has none for them. */
+  readonly givenNames?: readonly string[];
   /** Likely mistakes in the input, with their places. */
   readonly inputNotes?: readonly string[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
   readonly ignoredErrors?: readonly { readonly node: string; readonly answers: number }[];
   readonly notRenamed?: readonly { readonly node: string; readonly field: string; readonly records: number }[];
+  readonly brokenRules?: readonly {
+    readonly node: string;
+    readonly rules: readonly { readonly rule: string; readonly records: number }[];
+  }[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
+  /** Nodes whose path to the next page was on no page of the whole run. */
+  readonly neverFound?: readonly { readonly node: string; readonly path: string }[];
   readonly command?: string;
   readonly next: readonly NextStep[];
   readonly attributions?: readonly Attribution[];
@@ -200,6 +209,8 @@ export interface TokenFigures {
   readonly input: number;
   readonly output: number;
   readonly cost?: number;
+  /** Answers that did not fit the schema, so that the question was asked and paid again; undefined if there were none. */
+  readonly askedAgain?: number;
 }
 
 interface CreditsView {
@@ -279,12 +290,18 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
     paces: listed([...tally.paces.values()].flatMap(pacesOf), (pace) => pace),
-    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [note.text] : []))?.flat(),
+    givenNames: listed(source.givenNames ?? [], (name) => name),
+    inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
+    brokenRules: listed(tally.brokenRules, ([node, counts]) => ({
+      node,
+      rules: [...counts].map(([rule, records]) => ({ rule, records })),
+    })),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
+    neverFound: neverFoundIn(run),
     attributions: end.attributions,
   };
 }
@@ -294,6 +311,11 @@ function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullabl
   if (learned.size === 0) return [];
   const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
   return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
+}
+
+export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
+  const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
+  return listed(missing, ([node, { path }]) => ({ node, path }));
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -394,7 +416,8 @@ function tokensOf({ claim: { from }, progress: { tally } }: ReportedRun): Tokens
 function sumOfTokens(one: TokenCounts, other: TokenCounts): TokenCounts {
   const costs = [one.cost, other.cost].filter((cost) => cost !== undefined);
   const cost = costs.length === 0 ? undefined : rounded(costs.reduce((sum, each) => sum + each, 0));
-  return { input: one.input + other.input, output: one.output + other.output, cost };
+  const askedAgain = (one.askedAgain ?? 0) + (other.askedAgain ?? 0) || undefined;
+  return { input: one.input + other.input, output: one.output + other.output, cost, askedAgain };
 }
 
 /** Undefined if there was no response. @internal */
@@ -481,6 +504,8 @@ export function summaryJson(view: RunView): string {
     unanswered: view.unanswered?.map(({ origin, attempts, message }) => ({ origin, attempts, message })),
     mapped: view.mapping.map(({ node, path, found, of }) => ({ node, path, found, of })),
     more_pages: view.morePages,
+    never_found: view.neverFound,
+    named_columns: view.givenNames,
     input_notes: view.inputNotes,
     replaced: view.replaced,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
@@ -492,7 +517,10 @@ export function summaryJson(view: RunView): string {
 
 function tokensJson(tokens: readonly TokensView[] = []): object[] | undefined {
   if (tokens.length === 0) return undefined;
-  return tokens.map(({ node, input, output, cost }) => ({ node, input_tokens: input, output_tokens: output, cost: cost ?? null }));
+  return tokens.map(({ node, input, output, cost, askedAgain }) => ({
+    ...{ node, input_tokens: input, output_tokens: output, cost: cost ?? null },
+    asked_again: askedAgain,
+  }));
 }
 
 function failureJson({ node, class: kind, status, count, firstRecords, first, messages }: FailureView): object {

@@ -1,6 +1,7 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../core/event.ts';
 import { rounded } from '../core/spending.ts';
+import type { Checkpoint, NextPath } from '../output/journal/journal.ts';
 import type { SourceName } from '../places/sources.ts';
 import { ResponseTimes } from './response-times.ts';
 
@@ -29,6 +30,8 @@ export interface TokenCounts {
   output: number;
   /** The cost has the unit of the node's price; undefined if the node has no price. */
   cost: number | undefined;
+  /** Answers that did not fit the schema, so that the question was asked and paid again; undefined if there were none. */
+  askedAgain?: number;
 }
 
 export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
@@ -114,10 +117,14 @@ export interface Tally {
   readonly paged: Set<string>;
   /** For each node that reads only the first of several pages, the first such event. */
   readonly morePages: Map<string, MorePagesEvent>;
+  /** For each node that looks for the next page at a path, tells if any first page had that path. */
+  readonly nextPaths: Map<string, NextPath>;
   /** Responses of each node with errors next to data. The flow counts them as successes. */
   readonly ignoredErrors: Map<string, number>;
   /** Number of records without the field, by node and by field that the node renames. */
   readonly notRenamed: Map<string, Map<string, number>>;
+  /** Number of records that break a rule, by check node and by rule. */
+  readonly brokenRules: Map<string, Map<string, number>>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -157,8 +164,10 @@ export function createTally(): Tally {
     hits: new Map(),
     paged: new Set(),
     morePages: new Map(),
+    nextPaths: new Map(),
     ignoredErrors: new Map(),
     notRenamed: new Map(),
+    brokenRules: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -174,6 +183,12 @@ export function createTally(): Tally {
     ms: 0,
     lastRecord: 0,
   };
+}
+
+/** Includes the parts of the run before it was resumed. */
+export function nextPathsSince({ nextPaths: before = {} }: Pick<Checkpoint, 'nextPaths'>, { nextPaths }: Tally): Record<string, NextPath> {
+  const since = [...nextPaths].map(([node, { path, found }]) => [node, { path, found: found || (before[node]?.found ?? false) }] as const);
+  return { ...before, ...Object.fromEntries(since) };
 }
 
 const maxRecords = 3;
@@ -222,15 +237,20 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'more-pages'({ morePages }, event) {
     if (!morePages.has(event.node)) morePages.set(event.node, event);
   },
+  'next-path'({ nextPaths }, { node, path, found }) {
+    nextPaths.set(node, { path, found: found || (nextPaths.get(node)?.found ?? false) });
+  },
   'errors-beside-data'(tally, { node }) {
     tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
   },
   'not-renamed'({ notRenamed }, { node, fields }) {
-    const counts = notRenamed.get(node) ?? new Map<string, number>();
-    notRenamed.set(node, counts);
-    for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
+    countEach(notRenamed, node, fields);
+  },
+  'rules-broken'({ brokenRules }, { node, rules }) {
+    countEach(brokenRules, node, rules);
   },
   tokens: addTokens,
+  'asked-again': addAskedAgain,
   'looked-up': addLookup,
   'record-passed-through': addUndecided,
   'record-done'(tally, { record }) {
@@ -353,6 +373,11 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   tally.tokens.set(node, counts);
 }
 
+function addAskedAgain(tally: Tally, { node }: EventOf<'asked-again'>): void {
+  const counts = tally.tokens.get(node) ?? { ...noTokens };
+  tally.tokens.set(node, { ...counts, askedAgain: (counts.askedAgain ?? 0) + 1 });
+}
+
 function addLookup({ lookups, sources }: Tally, event: EventOf<'looked-up'>): void {
   const { node, lookup, match, lacking = [], cutOffAt, hidesNearest, sources: named } = event;
   const counts = lookups.get(node) ?? {
@@ -410,4 +435,10 @@ function addHits(tally: Tally, node: string, paths: readonly string[], found: re
     hit.of++;
     if (found[i]) hit.found++;
   }
+}
+
+function countEach(all: Map<string, Map<string, number>>, node: string, names: readonly string[]): void {
+  const counts = all.get(node) ?? new Map<string, number>();
+  all.set(node, counts);
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
 }

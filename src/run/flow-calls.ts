@@ -118,7 +118,7 @@ function endedUnpaid({ run, output }: CallUnderWay): boolean {
 
 const json = createWriter({ kind: 'ndjson', gzip: false }, undefined);
 
-function callResultOf({ run, output, credits }: CallUnderWay, redactor: Redactor): CallResult {
+function callResultOf({ run, output, names, credits }: CallUnderWay, redactor: Redactor): CallResult {
   const { outcome } = output;
   if (!outcome) {
     const reason = run.phase.reason;
@@ -132,6 +132,6 @@ function callResultOf({ run, output, credits }: CallUnderWay, redactor: Redactor
     const { node, kind, status, message, attempts } = outcome.failure;
     return { kind: 'failed', failure: { node, class: kind, status, message: redactor.text(message), attempts }, credits: credits() };
   }
-  const rows = output.rows.map((row) => json.write([row], false).trimEnd());
+  const rows = output.rows.map((row) => json.write([names.fieldsInFile(row)], false).trimEnd());
   return { kind: 'done', rows: redactor.json(`[${rows.join(',')}]`), credits: credits() };
 }

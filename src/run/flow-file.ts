@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { loadExpressionLibrary } from '../core/condition/cel.ts';
+import { loadDates } from '../core/condition/dates.ts';
+import { giveHash } from '../core/condition/hashes.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import type { LimitOverrides } from '../core/node.ts';
+import { DataNeeded, type LimitOverrides } from '../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../core/plan.ts';
 import type { GivenVariables, InputOptions } from '../core/run-options.ts';
 import { didYouMean } from '../core/text/suggest.ts';
@@ -13,6 +16,7 @@ import { similarFile } from '../files/folder.ts';
 import { envOf } from '../files/home.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
+import type { CompileOptions } from '../flow/compilation.ts';
 import { compile, withData } from '../flow/compile.ts';
 import type { VariableChoice } from '../flow/variables.ts';
 import { dataFolder } from '../places/late-lookups.ts';
@@ -37,10 +41,13 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[];
+  readonly added?: readonly string[];
   /** The name if the file has no `name` key; undefined to use the file's name. */
   readonly name?: string;
   /** Undefined to use the connections saved on this machine. */
   readonly saved?: SavedConnections;
+  /** The texts of the files that belong to the flow, by their paths; undefined to read them beside the flow. */
+  readonly files?: Readonly<Record<string, string>>;
   /** Called even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
@@ -55,8 +62,9 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   // A backslash can hide the name of a function that needs the engine.
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
   if (hasExpressions(text)) await loadExpressionLibrary();
+  if (mayUseDates(text)) await loadDates();
   await loadNodeTypesIn(text);
-  const { env, var: given, caller, saved, otherVariable, ...others } = options;
+  const { env, var: given, caller, saved, files, otherVariable, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),
     env: () => envOf(env),
@@ -65,17 +73,47 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     other: otherVariable,
   };
   const savedConnections = () => saved ?? readConnections(process.env);
+  const fileText = filesBeside(file, files);
   const compiled = (): Plan => ({
-    ...compile(text, { file, nodeTypes, savedConnections, variables, ...others }),
+    ...compile(text, { file, nodeTypes, savedConnections, variables, fileText, ...others }),
     origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
   return withData(dataFolder, compiled);
 }
 
+type FileText = ReturnType<NonNullable<CompileOptions['fileText']>>;
+
+/** Reads each file once. `given` are texts that replace the files. */
+function filesBeside(flow: string, given: Readonly<Record<string, string>> | undefined): (path: string) => FileText {
+  const read = new Map<string, FileText>(Object.entries(given ?? {}).map(([path, text]) => [path, { text }]));
+  return (path) => {
+    const found = read.get(path);
+    if (found) return found;
+    if (given) return { problem: 'it was not sent with the flow' };
+    throw new DataNeeded(async () => void read.set(path, await readBeside(flow, path)));
+  };
+}
+
+async function readBeside(flow: string, path: string): Promise<FileText> {
+  const file = resolve(dirname(flow), path);
+  try {
+    return { text: await readFile(file, 'utf8') };
+  } catch (error) {
+    return { problem: missingReason(file, error as NodeJS.ErrnoException) };
+  }
+}
+
 /** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
 export function hasExpressions(text: string): boolean {
-  return /cel|when|where|while|until|\\/.test(text);
+  return /cel|when|where|while|until|rules|\\/.test(text);
 }
+
+/** A backslash can hide letters, and a line break in a string of YAML. */
+function mayUseDates(text: string): boolean {
+  return /\bdate[\s\\]*\.[\s\\]*(?:parse|format)|\\[xuU]/.test(text);
+}
+
+giveHash((algorithm, of) => createHash(algorithm).update(of).digest('hex'));
 
 /** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */
 export async function loadFlowFor(
@@ -90,7 +128,7 @@ export async function loadFlowFor(
     if (!(error instanceof FlowError)) throw error;
     // Does not read stdin, because its first data might arrive late, and the flow's problems must be reported at once.
     const { columns } = input.noInput ? { columns: [] } : input.in === '-' ? {} : await columnsOf(input);
-    if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
+    if (columns) await loadFlow(file, { ...options, columns, added });
     throw error;
   }
 }
@@ -98,6 +136,12 @@ export async function loadFlowFor(
 /** Throws a FlowError if the flow refers to a field that no record can have. `columns` are the columns of the input. */
 export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
   const problems = plan.unknownFields(columns);
+  if (problems.length > 0) throw new FlowError(file, problems);
+}
+
+/** Throws a FlowError if the flow does not fit a table with these columns, which have their own names. */
+export function checkHeader(plan: Plan, file: string, header: readonly string[]): void {
+  const problems = plan.headerProblems(header);
   if (problems.length > 0) throw new FlowError(file, problems);
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ColumnNames } from '../core/column-names.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf } from '../core/failure.ts';
@@ -70,6 +71,7 @@ interface OpenedFlow {
 export interface CallUnderWay {
   readonly run: Run;
   readonly output: MemoryOutput;
+  readonly names: ColumnNames;
   credits(): number;
 }
 
@@ -122,7 +124,7 @@ export class FlowRuntime {
     const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates, serialKeys: this.#serialKeys };
     const run = startRun(this.#plan, parts, { keepGoing: true });
     if (followed) this.#countUntil(run.ended);
-    return { run, output, credits: () => paid.spent };
+    return { run, output, names: this.#plan.names, credits: () => paid.spent };
   }
 
   /** Writes spent credits to the ledger, then gives back the other reserved credits, which other runs might need. */

@@ -9,6 +9,7 @@ export const nodeTypes: readonly LateNodeType[] = [
   late('census', async () => (await import('../places/census/census.ts')).census),
   late('llm', async () => (await import('../nodes/llm/llm.ts')).llm),
   late('set', async () => (await import('../nodes/set.ts')).set),
+  late('check', async () => (await import('../nodes/check.ts')).check),
   late('filter', async () => (await import('../nodes/filter.ts')).filter),
   late('loop', async () => (await import('../nodes/loop.ts')).loop),
   late('poll', async () => (await import('../nodes/poll.ts')).poll),

@@ -17,7 +17,7 @@ import { earlyWarnings, noteLateFields, warnOfMany } from '../report/early-warni
 import { countItems } from '../report/reading.ts';
 import { beginReport, beginSummary, openEvents } from '../report/report-file.ts';
 import { RunProgress } from '../report/run-progress.ts';
-import type { Tally } from '../report/tally.ts';
+import { nextPathsSince, type Tally } from '../report/tally.ts';
 import { reservedFiles, reservedPaths } from './reserved-paths.ts';
 import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
@@ -144,12 +144,17 @@ async function openFiles(
     inputFormat: source.format,
     columns: { input: inputColumns, output: plan.columns(inputColumns) },
     redactor,
+    names: plan.names,
     csvSafe: options.csvSafe ?? false,
     journal,
     space,
     from: done,
     credits: () => done.credits + ports.credits(),
-    spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),
+    byNode: () => ({
+      ...nonEmpty('costs', ports.spending.totals()),
+      ...nonEmpty('tokens', tokensSince(done, tally)),
+      ...nonEmpty('nextPaths', nextPathsSince(done, tally)),
+    }),
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
@@ -165,9 +170,10 @@ function nonEmpty<Name extends string, Values extends object>(name: Name, values
 
 /** The tokens of each node in the whole run, including the parts before it was resumed. */
 function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
-  const sums = [...tokens].map(([node, { input, output }]) => {
+  const sums = [...tokens].map(([node, { input, output, askedAgain = 0 }]) => {
     const earlier = before[node] ?? { input: 0, output: 0 };
-    return [node, { input: earlier.input + input, output: earlier.output + output }] as const;
+    const again = (earlier.askedAgain ?? 0) + askedAgain;
+    return [node, { input: earlier.input + input, output: earlier.output + output, askedAgain: again || undefined }] as const;
   });
   return { ...before, ...Object.fromEntries(sums) };
 }

@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { commandWords } from '../credentials/command-run.ts';
@@ -34,6 +34,10 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
   return [
     ...reservedFiles([flow], 'the flow'),
     ...reservedFiles([testFileOf(flow)], 'the test file of the flow'),
+    ...reservedFiles(
+      [...plan.files.keys()].map((path) => resolve(dirname(flow), path)),
+      'a file of the flow',
+    ),
     ...reservedFiles([...dataFilesOf(plan), ...certificates, ...(cacert === undefined ? [] : [cacert])], 'a file that the flow reads'),
     ...reservedFiles(filesIn(programs), 'a program that the flow starts'),
     ...reservedFiles(filesIn(await wordsOfCredentials()), 'part of a command that prints a secret'),

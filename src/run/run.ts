@@ -13,6 +13,7 @@ import { statOf } from '../files/stat.ts';
 import { type Claim, claimOutput } from '../output/output-claim.ts';
 import { canResume } from '../output/output-plan.ts';
 import { inputPaths, refuseWithoutFolder } from '../records/inputs.ts';
+import { givenNamesText } from '../report/early-warnings.ts';
 import { checkFields, readDataFiles } from './flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { openRun } from './open-run.ts';
@@ -114,6 +115,8 @@ class FlowRun implements RunHandle {
       for (const note of source.notes) this.#surroundings.noted?.(note);
       if (source.header || options.noInput) checkFields(plan, flow, source.header ?? []);
       this.#surroundings.checked?.(source.firstFields);
+      const unnamed = givenNamesText(source.givenNames);
+      if (unnamed !== undefined) warn(unnamed);
       const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);
       this.#run = run;
       return await this.#runRecords(run);

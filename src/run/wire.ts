@@ -17,7 +17,7 @@ import { createLoginKeeper, createLoginStore } from '../http/auth/login-store.ts
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { FileCache } from '../http/cache/cache.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
-import { createHttp, createTokens, type HttpTools } from '../http/client.ts';
+import { createAuthentication, createHttp, type HttpTools } from '../http/client.ts';
 import type { CertifiedRoutes } from '../http/client-certificate.ts';
 import { withDailyLimits } from '../http/daily-limits.ts';
 import { createDocuments } from '../http/documents/documents.ts';
@@ -88,13 +88,14 @@ export function wire(options: WireOptions): WiredPorts {
     used: credentials.used,
     allowHttp,
     now: clock.now,
+    wallNow,
     secret: redactor.add,
     logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
-  const tokens = createTokens(httpTools(transport, files));
+  const authentication = createAuthentication(httpTools(transport, files));
   const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
-  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
+  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), authentication), identity);
   const spending = new RunSpending(options.costs);
   const ports: Ports = {
     clock,
@@ -126,7 +127,7 @@ export function wire(options: WireOptions): WiredPorts {
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close(), tokens.close()]);
+      await Promise.all([cache.close(), tools.close(), authentication.tokens.close()]);
     },
   };
 }

@@ -7,12 +7,15 @@ import { variableText } from '../credentials/environment.ts';
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the body has a different encoding, give it: charset=latin1 in Content-Type',
   'not-this-encoding': "give the body's encoding: charset=latin1 in Content-Type",
-  'utf-16le': 'send it with charset=utf-16le in Content-Type',
-  'utf-16be': 'send it with charset=utf-16be in Content-Type',
+  'utf-8': 'send it with charset=utf-8 in Content-Type',
+  'utf-16': 'send it with charset=utf-16 in Content-Type',
   gzip: 'send it with Content-Encoding: gzip',
   ndjson: 'if each line is an object, send it as application/x-ndjson',
   csv: 'if it is CSV, send it as text/csv',
   xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  'other-header': 'if the header is in another line, or there is none: header_line=4 or no_header=true in the query',
+  escape: 'if \\ stands before quotes inside quotes in this body: escape=%5C in the query',
+  trim: 'to leave out blanks around cells: trim=true in the query',
   json: 'if the body is one JSON array, send it as application/json',
 };
 

@@ -16,7 +16,7 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
     problems: problems.map((problem) => problemJson(problem, path)),
     nodes: steps.map(({ id: node, node: { action }, type }) => ({ id: node, type, connection: action?.price.connection ?? null })),
     fields: plan?.neededFields() ?? [],
-    adds: plan ? plan.columns([]) : [],
+    adds: plan ? [...plan.names.allInFile(plan.columns([]))] : [],
     ...(plan && plan.variables.open.size > 0 && { open_vars: openVariables(plan) }),
     credits_per_record: plan ? creditsPerRecord(plan) : { least: 0, most: null },
     updated_at: updatedAt.toISOString(),

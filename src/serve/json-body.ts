@@ -4,6 +4,7 @@ import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
 import { recordOf } from '../records/json/json-record.ts';
 import { longNameError } from '../records/record-reader.ts';
+import type { ServedFlow } from '../run/flow-folder.ts';
 import { ProblemResponse } from './problem.ts';
 
 /** The order of a body's fields can be looked up in its text. */
@@ -37,6 +38,14 @@ export function recordOfBody(body: unknown): Fields {
   const long = longNameError(Object.keys(body as JsonObject), 'body');
   if (long) throw new ProblemResponse('input-unreadable', long.message, { line: null });
   return fieldsOf(body as JsonObject, textOfBody(body));
+}
+
+/** Gives the fields the names that the flow uses. Throws a Problem if the record has a column under both names. */
+export function fieldsForFlow(fields: Fields, { plan }: Pick<ServedFlow, 'plan'>): Fields {
+  if (!plan) return fields;
+  const twice = plan.names.twiceIn(fields);
+  if (twice !== undefined) throw new ProblemResponse('bad-request', twice);
+  return plan.names.fieldsInFlow(fields);
 }
 
 export function textOfBody(body: unknown): string {

@@ -20,8 +20,8 @@ export interface Example {
 export interface Referring {
   readonly node: WrittenNode;
   readonly notes: readonly string[];
-  /** New names for fields whose names cannot be written in a reference, keyed by the old names; undefined if there are no such fields. */
-  readonly renamed: Readonly<Record<string, string>> | undefined;
+  /** Names for columns whose own names cannot be written in a reference, each with the column; undefined if there are no such columns. */
+  readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -40,12 +40,11 @@ export function withReferences(written: WrittenNode, example: Example | undefine
     ...(body !== undefined && { body: typeof body === 'string' ? inText(body, values) : inBody(body, [], jsonReference(values)) }),
     ...(form && { form: inBody(form, [], formReference(values)) as Readonly<Record<string, unknown>> }),
   };
-  const names = fieldsOf(node);
-  const missing = references.filter(({ column, name }) => column !== name && names.includes(name));
+  const named = references.filter(({ column, name }) => column !== name);
   return {
     node,
     notes: values.notes(),
-    renamed: missing.length === 0 ? undefined : Object.fromEntries(missing.map(({ column, name }) => [column, name])),
+    columns: named.length === 0 ? undefined : Object.fromEntries(named.map(({ column, name }) => [name, column])),
   };
 }
 

@@ -55,15 +55,14 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, method, url, auth, ...others };
 }
 
-function flowText(node: WrittenNode, { renamed }: Referring, about: About): string {
+function flowText(node: WrittenNode, { columns }: Referring, about: About): string {
   const { example, description, comments = [], examples } = about;
-  const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
-  return `${[...lines, ...fields, ...says, yamlOf(nodes, about, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
+  return `${[...lines, ...fields, ...says, yamlOf([ordered(node)], { ...about, columns }, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }
 
 const maxListed = 30;

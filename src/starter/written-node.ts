@@ -122,11 +122,17 @@ export function unusableRequest(message: string): AutomateError {
 export interface WrittenHead {
   readonly name?: string;
   readonly description?: string;
+  /** Names for columns of the input, each with the column. */
+  readonly columns?: Readonly<Record<string, string>>;
 }
 
 /** Writes a flow as YAML. `examples` are the paths of values in the last node that are only examples, and therefore get a comment. */
-export function yamlOf(nodes: readonly object[], { name, description }: WrittenHead = {}, examples: readonly ValuePath[] = []): string {
-  const flow = { name, description, nodes: nodes.map(withSingleAuth) };
+export function yamlOf(
+  nodes: readonly object[],
+  { name, description, columns }: WrittenHead = {},
+  examples: readonly ValuePath[] = [],
+): string {
+  const flow = { name, description, columns, nodes: nodes.map(withSingleAuth) };
   const document = new Document(flow, { aliasDuplicateObjects: false });
   markExamples(document, nodes.length - 1, examples);
   return document.toString({ lineWidth: 0 });

@@ -4,6 +4,7 @@ import { concurrency } from '../core/options/amounts.ts';
 import { name } from '../core/options/names.ts';
 import { allSteps, dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
+import { formatCount } from '../core/text/number.ts';
 import { isRemote } from '../core/tools.ts';
 import { version } from '../core/version.ts';
 import { withSetFields } from '../flow/set-fields.ts';
@@ -16,6 +17,9 @@ import type { OpenRun } from '../run/run-request.ts';
 /** Maximum size of the manifest of a queued run, as JSON in bytes. A worker must not unpack more, because a few bytes can become gigabytes. */
 export const maxManifestBytes = 16 * 1024 * 1024;
 
+/** Maximum size of the files that belong to a queued flow, such as schemas. They travel with it. */
+const maxFileBytes = 1_000_000;
+
 const pairs = z.array(z.tuple([z.string(), z.string()])).readonly();
 
 /** The environment is part of the manifest itself. */
@@ -26,6 +30,8 @@ const flowOptions = z.strictObject({
   var: pairs.optional(),
   concurrency: concurrency.optional(),
   intervalMs: z.number().min(0).optional(),
+  /** The files that belong to the flow, such as schemas. */
+  files: z.record(z.string(), z.string()).default({}),
   // Required, because a flow must not use the connections that are saved on the worker's machine instead.
   saved: z.record(z.string(), z.record(z.string(), z.unknown())),
 });
@@ -84,7 +90,16 @@ export function manifestOf({ request, claim, source, session }: OpenRun, wantsAt
     flow: {
       file: origin.file,
       text: origin.text,
-      options: { allowHttp, textCells, name, var: given?.map(([...pair]) => pair), concurrency, intervalMs, saved },
+      options: {
+        allowHttp,
+        textCells,
+        name,
+        var: given?.map(([...pair]) => pair),
+        concurrency,
+        intervalMs,
+        files: Object.fromEntries(plan.files),
+        saved,
+      },
     },
     set: (options.set ?? []).map(([...pair]) => pair),
     env,
@@ -158,6 +173,8 @@ function machineNeed(plan: Plan): string | undefined {
     return 'expected a flow whose MCP servers are reached over HTTP, found one that is started by a command';
   const login = plan.credentials.find((use) => use.login);
   if (login) return `expected a flow without a browser login, whose tokens only one machine can renew, found ${login.name}`;
+  const bytes = [...plan.files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > maxFileBytes) return `expected at most 1 MB of files that belong to the flow, found ${formatCount(bytes)} bytes`;
   const file = dataFilesOf(plan)[0] ?? plan.certificates[0]?.cert;
   return file === undefined ? undefined : `expected a flow that does not read files on this machine, found ${file}`;
 }

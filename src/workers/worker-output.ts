@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -18,6 +19,7 @@ const maxPiece = 256 * 1024;
 const fewRows = 100;
 
 interface WorkerOutputOptions {
+  readonly names: ColumnNames;
   readonly spillFiles: SpillFiles;
   added(): number;
   /**
@@ -47,7 +49,7 @@ export class WorkerOutput implements Output {
     this.#link = link;
     this.#writer = writer;
     this.#redactor = redactor;
-    this.#text = new RecordText(writer, true, redactor);
+    this.#text = new RecordText(writer, true, redactor, options.names);
     this.#options = options;
     const { failedAlike } = options;
     this.#alike =

@@ -130,6 +130,7 @@ export class WorkerRun {
       warn,
     });
     const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe, hasTextCells }), redactor, {
+      names: plan.names,
       spillFiles: new SpillFiles(spillPath),
       added: () => this.#added,
       failedAlike: manifest.keepsGoing ? undefined : failedAlike,

@@ -45,7 +45,7 @@ test("bash completes commands, then the command's options, then files", async ()
   const { stdout } = await script('bash');
   expect(offered(stdout, ['r'])).toEqual(['run', 'retry']);
   expect(offered(stdout, ['run', '--con'])).toEqual(['--concurrency']);
-  expect(offered(stdout, ['test-request', 'flow.yaml', '--no'])).toEqual(['--node', '--no-send']);
+  expect(offered(stdout, ['test-request', 'flow.yaml', '--no'])).toEqual(['--node', '--no-send', '--no-header']);
   expect(offered(stdout, ['run', 'fl'])).toEqual(['']);
   expect(stdout).toContain('complete -o default -F _automate automate');
 });

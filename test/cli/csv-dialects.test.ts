@@ -220,3 +220,30 @@ describe('automate retry', () => {
     expect([retried.code, await place.read('out.csv')]).toEqual([0, 'id,city,name\n1,Köln,/1\n2,Zürich,/2\n']);
   });
 });
+
+describe('CSV with other quotes', () => {
+  const rows = 'id, name\n1, "say \\"hi\\", you"\n';
+
+  test('is named by a run and in its summary, also if it comes from stdin', async () => {
+    const place = await workplace({ 'flow.yaml': copying.replace('{{name}}', '{{id}}'), 'rows.csv': 'id,name\n1, "Ann"\n' });
+    const warning = 'rows.csv:2: cell 2 has blanks before its opening quote, so its quotes and blanks are part of the text';
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--summary', 'sum.json'];
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr.split(`warning: ${warning}\n`).length]).toEqual([0, 3]);
+    expect(stderr).toContain('to leave out blanks around cells: --trim');
+    expect(JSON.parse(await place.read('sum.json')).input_notes).toEqual([`${warning}\nto leave out blanks around cells: --trim`]);
+    expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
+  });
+
+  test('is read with --trim and --escape, which are part of the identity of a run', async () => {
+    const place = await workplace({ 'flow.yaml': copying });
+    const options = ['--trim', '--escape', '\\'];
+    const { stdout, stderr } = await place.automate(['run', 'flow.yaml', ...options], { stdin: rows });
+    expect(stdout).toBe('id,name,note\n1,"say ""hi"", you","1;say ""hi"", you"\n');
+    expect(stderr).not.toContain('warning');
+    await place.write('rows.csv', rows);
+    const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--resume'];
+    expect((await place.automate([...run, ...options])).code).toBe(0);
+    expect((await place.automate([...run, '--trim'])).code).not.toBe(0);
+  });
+});

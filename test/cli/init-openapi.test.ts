@@ -154,9 +154,9 @@ describe('automate init --from-openapi', () => {
   });
 
   test('names fields after the columns of the input, and uses their types', async () => {
-    const { nodes, node, stderr } = await nodeFor('updatePet', 'Pet-ID,age,weight,name,category name\n7,4,2.5,Tom,cat\n');
-    expect(nodes[0]).toEqual({ type: 'set', rename: { 'Pet-ID': 'Pet_ID', 'category name': 'category_name' } });
-    expect(node.url).toBe(`${server}/v2/pets/{{Pet_ID}}`);
+    const { text, node, stderr } = await nodeFor('updatePet', 'Pet-ID,age,weight,name,category name\n7,4,2.5,Tom,cat\n');
+    expect(text).toContain('columns:\n  pet_id: Pet-ID\n  category_name: category name\n');
+    expect(node.url).toBe(`${server}/v2/pets/{{pet_id}}`);
     expect(node.body).toEqual({
       name: '{{name}}',
       age: { cel: 'int(age)' },
@@ -194,7 +194,7 @@ describe('automate init --from-openapi', () => {
       form: { name: 'string', n: { cel: 'int(n)' }, in: '{{in}}' },
       auth: two,
     });
-    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-basic' } });
+    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'digest', credential: 'pets-digest' } });
     expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-login' });
   });
 
@@ -286,7 +286,7 @@ describe('automate init --from-openapi', () => {
     const env = { AUTOMATE_CREDENTIAL_MY_KEY: 'CANARY-1', AUTOMATE_CREDENTIAL_MY_PASSWORD: 'CANARY-2' };
     expect((await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
-    const header = 'pet_id,age,id,name,age_2,weight,born,category_name';
+    const header = 'pet-id,age,id,name,age_2,weight,born,category_name';
     const rows = ['7,4,7,Rex,4,1.5,2026-01-31,cat', '8,5,8,Rex,5,1.5,2026-01-31,cat'];
     expect([code, stdout]).toEqual([0, `${[header, ...rows].join('\n')}\n`]);
     expect(

@@ -81,13 +81,11 @@ describe('automate init', () => {
     expect(await place.automate(['validate', 'flow.yaml', '--in', name])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('renames a field whose name cannot be used in a reference', async () => {
+  test('gives a name to every column whose own name cannot be used in a reference', async () => {
     const place = await workplace({ 'rows.csv': rows });
     await place.automate(['init', '--in', 'rows.csv']);
-    expect(await nodesOf(place)).toEqual([
-      { type: 'set', rename: { 'user-id': 'user_id' } },
-      { type: 'http', url: 'https://api.example.com/items/{{user_id}}' },
-    ]);
+    expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{user_id}}' }]);
+    expect(await place.read('flow.yaml')).toContain('columns:\n  user_id: user-id\n');
   });
 
   test.each([
@@ -105,7 +103,7 @@ describe('automate init', () => {
   test('accepts a column name with a semicolon if --delimiter is set', async () => {
     const place = await workplace({ 'rows.csv': 'id;name\n1\n' });
     expect((await place.automate(['init', '--in', 'rows.csv', '--delimiter', ','])).code).toBe(0);
-    expect((await nodesOf(place))[0]).toEqual({ type: 'set', rename: { 'id;name': 'id_name' } });
+    expect(await place.read('flow.yaml')).toContain('columns:\n  id_name: id;name\n');
   });
 
   test('writes nothing if the input cannot be read', async () => {
@@ -122,7 +120,6 @@ describe('automate init --from-curl', () => {
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
     expect(code).toBe(0);
     expect(await nodesOf(place)).toEqual([
-      { type: 'set', rename: { 'user-id': 'user_id' } },
       {
         type: 'http',
         method: 'PUT',

@@ -1,4 +1,4 @@
-import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { idsTo } from '../helpers/asking.ts';
@@ -442,6 +442,16 @@ describe('an interrupted retry', () => {
     expect(server.calls.toSorted()).toEqual(['1', '2', '5', '9']);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
     expect(await place.files()).toEqual(await whole.files());
+  });
+
+  test('goes on with the file of --errors that it began with', async () => {
+    const { whole, place, retry, server } = await failedRun();
+    server.failing.clear();
+    await copyFile(place.path('out.errors.csv'), place.path('mended.csv'));
+    expect((await retry('--errors', 'mended.csv', '--max-credits', '2', '--concurrency', '1')).code).toBe(5);
+    expect((await retry('--resume')).code).toBe(0);
+    expect(server.calls.toSorted()).toEqual(['1', '2', '5', '9']);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
   test('makes a run or a second retry fail, with a message that shows how to continue', async () => {

@@ -42,27 +42,28 @@ test("a resumed run's summary shows the credits and tokens of the whole run and 
   const tokens = (node: string): Event => ({ type: 'tokens', record: 1, node, input: 3, output: 1, cost: 0.1 });
   const from = {
     ...{ records: 2, written: 2, failed: 0, credits: 5.1, costs: { sort: 0.2 } },
-    tokens: { sort: { input: 10, output: 2 }, old: { input: 7, output: 0 } },
+    tokens: { sort: { input: 10, output: 2, askedAgain: 2 }, old: { input: 7, output: 0 } },
   };
-  const tally = tallyOf(tokens('sort'), tokens('new'));
+  const tally = tallyOf(tokens('sort'), { type: 'asked-again', record: 1, node: 'sort' }, tokens('new'));
   const view = viewOf(tally, { from, credits: 3.2 });
   const lines = summaryText(view, new Chalk({ level: 0 })).split('\n');
   expect(lines[0]).toContain('2 written, 0 failed (this part: 0 read, 0 written, 0 failed), 8.3 credits (this part: 3.2) in ');
   expect(lines.filter((line) => line.includes('tokens'))).toEqual([
-    '  sort: 13 tokens in, 3 out, cost 0.3 (this part: 3 tokens in, 1 out, cost 0.1)',
+    '  sort: 13 tokens in, 3 out, cost 0.3, 3 answers did not fit the schema and had to be paid again ' +
+      '(this part: 3 tokens in, 1 out, cost 0.1, 1 answer did not fit the schema and had to be paid again)',
     '  old: 7 tokens in, 0 out (this part: 0 tokens in, 0 out)',
     '  new: 3 tokens in, 1 out, cost 0.1',
   ]);
   expect(JSON.parse(summaryJson(view))).toMatchObject({
     credits: 3.2,
     tokens: [
-      { node: 'sort', input_tokens: 3 },
+      { node: 'sort', input_tokens: 3, asked_again: 1 },
       { node: 'new', input_tokens: 3 },
     ],
     whole: {
       credits: 8.3,
       tokens: [
-        { node: 'sort', input_tokens: 13, output_tokens: 3, cost: 0.3 },
+        { node: 'sort', input_tokens: 13, output_tokens: 3, cost: 0.3, asked_again: 3 },
         { node: 'old', input_tokens: 7, output_tokens: 0, cost: null },
         { node: 'new', input_tokens: 3, output_tokens: 1, cost: 0.1 },
       ],

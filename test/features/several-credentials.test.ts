@@ -72,7 +72,7 @@ nodes:
       '4:11 expected at most 4 ways to sign a request, found 5',
     ],
     ['[none]', '4:12 expected a mapping'],
-    ['[{ type: none }]', '4:20 expected the type bearer, api_key, basic or oauth2_client_credentials'],
+    ['[{ type: none }]', '4:20 expected the type bearer, api_key, basic, oauth2_client_credentials'],
     ['[{ type: bearer, credentail: a }]', '4:28 unknown key "credentail"; did you mean "credential"?'],
     [
       '[{ type: oauth2_client_credentials, token_url: x, client_id: c, credential: k }]',
@@ -81,5 +81,26 @@ nodes:
   ])('is refused if it is invalid: %s', (auth, message) => {
     const [problem] = flowProblems(flow(auth));
     expect(problem && shown(problem)).toContain(message);
+  });
+});
+
+describe('the Host header of a request with a credential', () => {
+  const problemsOf = (options: string, connection = '') =>
+    flowProblems(`connections: { c: { type: http, base_url: "https://a.com"${connection} } }\nnodes: [{ type: http, ${options} }]\n`).map(
+      ({ message }) => message,
+    );
+  const auth = 'auth: { type: bearer, credential: token }';
+  const refused = [expect.stringMatching(/^expected a Host header without \{\{host\}\}: the request sends a credential/)];
+
+  test('cannot come from a record', () => {
+    expect(problemsOf(`url: "https://a.com/", headers: { Host: "{{host}}" }, ${auth}`)).toEqual(refused);
+    expect(problemsOf(`url: "https://a.com/", headers: { hOST: "x.{{host}}" }, ${auth}`)).toEqual(refused);
+    expect(problemsOf('connection: c, url: /, headers: { Host: "{{host}}" }', `, ${auth}`)).toEqual(refused);
+    expect(problemsOf('connection: c, url: /', `, headers: { Host: "{{host}}" }, ${auth}`)).toEqual(refused);
+  });
+
+  test('can be written in the flow, and can come from a record without a credential', () => {
+    expect(problemsOf(`url: "https://a.com/", headers: { Host: b.com, X-Name: "{{host}}" }, ${auth}`)).toEqual([]);
+    expect(problemsOf('url: "https://a.com/", headers: { Host: "{{host}}" }')).toEqual([]);
   });
 });

@@ -202,7 +202,7 @@ describe('an unknown key at any level', () => {
 
   test('is reported with all valid keys if no valid key is similar', () => {
     expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
-      '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, serial_by, nodes',
+      '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, columns, serial_by, nodes',
     ]);
   });
 
@@ -213,7 +213,7 @@ describe('an unknown key at any level', () => {
 
 describe('a value of the wrong kind in a flow', () => {
   test.each([
-    ['retry: 5', '4:12 expected a mapping, found 5'],
+    ['retry: 5', '4:12 expected a mapping such as retry: { max: 5 }, found 5'],
     ['retry: { max: -1 }', '4:19 expected at least 0, found -1'],
     ['retry: { max: many }', '4:19 expected a number, found "many"'],
     ['retry: { on: 5xx }', '4:18 expected a list, found "5xx"'],

@@ -191,6 +191,7 @@ describe('a variable that callers of the server are allowed to set', () => {
 
   test.each([
     ['base_url: "https://c.example.com/{{vars.a}}"', 'base_url'],
+    ['base_url: "https://c.co", headers: { hOsT: "{{vars.a}}.c.co" }', 'the Host header'],
     [
       'base_url: "https://c.co", auth: { type: oauth2_client_credentials, token_url: "https://c.co/{{vars.a}}", client_id: d, credential: e }',
       'token_url',

@@ -19,7 +19,7 @@ test('text that looks like a reference causes a warning at its position, with th
     ].join('\n'),
   ]);
   expect(found.map(({ message }) => message.split('\n')[1])).toEqual([
-    'rename the field with a set node first: rename: { "first-name": first_name }',
+    'give the column a name at the top of the flow:',
     'drop the spaces: {{email}}',
   ]);
 });
@@ -39,7 +39,9 @@ test('a path in double braces causes a warning that shows three ways to get the 
   expect(first?.message.split('\n').slice(1)).toEqual([
     'if it is a value inside a field, take it out with a set node first: fields: { user_names_0: { cel: "user.names[0]" } }',
     'if a map adds it, rename it there: map: { user_names_0: "user.names[0]" }',
-    'if a column has this name, rename the field with a set node first: rename: { "user.names[0]": user_names_0 }',
+    'if a column has this name, give the column a name at the top of the flow:',
+    'columns:',
+    '  user_names_0: "user.names[0]"',
   ]);
 });
 
@@ -48,16 +50,18 @@ test.each([
   ['{{$json["id"]}}', ['write {{id}}']],
   ['{{.id}}', ['write {{id}}']],
   ['={{ $json.id }}', ['write {{id}}, and no = in front']],
-  ["{{ $json['first name'] }}", ['rename the field with a set node first: rename: { "first name": first_name }']],
+  ["{{ $json['first name'] }}", ['give the column a name at the top of the flow:', 'columns:', '  first_name: first name']],
   [
     '{{ $json.user.id }}',
     [
       'if it is a value inside a field, take it out with a set node first: fields: { user_id: { cel: "user.id" } }',
       'if a map adds it, rename it there: map: { user_id: "user.id" }',
-      'if a column has this name, rename the field with a set node first: rename: { "user.id": user_id }',
+      'if a column has this name, give the column a name at the top of the flow:',
+      'columns:',
+      '  user_id: user.id',
     ],
   ],
-  ['{{ user. }}', ['rename the field with a set node first: rename: { "user.": user }']],
+  ['{{ user. }}', ['give the column a name at the top of the flow:', 'columns:', '  user: user.']],
 ])('a warning translates the syntax of a different tool: %s', (text, advice) => {
   const [first] = warnings(`nodes: [{ type: set, fields: { a: '${text.replaceAll("'", "''")}' } }]`);
   expect(first?.message.split('\n').slice(1)).toEqual(advice);
@@ -249,7 +253,7 @@ test('paths into a response that is read as text cause a warning, because they f
   expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
   const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');
   expect(warning && shown(warning).split('\n')[0]).toBe(
-    '1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it',
+    '1:66 the answer is read as text: only $body, $status, $headers.NAME and facts such as $url find something in it',
   );
   const placesOf = (more: string) =>
     warnings(`nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body }, ${more} }]`).map(({ column }) => column);

@@ -122,7 +122,13 @@ describe('an HTTP proxy', () => {
       kind: 'network',
       retryable: status === 429 || status === 502,
       sent: false,
-      message: `the proxy ${new URL(proxy.url).host} refused the connection to https://api.example.test with status ${status}`,
+      message: expect.stringMatching(
+        new RegExp(
+          `^the proxy ${new URL(proxy.url).host} refused the connection to https://api.example.test with status ${status}${
+            status === 407 ? `\nset HTTPS_PROXY to http://user:password@${new URL(proxy.url).host}, .*` : ''
+          }$`,
+        ),
+      ),
     });
   });
 
@@ -144,7 +150,7 @@ describe('an HTTP proxy', () => {
     expect(await failure('http://api.example.test/')).toMatchObject({
       kind: 'network',
       retryable: false,
-      message: `the proxy ${new URL(proxy.url).host} refused the connection to http://api.example.test with status 407`,
+      message: `the proxy ${new URL(proxy.url).host} refused the connection to http://api.example.test with status 407\nset HTTP_PROXY to http://user:password@${new URL(proxy.url).host}, with the user name and password for the proxy`,
     });
   });
 

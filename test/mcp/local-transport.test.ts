@@ -6,7 +6,7 @@ const hasty = `
   process.stdin.on('data', (bytes) => {
     for (const line of String(bytes).trim().split('\\n')) {
       const { id } = JSON.parse(line);
-      const answer = (id, result) => JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n';
+      const answer = (id, result) => JSON.stringify({ jsonrpc: '2.0', id, result: { result } }) + '\\n';
       process.stdout.write(answer(id + 1, 'ahead') + answer(id, 'own') + answer(id, 'again'));
     }
   });`;
@@ -15,7 +15,7 @@ test("an MCP server's response that belongs to no request is dropped, even if it
   const transport = new LocalTransport({ command: [process.execPath, '-e', hasty], passEnv: [], credentials: {} }, {});
   onTestFinished(() => transport.close());
   const received: unknown[] = [];
-  transport.onmessage = (message) => received.push('result' in message ? [message.id, message.result] : message);
+  transport.onmessage = (message) => received.push('result' in message ? [message.id, message.result.result] : message);
   await transport.start();
   for (const id of [1, 2, 3]) {
     await transport.send({ jsonrpc: '2.0', id, method: 'tools/call' });

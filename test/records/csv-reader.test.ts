@@ -130,12 +130,16 @@ test('a CSV file with only a header has columns but no records', async () => {
   expect(await itemsOf(source)).toEqual([]);
 });
 
+const otherHeader = 'if the header is in another line, or there is none: --header-line 4, or --no-header';
+
 test.each([
   ['', '1: expected a header row with the names of the columns, found none'],
   ['\n\n', '1: expected a header row with the names of the columns, found none'],
-  ['id,name,id\n1,2,3\n', '1: expected a different name for every column, found "id" for columns 1 and 3\nrename one of them'],
-  ['\nid,,name\n', '2: expected a name for every column, found none for column 2\nname it, or remove the column'],
-  ['id,name,', '1: expected a name for every column, found none for column 3\nname it, or remove the column'],
+  [',,\n1,2,3\n', `1: expected a header row with the names of the columns, found only empty cells\n${otherHeader}`],
+  [
+    'id,name,id\n1,2,3\n',
+    `1: expected a different name for every column, found "id" for columns 1 and 3\nrename one of them\n${otherHeader}`,
+  ],
 ])('a CSV file that begins with %j is refused because of its header', async (text, message) => {
   expect(await problem(openText('csv', text))).toBe(`input: <stdin>:${message}`);
 });

@@ -28,7 +28,7 @@ test.each([
 
 test('an unknown encoding is refused before the input is opened', async () => {
   expect(await problem(openFile('missing.csv', { encoding: 'latin-one' }))).toBe(
-    'usage: --encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis, found "latin-one"',
+    'usage: --encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16 or shift_jis, found "latin-one"',
   );
 });
 
@@ -53,17 +53,17 @@ test.each([
   ['a stray byte', 'a\n\x80', 'expected UTF-8, found the byte 0x80 at byte offset 2\n'],
   ['an encoded surrogate', 'a\n\xed\xa0\x80', 'expected UTF-8, found the byte 0xED at byte offset 2\n'],
   ['a code point that is too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
-  ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16le'],
-  ['big-endian UTF-16', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
+  ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16'],
+  ['big-endian UTF-16', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16'],
   [
     'UTF-16 without a byte order mark',
     'i\0d\0\n\0',
-    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16le',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16',
   ],
   [
     'big-endian UTF-16 without a byte order mark',
     '\0i\0d\0\n',
-    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16be',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16',
   ],
   ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nrename the file to .xlsx'],
   ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx'],
@@ -139,4 +139,62 @@ test('gzipped input that is truncated or damaged is refused', async () => {
   expect(await problem(openText('csv.gz', damaged))).toMatch(
     /^input: <stdin>: expected gzip data, found something else \(incorrect data check\)/,
   );
+});
+
+const bigEndian = (written: string) => Buffer.from(written, 'utf16le').swap16();
+
+test('--encoding utf-16 reads either byte order, by its byte order mark or by zero bytes', async () => {
+  for (const marked of [text, `\ufeff${text}`]) {
+    for (const bytes of [Buffer.from(marked, 'utf16le'), bigEndian(marked)]) {
+      for (let chunkSize = 1; chunkSize <= 6; chunkSize++)
+        expect(await shown(openText('csv', bytes, { encoding: 'UTF-16', chunkSize }))).toEqual(record);
+    }
+  }
+  const stdin = openText('csv', bigEndian('\ufeff[{"a":1}]'), { encoding: 'utf-16', format: undefined });
+  expect(await shown(stdin)).toEqual([{ a: '1' }]);
+});
+
+test.each([
+  ['latin1', Buffer.from(`\ufeff${text}`), 'expected windows-1252, found the byte order mark of UTF-8\nleave out --encoding'],
+  ['latin1', Buffer.from(`\ufeff${text}`, 'utf16le'), 'expected windows-1252, found the byte order mark of UTF-16\npass --encoding utf-16'],
+  ['shift_jis', bigEndian(text), 'expected shift_jis, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16'],
+  ['utf-16le', bigEndian(`\ufeff${text}`), 'expected utf-16le, found the byte order mark of utf-16be\npass --encoding utf-16'],
+  ['utf-16be', Buffer.from(`\ufeff${text}`, 'utf16le'), 'expected utf-16be, found the byte order mark of utf-16le\npass --encoding utf-16'],
+  ['utf-16', Buffer.from(`\ufeff${text}`), 'expected utf-16, found the byte order mark of UTF-8\nleave out --encoding'],
+  [
+    'utf-16',
+    Buffer.from('id,name\n1,2\n'),
+    'expected utf-16, found text in which each letter is one byte, as in UTF-8\nleave out --encoding',
+  ],
+])('a wrong --encoding %s is refused by the first bytes, case %#', async (encoding, bytes, message) => {
+  expect(await problem(openText('csv', bytes, { encoding }))).toBe(`input: <stdin>: ${message}`);
+});
+
+test.each([
+  ['<!DOCTYPE html>\n<html lang="en">', 'expected records, found an HTML page\nopen it in a browser'],
+  ['\ufeff\n <HTML><head>', 'expected records, found an HTML page\n'],
+  [
+    'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n',
+    'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull',
+  ],
+])('a download that is no table is named: %#', async (content, message) => {
+  for (const format of ['csv', 'json', 'ndjson']) expect(await problem(openText(format, content))).toContain(`input: <stdin>: ${message}`);
+});
+
+test('a ZIP archive that is no workbook is named with its first file', async () => {
+  const header = Buffer.from('504b0304140000000800', 'hex');
+  const name = 'export/rows.csv';
+  const zip = Buffer.concat([header, Buffer.alloc(16), Buffer.from([name.length, 0, 0, 0]), Buffer.from(name), Buffer.from([0xff, 0xfe])]);
+  for (const chunkSize of [7, 1000])
+    expect(await problem(openText('csv', zip, { chunkSize }))).toContain(
+      'found a ZIP archive with "export/rows.csv"\nunpack it first: unzip',
+    );
+});
+
+test('bytes behind the gzip data are named', async () => {
+  const message = 'input: <stdin>: expected the end of the file behind the gzip data, found other bytes\n';
+  for (const chunkSize of [7, 1000])
+    expect(await problem(openText('csv.gz', Buffer.concat([gzipSync(text), Buffer.from('HTTP/1.1 200')]), { chunkSize }))).toContain(
+      message,
+    );
 });

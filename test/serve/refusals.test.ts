@@ -189,6 +189,12 @@ describe('a request to plan a run', () => {
     expect(await plan('?delimiter=%3B&limit=3', rows)).toEqual([200, 3]);
     expect(await plan('?delimiter=%3B&skip=4', gzipSync(rows), { 'content-encoding': 'gzip' })).toEqual([200, 1]);
     expect(await plan('?foo=3', rows)).toEqual([400, undefined]);
+    expect(await plan('?delimiter=%3B&header_line=2', `Report\n${rows}`)).toEqual([200, 5]);
+    expect(await plan('?header_line=0', rows)).toEqual([400, undefined]);
+    expect(await plan('?ragged', `${rows}6\n`)).toEqual([200, 6]);
+    expect(await plan('?trim&escape=%5C', `"a", "b"\n1, "\\"2,"\n`)).toEqual([200, 1]);
+    expect(await plan('?escape=ab', rows)).toEqual([400, undefined]);
+    expect(await plan('?ragged=maybe', rows)).toEqual([400, undefined]);
     expect(await plan('?delimiter=ab', rows)).toEqual([400, undefined]);
     expect(await plan('', Buffer.from('not gzip'), { 'content-encoding': 'gzip' })).toEqual([422, undefined]);
   });

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newRunId, readRuns } from '../../src/serve/runs/run-folder.ts';
-import { noCounts, noTotals } from '../../src/serve/runs/stored-run.ts';
+import { noCounts, noTotals, processingOptions } from '../../src/serve/runs/stored-run.ts';
 import { serverHome } from '../helpers/server-keys.ts';
 
 const at = '2026-11-25T10:00:00.000Z';
@@ -31,4 +31,21 @@ test.each<[string, object]>([
   const said: string[] = [];
   for (let round = 0; round < 2; round++) expect((await readRuns(runs, (text) => said.push(text))).map((run) => run.id)).toEqual([id]);
   expect(said).toEqual([odd, odd].map((run) => `${run} is left out: its run.json cannot be read`));
+});
+
+test('a retry leaves out how the body of its run was read', () => {
+  const reading = {
+    delimiter: ';',
+    sheet: 'Rows',
+    headerLine: 4,
+    noHeader: false,
+    ragged: true,
+    escape: '^',
+    trim: true,
+    encoding: 'latin1',
+    records: 'data',
+    skip: 1,
+    limit: 2,
+  };
+  expect(processingOptions({ ...reading, unordered: true, maxErrors: { count: 3 } })).toEqual({ unordered: true, maxErrors: { count: 3 } });
 });

@@ -12,7 +12,15 @@ const checked = (manifest: unknown): Manifest => checkedManifest(JSON.parse(JSON
 
 describe('a worker of a queue', () => {
   test('accepts a manifest with all options that a run has', () => {
-    const options = { ...good.flow.options, name: 'crm', var: [['a', 'b']], concurrency: 'auto', intervalMs: 100, allowHttp: true };
+    const options = {
+      ...good.flow.options,
+      name: 'crm',
+      var: [['a', 'b']],
+      concurrency: 'auto',
+      intervalMs: 100,
+      allowHttp: true,
+      files: { 'a.json': '{}' },
+    };
     const saved = { crm: { type: 'http', base_url: 'https://api.example.com' } };
     const manifest = {
       ...good,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ownNames } from '../../src/core/column-names.ts';
 import type { Fields } from '../../src/core/record.ts';
 import { createRedactor } from '../../src/credentials/redact.ts';
 import { SpillFiles } from '../../src/output/spill.ts';
@@ -17,7 +18,7 @@ function outputOf(writer: RecordWriter) {
     protected deliver = (results: Results) => void messages.push(results);
     protected ask = () => Promise.reject(new Error('nothing is asked'));
   })();
-  const settings = { spillFiles: new SpillFiles(() => '/not/used'), added: () => 2, failedAlike: undefined };
+  const settings = { names: ownNames, spillFiles: new SpillFiles(() => '/not/used'), added: () => 2, failedAlike: undefined };
   return { messages, output: new WorkerOutput(link, writer, createRedactor(), settings) };
 }
 

@@ -1,4 +1,4 @@
-import { headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
+import { authSetArgument, headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { cacertOption, runOption } from '../shared-options.ts';
 
@@ -25,10 +25,15 @@ export const addOptions = {
   ...grouped('Authentication', {
     auth: textOption(
       '--auth <type>',
-      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code',
+      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials, oauth2_jwt_bearer, jwt, hmac, aws_sigv4, digest or oauth2_authorization_code',
       {
         choices: authChoices,
       },
+    ),
+    authSet: parsedOption(
+      '--auth-set <option=value>',
+      authSetArgument,
+      'another option of the auth type, such as issuer=12345 or headers.X-Key=partner-17; can be repeated',
     ),
     credential: textOption('--credential <name>', 'the name of the credential that holds the secret', { listedBy: 'credentials' }),
     header: textOption('--header <name>', 'with api_key: the header that carries the key, such as X-API-Key'),

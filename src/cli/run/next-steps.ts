@@ -10,6 +10,7 @@ import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-pl
 import type { CompleteCounts } from '../../output/truth.ts';
 import { extensionOf, formatOfPath, traitsOf } from '../../records/formats.ts';
 import type { NextStep } from '../../report/reported-run.ts';
+import { neverFoundIn } from '../../report/run-view.ts';
 import type { FailureGroup, Tally } from '../../report/tally.ts';
 import type { EndedRun, OpenRun, RunWords } from '../../run/run-request.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
@@ -245,7 +246,7 @@ function previewSteps(request: WrittenRun, { run, failed }: EndedRun): NextStep[
   const { hits, answered } = run.progress.tally;
   // A retry in which no record failed has deleted its errors file, from which the preview would take a record.
   if (request.retryOf !== undefined && failed === 0) return [];
-  const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
+  const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0) ?? neverFoundIn(run)?.[0];
   if (!missing || request.options.in === '-') return [];
   const command = previewCommand(request, missing.node, answered.get(missing.node));
   return [{ why: `no answer has ${missing.path}; list the paths of an answer with`, command }];

@@ -3,16 +3,16 @@ import type { Plan } from '../../core/plan.ts';
 import { withSetFields } from '../../flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../records/inputs.ts';
 import { loadFlowFor } from '../../run/flow-file.ts';
-import { withInputs } from '../shared-options.ts';
+import { optionFlag } from '../advice.ts';
+import { inputOptions, withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';
 
 /** Uses --in, otherwise stdin unless it is a terminal. Throws an AutomateError (`usage`) without usable input, unless --no-input is set. */
 function chooseInput(options: GivenRunOptions): GivenRun {
   if (!options.input) {
-    const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
-    if (useless)
-      throw new AutomateError('usage', `--no-input reads nothing: leave --${useless === 'inFormat' ? 'in-format' : useless} out`);
+    const useless = (['in', ...Object.keys(inputOptions)] as (keyof GivenRunOptions)[]).find((name) => options[name] !== undefined);
+    if (useless) throw new AutomateError('usage', `--no-input reads nothing: leave ${optionFlag(useless)} out`);
     return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };
   }
   const named = withInputs(options);

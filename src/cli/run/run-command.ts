@@ -8,9 +8,11 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { lookForOld } from '../../output/update/claimed-memory.ts';
-import { inputFormat, openInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
+import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
-import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
+import { givenNamesText } from '../../report/early-warnings.ts';
+import type { RunView } from '../../report/run-view.ts';
+import { exitCodeOf, exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
 import type { RunRequest, RunSurroundings } from '../../run/run-request.ts';
@@ -22,43 +24,74 @@ import { printWarnings } from '../show/problems.ts';
 import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
+import type { NoticeOptions, Notices } from './notices.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
 import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
-  return withSignals(terminal, async (start) => {
+  return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
     const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
+    return start({ flow, plan, options, files, isFree, open: (from) => openFlowInput(plan, flow, options, from) }, written);
   });
 }
 
 type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
-export async function withSignals(terminal: Terminal, act: (start: StartRun) => Promise<number>): Promise<number> {
-  const signals = stopOnSignals(terminal);
+interface SignalledRun {
+  /** The flow or, in a retry, the output. */
+  readonly label: string;
+  readonly options: NoticeOptions & { readonly dryRun?: boolean };
+}
+
+/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. */
+export async function withSignals(
+  { label, options }: SignalledRun,
+  terminal: Terminal,
+  act: (start: StartRun) => Promise<number>,
+): Promise<number> {
+  const startedMs = performance.now();
+  const notices = options.dryRun ? undefined : await openNotices(options, terminal);
+  let view: RunView | undefined;
+  const tell = async (exitCode: number) => notices?.send({ label, exitCode, ms: performance.now() - startedMs, view });
+  const signals = stopOnSignals(terminal, notices && tell);
   try {
-    return await act((request, written) => {
+    const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
-      return showRun(request, written, terminal, signals);
+      return showRun(request, written, terminal, {
+        ...signals,
+        ended(result) {
+          ({ view } = result);
+        },
+      });
     });
+    await tell(exitCode);
+    return exitCode;
+  } catch (error) {
+    await tell(exitCodeOf(error));
+    throw error;
   } finally {
     signals.stop();
   }
+}
+
+/** Undefined if nobody is told. */
+async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
+  if (options.notify === undefined && !process.env.AUTOMATE_NOTIFY) return undefined;
+  return (await import('./notices.ts')).Notices.open(options, terminal);
 }
 
 async function showRun(
   request: RunRequest,
   written: WrittenRun,
   terminal: Terminal,
-  signals: { follow(run: RunHandle): void },
+  watching: { follow(run: RunHandle): void; ended(result: RunResult): void },
 ): Promise<number> {
   const follower = new Follower(written, terminal);
   const metrics = await openMetrics(written.options, terminal);
@@ -66,8 +99,10 @@ async function showRun(
     const worded = { ...request, words: wordsOf(written) };
     const surroundings = follower.surroundings(request);
     const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
-    signals.follow(run);
-    return await follower.conclude(await run.ended, request);
+    watching.follow(run);
+    const result = await run.ended;
+    watching.ended(result);
+    return await follower.conclude(result, request);
   } finally {
     follower.stop();
     await metrics?.close();
@@ -141,7 +176,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
-  const source = await openInput(options);
+  const source = await openFlowInput(plan, flow, options);
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
@@ -228,9 +263,17 @@ function warnOfWorkbook(plan: Plan, { quiet }: GivenRun, files: OutputPlan, { wa
   warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
-function checkInput(plan: Plan, { header, firstFields }: RecordSource, { flow, options }: WrittenRun, terminal: Terminal): void {
+function checkInput(
+  plan: Plan,
+  { header, firstFields, givenNames }: RecordSource,
+  { flow, options }: WrittenRun,
+  terminal: Terminal,
+): void {
   if (header || options.noInput) checkFields(plan, flow, header ?? []);
-  if (!options.quiet) printWarnings(plan, flow, terminal, firstFields);
+  if (options.quiet) return;
+  printWarnings(plan, flow, terminal, firstFields);
+  const unnamed = givenNamesText(givenNames);
+  if (unnamed !== undefined) terminal.warn(unnamed);
 }
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -251,7 +294,7 @@ interface Signals {
  * Starts handling signals. Before a run has started records, the first signal ends the process. After that, the first signal lets the
  * records in progress finish, but no more are started. A second signal, or the end of `graceMs`, aborts the records in progress.
  */
-function stopOnSignals({ say }: Terminal): Signals {
+function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<unknown>): Signals {
   let run: RunHandle | undefined;
   let firstAtMs: number | undefined;
   const listener = (signal: NodeJS.Signals) => {
@@ -262,7 +305,11 @@ function stopOnSignals({ say }: Terminal): Signals {
     if (!run?.hasStarted) {
       say(`automate: ${signal}: no record was started`);
       run?.release();
-      process.exit(signalExitCode(signal));
+      const exit = () => process.exit(signalExitCode(signal));
+      if (!tell || firstAtMs !== undefined) exit();
+      firstAtMs = performance.now();
+      void tell?.(signalExitCode(signal)).finally(exit);
+      return;
     }
     firstAtMs = performance.now();
     say(`automate: ${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);

@@ -5,6 +5,7 @@ import { durationText } from '../../core/duration.ts';
 import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
+import { givenNamesText } from '../../report/early-warnings.ts';
 import { doneOf } from '../../report/reported-run.ts';
 import { type FailureView, largestFirst, type RunView, type TokenFigures } from '../../report/run-view.ts';
 
@@ -24,13 +25,16 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     concurrencyLines,
     paceLines,
     mappingLines,
+    givenNameLines,
     inputNoteLines,
     replacedLines,
     ignoredErrorLines,
     notRenamedLines,
+    brokenRuleLines,
     shortLines,
     unansweredLines,
     morePagesLines,
+    neverFoundLines,
     cacheLines,
     tokenLines,
     fileLines,
@@ -126,17 +130,17 @@ function nextLines({ next }: RunView, colors: ChalkInstance): string[] {
   return next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`);
 }
 
-/** Names servers that were never reached. If records failed, also has the counts, the first failure of each group, and the next steps. */
+/** Names servers that were never reached, and paths to the next page that were never found. If records failed, also has the counts, the first failure of each group, and the next steps. */
 export function quietText(view: RunView, colors: ChalkInstance): string {
-  const unanswered = unansweredLines(view, colors);
-  if (view.exitCode === 0) return unanswered.map((line) => line.slice(2)).join('\n');
+  const warnings = [...unansweredLines(view, colors), ...neverFoundLines(view, colors)];
+  if (view.exitCode === 0) return warnings.map((line) => line.slice(2)).join('\n');
   return [
     ...headlines(view, colors),
     ...reasonLines(view),
     ...largestFirst(view.failures).flatMap((group) =>
       messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, group.first?.text),
     ),
-    ...unanswered,
+    ...warnings,
     ...(view.keptBecause === undefined ? [] : fileLines(view)),
     ...nextLines(view, colors),
   ].join('\n');
@@ -216,6 +220,11 @@ function mappingLines(view: RunView): string[] {
   });
 }
 
+function givenNameLines({ givenNames }: RunView, colors: ChalkInstance): string[] {
+  const text = givenNamesText(givenNames);
+  return text === undefined ? [] : [`  ${colors.yellow('warning:')} ${text}`];
+}
+
 function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {
   return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text}`);
 }
@@ -241,11 +250,19 @@ function morePagesLines({ morePages = [] }: RunView, colors: ChalkInstance): str
   ]);
 }
 
+/** Warns about a path that might be misspelt: each list was taken for a list of one page. */
+function neverFoundLines({ neverFound = [] }: RunView, colors: ChalkInstance): string[] {
+  return neverFound.map(
+    ({ node, path }) =>
+      `  ${colors.yellow('warning:')} ${node}: no answer has ${path}: only first pages were read; is paginate.path right?`,
+  );
+}
+
 /** Warns about responses that have a success status but errors in the body, as in GraphQL. */
 function ignoredErrorLines({ ignoredErrors = [] }: RunView, colors: ChalkInstance): string[] {
   return ignoredErrors.flatMap(({ node, answers }) => [
     `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'has errors next to data, but counts as a success' : 'have errors next to data, but count as successes'}; to fail such records, add to ${node}:`,
-    '    fail_when: has(body.errors)',
+    '    fail_when: has(body.errors) && body.errors.size() > 0',
   ]);
 }
 
@@ -254,6 +271,14 @@ function notRenamedLines({ notRenamed = [] }: RunView, colors: ChalkInstance): s
     ({ node, field, records }) =>
       `  ${colors.yellow('warning:')} ${counted(records, 'record')} had no field ${JSON.stringify(field)} that ${node} could rename`,
   );
+}
+
+function brokenRuleLines(view: RunView): string[] {
+  const { brokenRules = [] } = view;
+  return brokenRules.map(({ node, rules }) => {
+    const counts = rules.map(({ rule, records }) => `${rule} ${formatCount(records)}`);
+    return `  ${node}${partText(view)}: ${counts.join(', ')}`;
+  });
 }
 
 const shownOrigins = 3;
@@ -280,9 +305,10 @@ function tokenLines({ tokens }: RunView): string[] {
   return tokens.map(({ node, part, ...whole }) => `  ${node}: ${spentText(whole)}${part ? ` (this part: ${spentText(part)})` : ''}`);
 }
 
-function spentText({ input, output, cost }: TokenFigures): string {
+function spentText({ input, output, cost, askedAgain }: TokenFigures): string {
   const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
-  return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
+  const again = askedAgain === undefined ? '' : `, ${counted(askedAgain, 'answer')} did not fit the schema and had to be paid again`;
+  return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}${again}`;
 }
 
 /** Returns the line about response times; empty if there was no response. @internal */

@@ -7,11 +7,12 @@ import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted, creditsText } from '../../core/text/number.ts';
 import { textOf } from '../../core/value/value.ts';
+import { withSetFields } from '../../flow/set-fields.ts';
 import type { Recorder } from '../../flow-tests/recorder.ts';
 import { embedded, type Preview, previewValue, unreadReason } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
 import { structureOf } from '../../preview/structure.ts';
-import { filesFolder, hasTextCells, inputLabel, openInput, withToldFormat } from '../../records/inputs.ts';
+import { filesFolder, hasTextCells, inputLabel, openFlowInput, withToldFormat } from '../../records/inputs.ts';
 import { morePagesText } from '../../report/early-warnings.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../run/flow-file.ts';
@@ -27,9 +28,10 @@ import type { MapPlace } from './write-map.ts';
 /** Previews one request of a flow. With `--curl`, nothing is sent. Returns the exit code. */
 export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
   const chosen = withInputs(given.curl ? { ...given, send: false } : given);
-  const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
-  const place = await previewedPlace(flow, options);
+  const told = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
+  const place = await previewedPlace(flow, told);
   const { plan, step } = place;
+  const options = { ...told, set: told.set.map(([field, value]) => [plan.names.inFlow(field), value] as const) };
   await checkOptions(place, options, terminal);
   const { item, columns } = await recordOf(plan, flow, options, terminal);
   printWarnings(plan, flow, terminal, columns);
@@ -106,7 +108,7 @@ async function recordOf(
   const end = { offset: 0, line: 0 };
   if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
   let read = 0;
-  const source = await openInput({ ...options, in: options.in });
+  const source = await openFlowInput(withSetFields(plan, options.set), flow, { ...options, in: options.in });
   try {
     source.notes.forEach(sayNote(terminal));
     const columns = [...(source.firstFields ?? []), ...setNames(options)];

@@ -1,4 +1,4 @@
-import { isLoopback, targetOf, withoutParameter } from '../template/url.ts';
+import { isLoopback, isUpgraded, targetOf, withoutParameter } from '../template/url.ts';
 import { excerpt } from './response.ts';
 
 /** The redirect statuses that are followed (RFC 9110, 15.4). */
@@ -34,7 +34,7 @@ export function linkTarget(link: string, from: Address, rules: LinkRules, base =
   for (const name of rules.secretParameters ?? []) url.search = withoutParameter(url.search, name);
   // The scheme is checked first: a blob: URL has the origin of the page that created it, so the next line alone would accept it.
   if (!/^https?:$/.test(url.protocol)) throw refusal('which is not a web address');
-  if (url.origin === from.origin) return { origin: from.origin, path: url.pathname + url.search };
+  if (url.origin === from.origin || isUpgraded(url, from.origin)) return { origin: from.origin, path: url.pathname + url.search };
   if (!rules.followAny && rules.withBody) throw refusal(`a different origin\n${sendDirectly(rules.withBody)}`);
   if (!rules.followAny) throw refusal('a different origin (follow: any allows that, without the credential, headers and body)');
   try {

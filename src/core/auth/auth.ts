@@ -33,10 +33,11 @@ function severalWays(ways: readonly [OneWay, ...OneWay[]]) {
         addIssue({ code: 'custom', message: `expected at most ${maxSigners} ways to sign a request, found ${written.length}` });
       const filled = new Set<string>();
       for (const [index, one] of written.entries()) {
-        const place = authPlace(one);
-        const message = `another entry of the list also sets ${place}\na request can have it only once`;
-        if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
-        filled.add(place.toLowerCase());
+        for (const place of authPlaces(one)) {
+          const message = `another entry of the list also sets ${place}\na request can have it only once`;
+          if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
+          filled.add(place.toLowerCase());
+        }
       }
     });
 }
@@ -101,7 +102,12 @@ export function neededCredentials(auth: Auth, origin: string | undefined): reado
   return (allTypes.get(auth.type) as SigningType).credentials(auth, origin);
 }
 
-/** For OAuth types, the secret is the access token. */
+/** How requests are signed; undefined if the secret itself is sent. */
+export function signedFrom({ type }: Auth): SigningType['from'] {
+  return (allTypes.get(type) as SigningType).from;
+}
+
+/** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
 export function signature(auth: Auth, secret: string): Signature {
   return (allTypes.get(auth.type) as SigningType).sign(auth, secret);
 }
@@ -111,14 +117,13 @@ export function shownSignature(auth: readonly Auth[]): Signature {
   return combined(auth.map((one) => (allTypes.get(one.type) as SigningType).preview?.(one) ?? signature(one, '***')));
 }
 
-/** Returns the header or query parameter that contains the secret, in words for messages. */
-function authPlace(auth: Auth): string {
+/** Returns the headers and query parameters that authenticate the request, in words for messages. */
+function authPlaces(auth: Auth): string[] {
   const { headers, parameters = [] } = shownSignature([auth]);
-  const [header] = Object.keys(headers);
-  return header === undefined ? `the query parameter "${parameters[0]}"` : `the header "${header}"`;
+  return [...Object.keys(headers).map((header) => `the header "${header}"`), ...parameters.map((name) => `the query parameter "${name}"`)];
 }
 
 /** `variable` is the environment variable that contains the credential. */
-export function curlSecret(auth: Auth, variable: string): CurlSecret {
-  return (allTypes.get(auth.type) as SigningType).curl(auth, variable);
+export function curlSecrets(auth: Auth, variable: string): readonly CurlSecret[] {
+  return [(allTypes.get(auth.type) as SigningType).curl(auth, variable)].flat();
 }

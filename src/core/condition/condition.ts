@@ -6,6 +6,7 @@ import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { createEnvironment } from './cel.ts';
+import { checkZone, readablePattern, writablePattern } from './dates.ts';
 import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
@@ -17,28 +18,37 @@ import {
   tooDeep,
   written,
 } from './expression-error.ts';
-import { fromCel, registerFunctions, toCel } from './functions.ts';
+import { fromCel, plainCel, registerFunctions, toCel, toExactCel } from './functions.ts';
 import type { Mismatch } from './mismatches.ts';
+import { isoMoment } from './moment.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
+import { presenceTest } from './presence.ts';
 import {
+  exactVariable,
+  hasMacro,
   type LiteralPattern,
   type Member,
   type MemberUse,
   matchesMethod,
   nullTestsOf,
-  presentVariable,
+  type PatternKind,
+  plainFunction,
   type References,
   recordVariable,
   referencesIn,
   usesOfMembers,
   usesWhole,
+  wholeUses,
 } from './references.ts';
+import { numberForm } from './texts.ts';
 
 /** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
 export interface Expression<Result> {
   /** The fields that the expression requires, without duplicates. A field is not required if the expression tests it with `has(field)`. */
   readonly fields: readonly string[];
   readonly named: readonly string[];
+  /** The fields that are only named as members of `record`, as in `record["First Name"]`. */
+  readonly ofRecord: ReadonlySet<string>;
   /** The fields that are compared with a number or a boolean, or used in a calculation. For a string, this fails or is never true. */
   readonly mismatches: readonly Mismatch[];
   /** The field whose value the expression gives unchanged. */
@@ -69,8 +79,11 @@ function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
-    .registerVariable(presentVariable, 'map<string, dyn>')
+    .registerVariable(exactVariable, 'map<string, dyn>')
+    .registerFunction(`${plainFunction}(dyn): dyn`, plainCel)
+    .registerFunction(`${hasMacro}(ast): bool`, presenceTest as never)
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
+    .registerFunction('moment__(dyn): dyn', (value: unknown) => asMoment(value))
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asWhole(value, -(2n ** 63n), 2n ** 63n - 1n))
     .registerFunction('natural__(dyn): dyn', (value: unknown) =>
       asWhole(typeof value === 'bigint' ? String(value) : value, 0n, 2n ** 64n - 1n),
@@ -88,6 +101,12 @@ function asWhole(value: unknown, min: bigint, max: bigint): unknown {
   const number = BigInt(text);
   if (number >= min && number <= max) return number;
   throw new Error(`expected a whole number from ${min} to ${max}, found ${inQuotes(text)}`);
+}
+
+/** The library reads only texts of 20 to 30 characters, and its error does not have the value. */
+function asMoment(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === 'string' ? isoMoment(value) : value;
 }
 
 /** Throws an Error for a string that is not a number. CEL's own conversions would read an empty string as 0, and `0x10` as 16. */
@@ -176,14 +195,16 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 function typedExpression(source: string, scope: ExpressionScope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const ast = parse(source, scope);
   const references = referencesIn(ast, source, scope.owner);
-  const { names, members, mismatches, patterns, loops, text } = references;
+  const { names, members, mismatches, patterns, loops, keepsDigits, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
-  if (!valid) throw expressionError(error as CelError, references.writtenAt);
-  const tested = new Set(names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
-  const named = [...new Set(names.map(({ field }) => field))];
+  if (!valid) throw expressionError(error as CelError, references.writtenAt, source);
+  const record = scope.owner === undefined ? undefined : recordUsesIn(ast, members);
+  const tested = new Set([...names.flatMap(({ field, inHas }) => (inHas ? [field] : [])), ...(record?.tested ?? [])]);
+  const direct = names.flatMap(({ field }) => (record && field === 'record' && !record.isField ? [] : [field]));
+  const named = [...new Set([...direct, ...(record?.fields ?? [])])];
   const evaluate = program as unknown as (context: Map<string, unknown>) => unknown;
   return {
     type,
@@ -192,14 +213,19 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
     expression: {
       fields: named.filter((field) => !tested.has(field)),
       named,
+      ofRecord: new Set(record?.fields.filter((field) => !direct.includes(field))),
       mismatches,
       copied: ast.op === 'id' ? (ast.args as string) : undefined,
       evaluate(fields, clock) {
         beginEvaluation(clock);
         try {
-          const variables = variablesFor(named, fields, scope);
+          const variables = variablesFor({ named, record, keepsDigits }, fields, scope);
           const run = () => evaluate(variables);
-          return fromCel(loops === 0 ? run() : evaluateWithin(clock, run, { loops, length: source.length }, valuesOf(named, fields)));
+          return fromCel(
+            loops === 0
+              ? run()
+              : evaluateWithin(clock, run, { loops, length: source.length }, record?.isWhole ? fields.values() : valuesOf(named, fields)),
+          );
         } catch (error) {
           throw conditionFailure(error as CelError, text, fields);
         } finally {
@@ -210,16 +236,49 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
   };
 }
 
-function checkPattern({ pattern, offset, extracts }: LiteralPattern): void {
+const patternChecks: Readonly<Record<PatternKind, (pattern: string) => unknown>> = {
+  matches: checkedRegex,
+  extract: (pattern) => checkedRegex(pattern) && compileExtract(pattern),
+  'read-date': readablePattern,
+  'write-date': writablePattern,
+  zone: checkZone,
+  number: numberForm,
+};
+
+/** How an expression uses `record`, the record as a whole, whose members can have any name. */
+interface RecordUses {
+  readonly fields: readonly string[];
+  /** The fields that are only tested with `has()`. */
+  readonly tested: readonly string[];
+  /** True if the name of a member is computed, so that it can be any field. */
+  readonly isWhole: boolean;
+  /** True if `record` stands alone: it can then only mean a field with this name. */
+  readonly isField: boolean;
+}
+
+function recordUsesIn(ast: ASTNode, members: readonly Member[]): RecordUses | undefined {
+  const uses = wholeUses(ast, 'record');
+  const own = members.filter(({ of }) => of === 'record');
+  if (uses.length === 0 && own.length === 0) return undefined;
+  const required = new Set(own.flatMap(({ name, isTested }) => (isTested ? [] : [name])));
+  const fields = [...new Set(own.map(({ name }) => name))];
+  const isWhole = uses.some(({ isSearched }) => isSearched);
+  return { fields, tested: fields.filter((name) => !required.has(name)), isWhole, isField: uses.some(({ isSearched }) => !isSearched) };
+}
+
+function checkPattern({ pattern, offset, kind }: LiteralPattern): void {
   try {
-    compilePattern(pattern);
-  } catch (error) {
-    throw new ExpressionError(`${(error as Error).message}\n${patternAdvice}`, offset);
-  }
-  try {
-    if (extracts) compileExtract(pattern);
+    patternChecks[kind](pattern);
   } catch (error) {
     throw new ExpressionError((error as Error).message, offset);
+  }
+}
+
+function checkedRegex(pattern: string): unknown {
+  try {
+    return compilePattern(pattern);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${patternAdvice}`);
   }
 }
 
@@ -262,21 +321,33 @@ function programOf({ text, writtenAt }: References, scope: ExpressionScope): Ret
   }
 }
 
-function variablesFor(named: readonly string[], fields: Fields, { owner }: ExpressionScope): Map<string, unknown> {
+/** The values that an expression uses. */
+interface Uses extends Pick<References, 'keepsDigits'> {
+  readonly named: readonly string[];
+  readonly record: RecordUses | undefined;
+}
+
+function variablesFor(uses: Uses, fields: Fields, { owner }: ExpressionScope): Map<string, unknown> {
+  const values = celValues(uses, fields, toCel);
+  const variables = owner === undefined ? values : new Map([[owner, values]]);
+  return uses.keepsDigits ? variables.set(exactVariable, celValues(uses, fields, toExactCel)) : variables;
+}
+
+function celValues({ named, record }: Uses, fields: Fields, converted: (value: Value) => unknown): Map<string, unknown> {
   const values = new Map<string, unknown>();
-  const present = new Map<string, unknown>();
   for (const name of named) {
     const value = fields.get(name);
-    if (value === undefined) continue;
-    values.set(name, toCel(value));
-    if (value !== null) present.set(name, true);
+    if (value !== undefined) values.set(name, converted(value));
   }
-  return owner === undefined
-    ? values.set(presentVariable, present)
-    : new Map([
-        [owner, values],
-        [presentVariable, present],
-      ]);
+  return record ? values.set('record', recordValue(record, fields, converted)) : values;
+}
+
+/** A record with a field called `record` has that field in place of the record as a whole. */
+function recordValue({ fields: named, isWhole }: RecordUses, fields: Fields, converted: (value: Value) => unknown): unknown {
+  const own = fields.get('record');
+  if (own !== undefined) return converted(own);
+  const names = isWhole ? fields.keys() : named.filter((name) => fields.has(name));
+  return new Map([...names].map((name) => [name, converted(fields.get(name) as Value)]));
 }
 
 function valuesOf(named: readonly string[], fields: Fields): Value[] {
@@ -286,7 +357,7 @@ function valuesOf(named: readonly string[], fields: Fields): Value[] {
 function conditionFailure(error: CelError, text: string, fields: Fields): Failure {
   const { code, summary, message, range } = error;
   if (isTooDeep(error)) return evaluationFailure(tooDeep.split('\n')[0] as string);
-  if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(`${recordVariable}.`)) {
+  if (code === 'no_such_key' && range && /(?:record|exact)__\.$/.test(text.slice(0, range.start))) {
     return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return evaluationFailure(message);

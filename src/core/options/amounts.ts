@@ -103,7 +103,18 @@ export const defaultRetryOn: readonly z.output<typeof retryOn>[] = [429, '5xx', 
 
 export const defaultRetry = { max: 3, on: [...defaultRetryOn], backoff: '1s', max_wait: '5m' };
 
-export const retry = z.strictObject({
+/** A number is meant as the number of retries. */
+function retryProblem(written: unknown): string {
+  const max =
+    typeof written === 'number' && Number.isInteger(written) && written >= 0
+      ? written
+      : /^(?:none|off|no|false)$/i.test(String(written))
+        ? 0
+        : 3;
+  return `expected a mapping such as retry: { max: ${max} }`;
+}
+
+const retryOptions = {
   max: z.int().min(0).max(100).default(3).describe('maximum number of retries after the first attempt'),
   on: z
     .array(retryOn)
@@ -118,4 +129,13 @@ export const retry = z.strictObject({
     .prefault('1s')
     .describe('the wait before the first retry, which doubles each time; or a mapping with initial, factor, max and jitter'),
   max_wait: duration.prefault('5m').describe('the longest wait for a retry; if the server asks for a longer one, the record fails at once'),
-});
+};
+
+export function retryWith<More extends z.ZodRawShape>(more: More) {
+  return z.strictObject(
+    { ...retryOptions, ...more },
+    { error: ({ code, input }) => (code === 'invalid_type' ? retryProblem(input) : undefined) },
+  );
+}
+
+export const retry = retryWith({});

@@ -1,5 +1,6 @@
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
+import { freeName } from '../text/suggest.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
 
 /** A part of a template, which is literal text or a reference to a field. */
@@ -36,6 +37,11 @@ export function referable(name: string): string {
   return name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_').replace(/^_+|_+$/g, '');
 }
 
+/** The name that is proposed for a column that a reference cannot contain. */
+export function aliasFor(column: string): string {
+  return referable(column).toLowerCase() || 'field';
+}
+
 /** Returns a unique name for each column that a reference can contain. Such a name has only letters, digits and underscores. */
 export function referableNames(columns: readonly string[]): ReadonlyMap<string, string> {
   const used = new Set(columns);
@@ -46,9 +52,7 @@ export function referableNames(columns: readonly string[]): ReadonlyMap<string, 
   return names;
 
   function nameFor(column: string): string {
-    const better = referable(column) || 'field';
-    let name = better;
-    for (let count = 2; used.has(name); count++) name = `${better}_${count}`;
+    const name = freeName(aliasFor(column), (taken) => used.has(taken));
     used.add(name);
     return name;
   }

@@ -44,6 +44,41 @@ function eitherTemplate(text: string, rules: UrlRules): UrlTemplate {
   };
 }
 
+/**
+ * Compiles a URL that is one reference to a field from an answer of the connection's own server, such as the address of a job. A value that
+ * begins with `/` is a path of that server, and an absolute URL of that server does not count as a host from a record. Other values are
+ * rendered as for every other field.
+ */
+export function answeredTemplate(text: string, rules: UrlRules): UrlTemplate {
+  const other = urlTemplate(text, rules);
+  const [{ field }] = templateParts(text) as [{ field: string }];
+  const origin = other.origin as string;
+  return {
+    origin,
+    render(fields) {
+      const value = textOf(fieldOf(fields, field));
+      if (value.startsWith('/')) return { ...ownPath(value, origin, field), fromData: false };
+      if (!absolute.test(value)) return other.render(fields);
+      const whole = URL.canParse(value) && isUpgraded(new URL(value), origin) ? value.replace(/^http:\/\/[^/?#]*/i, origin) : value;
+      const target = targetOf(whole, rules, `{{${field}}}`);
+      return { ...target, fromData: target.origin !== origin };
+    },
+  };
+}
+
+function ownPath(path: string, origin: string, field: string): { origin: string; path: string } {
+  if (path.startsWith('//'))
+    throw urlFailure(`expected a path or an absolute URL in "${field}", found "${shortened(path)}", which names a host`);
+  return targetOf(origin + path, { allowHttp: true }, `{{${field}}}`);
+}
+
+/** True for a link from https to http on the same host. Servers behind a proxy do not know that they are asked over https. */
+export function isUpgraded({ protocol, port, hostname, username, password }: URL, from: string): boolean {
+  const own = new URL(from);
+  const isBare = port === '' && username === '' && password === '';
+  return protocol === 'http:' && isBare && own.protocol === 'https:' && hostname === own.hostname;
+}
+
 function underBase(text: string, baseUrl: string | undefined): string {
   if (baseUrl === undefined || absolute.test(text)) return text;
   if (text === '' || text.startsWith('?')) return baseUrl + text;

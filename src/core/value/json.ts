@@ -83,7 +83,7 @@ function unmarked(value: Value): Value {
 }
 
 /** Returns the offset after the closing quote of a string; 0 if there is no closing quote. */
-function stringEnd(text: string, start: number): number {
+export function stringEnd(text: string, start: number): number {
   let quote = start;
   for (;;) {
     quote = text.indexOf('"', quote + 1);

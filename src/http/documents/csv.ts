@@ -3,7 +3,8 @@ import { parse } from 'csv-parse/sync';
 import { DocumentError, maxParts, tooManyParts } from '../../core/answer/document.ts';
 import type { Clock } from '../../core/ports.ts';
 import { orUndefined, type Value } from '../../core/value/value.ts';
-import { countCrLf, countLineBreaks, openRow } from '../../records/csv-reader.ts';
+import { openRow } from '../../records/csv-parser.ts';
+import { countCrLf, countLineBreaks } from '../../records/csv-reader.ts';
 
 /** The delimiters to try. If several of them result in the same number of columns, the first one is used. */
 const delimiters = [',', ';', '\t', '|'];

@@ -30,6 +30,10 @@ export class FormUpload {
     this.#folder = folder;
   }
 
+  get contentType(): string {
+    return `multipart/form-data; boundary=${this.#boundary}`;
+  }
+
   /** Opens the files of the form. Throws a Failure (`request`) if a file cannot be read. Nothing has been sent then. */
   async open(): Promise<OpenUpload> {
     const handles: FileHandle[] = [];
@@ -48,7 +52,7 @@ export class FormUpload {
         end.length,
       );
       const body = Readable.from(formBytes(sections, end), { objectMode: false });
-      return { contentType: `multipart/form-data; boundary=${this.#boundary}`, length, body, close };
+      return { contentType: this.contentType, length, body, close };
     } catch (error) {
       await close();
       throw error;

@@ -1,8 +1,10 @@
+import { challengeText } from '../../core/answer/challenge.ts';
 import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { statedWaitMs } from '../../core/answer/rate-limit.ts';
 import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
+import { shownSignature } from '../../core/auth/auth.ts';
 import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
@@ -113,9 +115,21 @@ function ruledAnswer(rules: AnswerRules, { read, readPartly, record, clock }: Ru
 function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpRequest, rules: AnswerRules | undefined): Failure {
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request.hostFromData !== undefined && request.auth === undefined;
-  const reason = isUnsigned ? ' (no credential was sent, because this origin is not written literally in the flow)' : '';
+  const asked = !isUnsigned && status === 401 ? challengeText(response.header('www-authenticate'), authorizationOf(request)) : undefined;
+  const reason = isUnsigned
+    ? ' (no credential was sent, because this origin is not written literally in the flow)'
+    : asked
+      ? `\n${asked}`
+      : '';
   const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: true, retryAfterMs });
+}
+
+/** Secrets are shown as `***`. Undefined without this header. */
+function authorizationOf({ auth, headers }: HttpRequest): string | undefined {
+  const all = { ...headers, ...(auth && shownSignature(auth).headers) };
+  const name = Object.keys(all).find((one) => one.toLowerCase() === 'authorization');
+  return name === undefined ? undefined : all[name];
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Action, Node, RowsRead } from '../../core/node.ts';
+import type { Action, Node, NodeContext, RowsRead } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { RequestCall, readMapped } from '../calling.ts';
@@ -20,6 +20,7 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
     const pages = paging.pages(action.prepare(fields, clock) as HttpRequest, fields, clock, ask);
     for await (const page of pages) {
       if (page.short) context.report({ type: 'page-short', ...page.short });
+      reportNextPath(paging, page, context);
       if (!mapping) continue;
       const { rows, found } = await onPage(page.number, () => readPage(mapping, paging, fields, page));
       // A page without records does not show whether the paths of the map are correct, so nothing is reported about them.
@@ -36,6 +37,11 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
     context.report({ type: 'mapped', paths, found: [...found, ...soughtOn(paging, withoutRows)], isPage: true });
     return rows;
   };
+}
+
+function reportNextPath({ nextPath }: Paging, { hasNextPath }: Page, context: NodeContext): void {
+  if (nextPath === undefined || hasNextPath === undefined) return;
+  context.reportOnce(() => ({ type: 'next-path', path: nextPath, found: hasNextPath }), hasNextPath ? 'next path' : 'no next path');
 }
 
 function pageCall(action: Action, request: HttpRequest, fields: Fields, page: number): RequestCall {

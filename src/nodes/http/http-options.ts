@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, defaultRetry, exactNumber, retry } from '../../core/options/amounts.ts';
+import { byteSize, defaultRetry, exactNumber, retryWith } from '../../core/options/amounts.ts';
 import { answerCondition, answerExpression, path } from '../../core/options/expressions.ts';
 import { httpMethods } from '../../core/options/methods.ts';
 import { charset, fieldName, headers, name } from '../../core/options/names.ts';
@@ -9,6 +9,7 @@ import { nearReferences, referencedFields } from '../../core/template/template.t
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
 import { cacheOption, callOptions, meanings } from '../call-policy.ts';
+import { schemaFile } from '../schema-option.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
 const nextPath = path.describe(
@@ -177,14 +178,13 @@ export const httpOptions = z.strictObject({
     .optional()
     .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
   ...callOptions,
-  retry: retry
-    .extend({
-      after: answerExpression(['status', 'headers', 'body'])
-        .optional()
-        .describe(
-          'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
-        ),
-    })
+  retry: retryWith({
+    after: answerExpression(['status', 'headers', 'body'])
+      .optional()
+      .describe(
+        'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
+      ),
+  })
     .prefault(defaultRetry)
     .describe(meanings.retry),
   success: z
@@ -196,6 +196,11 @@ export const httpOptions = z.strictObject({
     ),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
+  answer_schema: schemaFile
+    .optional()
+    .describe(
+      'a file with a JSON Schema (draft 7 or 2020-12) that an answer must fit; its path is relative to the flow; retry_when and fail_when come first',
+    ),
   answer: z
     .enum(['auto', 'json', 'xml', 'csv', 'ndjson', 'text'])
     .default('auto')

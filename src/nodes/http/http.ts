@@ -87,6 +87,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     reads,
     notes: raw.map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
+    answered: connection && mapping ? { connection: connection.name, fields: mapping.fields } : undefined,
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
 }
@@ -151,6 +152,7 @@ function policyOf({ options, connection, mapping, rules }: PolicyParts, context:
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), lists: listsIn(options, mapping), cost: policy.cost, rules }),
     responseMode: answerModeOf(options),
+    readsFacts: mapping?.readsFacts,
     judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {

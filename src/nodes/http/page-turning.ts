@@ -127,7 +127,7 @@ function textAt(path: Path, answer: HttpAnswer): string | undefined {
 }
 
 /** Undefined after the last page. */
-export function cursorAt(path: Path, answer: HttpAnswer): Value | undefined {
+function cursorAt(path: Path, answer: HttpAnswer): Value | undefined {
   const value = rootValue(path, answer, answer.body);
   return isNothing(value) ? undefined : value;
 }

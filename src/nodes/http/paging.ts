@@ -1,4 +1,4 @@
-import { kindOf } from '../../core/answer/mapping.ts';
+import { kindOf, rootValue } from '../../core/answer/mapping.ts';
 import { compilePath, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -13,12 +13,14 @@ import { variablesOf } from '../answer-rules.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './http-options.ts';
-import { cursorAt, type ListPath, type PageLinkRules, turningOf } from './page-turning.ts';
+import { type ListPath, type PageLinkRules, turningOf } from './page-turning.ts';
 
 export interface Paging {
   readonly max: number;
-  /** A path that should exist on every page, to the items or to the next page; undefined if the options contain none. */
+  /** The path of the items, which should exist on every page; undefined if the options contain none. */
   readonly sought: SoughtPath | undefined;
+  /** The path that leads to the next page; undefined if the options contain none. */
+  readonly nextPath: string | undefined;
   first(request: HttpRequest): HttpRequest;
   /** Requests one page after another. Throws a Failure if a page repeats an earlier page, or if there are more pages than the maximum. */
   pages(first: HttpRequest, record: Fields, clock: EvaluationClock, ask: AskPage): AsyncGenerator<Page>;
@@ -35,11 +37,12 @@ export interface Page {
   readonly isEmpty: boolean;
   /** The first earlier page that had too few items. It is undefined if every page had enough, or if that page was already reported. */
   readonly short: ShortPage | undefined;
+  /** Tells if the page has `paginate.path`. It is undefined if that does not matter, as on later pages and on pages that are the last anyway. */
+  readonly hasNextPath: boolean | undefined;
 }
 
-/** A path that is sought on every page. The summary counts the pages that have it. */
+/** A path that is sought on pages. */
 interface SoughtPath {
-  /** The name of the path in the summary. */
   readonly name: string;
   isOn(answer: HttpAnswer): boolean;
 }
@@ -49,9 +52,11 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
   const items = options.items === undefined ? undefined : arrayPath(options.items);
   const { first, turn } = turningOf(options, items ?? mapped, rules);
   const isEnd = lastPageCheck(options);
+  const nextPath = nextPathOf(options);
   return {
     max: options.max,
     sought: soughtOf(options, items),
+    nextPath: nextPath?.name,
     first,
     async *pages(start, record, clock, ask) {
       const repeats = new RepeatCheck(options, items, mapped);
@@ -63,9 +68,9 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
         const answer = await onPage(number, () => ask(request, number));
         const isLast = await onPage(number, () => isEnd(answer, record, clock));
         const isEmpty = await onPage(number, () => hasNoItems(answer, items));
-        if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && hasList(answer, items));
         const short = isEmpty ? undefined : await checkedPage(lengths, repeats, answer, number);
-        yield { number, answer, isEmpty, short };
+        const hasNextPath = number > 1 || isLast || isEmpty ? undefined : nextPath?.isOn(answer);
+        yield { number, answer, isEmpty, short, hasNextPath };
         const lacksItems = isEmpty && isListMissing(options, items, number, answer);
         if (isLast || (isEmpty && !lacksItems)) return;
         next = await onPage(number, () => turn({ request, answer, number, first: start }));
@@ -104,16 +109,13 @@ function isCounted({ type }: PaginateOptions): boolean {
   return type === 'page' || type === 'offset';
 }
 
-/** A misspelt path would silently end the paging, so this throws. The last page may lack a header, and an empty page the path. */
-function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare: boolean): void {
-  if (!('path' in options) || isBare || (options.type === 'cursor' && options.from === 'last_item')) return;
-  const { root, legs } = compilePath(options.path);
-  const [steps = []] = legs;
-  if (root !== 'body' || isThere(answer, steps)) return;
-  const message = `the first page has no "${options.path}" (paginate.path)`;
-  throw new Failure('mapping', `${message}\nexpected a way to the next page, or null or an empty string on the last one`, {
-    status: answer.status,
-  });
+/** Many servers leave the path out on the last page, and write null or nothing there on others: the path is right if any page has it. */
+function nextPathOf(options: PaginateOptions): SoughtPath | undefined {
+  if (!('path' in options) || (options.type === 'cursor' && options.from === 'last_item')) return undefined;
+  const path = singlePath(options.path, 'value');
+  const [steps = []] = path.legs;
+  const isOn = (answer: HttpAnswer) => (path.root === 'body' ? isThere(answer, steps) : rootValue(path, answer, answer.body) !== undefined);
+  return { name: options.path, isOn };
 }
 
 /** Without this failure, a misspelt path to the list would silently end the paging. */
@@ -256,15 +258,9 @@ function tooMany(options: PaginateOptions): Failure {
   );
 }
 
-function soughtOf(options: PaginateOptions, items: ListPath | undefined): SoughtPath | undefined {
-  if (items) return { name: `${options.items} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
-  if (!('path' in options) || (options.type === 'cursor' && options.from === 'last_item')) return undefined;
-  const path = singlePath(options.path, 'value');
-  return { name: `${options.path} (paginate.path)`, isOn: (answer) => cursorAt(path, answer) !== undefined };
-}
-
-function hasList({ body }: HttpAnswer, path: ListPath | undefined): boolean {
-  return path !== undefined && valueAt(body, path) !== undefined;
+/** The last page may lack the path to the next one, so only the path of the items is sought on every page. */
+function soughtOf({ items: text }: PaginateOptions, items: ListPath | undefined): SoughtPath | undefined {
+  return items && { name: `${text} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
 }
 
 /** True if the list of a page is empty or missing; false if the path of the list is unknown. */

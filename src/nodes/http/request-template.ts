@@ -8,8 +8,8 @@ import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
-import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
-import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
+import { headerTemplate, referencedFields, type TextTemplate, templateParts } from '../../core/template/template.ts';
+import { answeredTemplate, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
@@ -33,8 +33,9 @@ export function compileRequest(
   context: BuildContext,
 ): RequestTemplate {
   const allowHttp = context.allowHttp || (connection?.allowHttp ?? false);
+  const templateOf = isAnswered(options.url, connection, context) ? answeredTemplate : urlTemplate;
   const url = tryOption(context, ['url'], () =>
-    connection === null ? undefined : urlTemplate(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
+    connection === null ? undefined : templateOf(options.url, { baseUrl: connection?.baseUrl, allowHttp }),
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
   const written = headersOf(options, connection);
@@ -46,11 +47,9 @@ export function compileRequest(
   const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
-  const followAny = options.follow === 'any';
-  const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
-  const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
-  const unfollowed = wanted.length > 0 ? wanted : undefined;
+  const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
+  if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
   /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
@@ -85,6 +84,33 @@ export function compileRequest(
     if (areConstant) constantHeaders = rendered;
     return rendered;
   }
+}
+
+function redirectsOf({ follow, success }: HttpOptions, allowHosts: readonly string[]) {
+  const followAny = follow === 'any';
+  const wanted = redirectStatuses.filter((status) => hasStatus(success, status));
+  return {
+    followAny,
+    redirectHosts: followAny && allowHosts.length > 0 ? allowHosts : undefined,
+    unfollowed: wanted.length > 0 ? wanted : undefined,
+  };
+}
+
+/** Behind a gateway, Host decides which server gets the request, and with it the credential. */
+function checkHost(headers: readonly Header[], { problem }: BuildContext): void {
+  const host = headers.find(({ name }) => name.toLowerCase() === 'host');
+  const [field] = host ? referencedFields(host.text) : [];
+  if (host && field !== undefined)
+    problem(
+      host.at,
+      `expected a Host header without {{${field}}}: the request sends a credential, which a record could lead to another server`,
+    );
+}
+
+/** True if the URL is nothing but a field that the answers of this connection's server have filled. */
+function isAnswered(url: string, connection: HttpConnection | undefined | null, { answersOf }: BuildContext): boolean {
+  const [part, ...others] = templateParts(url);
+  return connection?.name !== undefined && typeof part === 'object' && others.length === 0 && answersOf(part.field) === connection.name;
 }
 
 /** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */

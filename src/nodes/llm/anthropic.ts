@@ -1,4 +1,5 @@
-import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
+import { valueAt } from '../../core/answer/path.ts';
+import { countAt, type Finish, listAt, onlyCall, type Provider, present, spokenText, textAt } from './provider.ts';
 
 const finishes: Readonly<Record<string, Finish>> = {
   end_turn: 'stop',
@@ -42,7 +43,8 @@ export const anthropic: Provider = {
     const cached = countAt(body, 'usage', 'cache_read_input_tokens');
     const stored = countAt(body, 'usage', 'cache_creation_input_tokens');
     return {
-      text: joinedText(listAt(body, 'content')),
+      text: spokenText(valueAt(body, ['content'])),
+      toolCall: onlyCall(listAt(body, 'content').filter((part) => textAt(part, 'type') === 'tool_use')),
       finish: finishes[textAt(body, 'stop_reason') ?? ''] ?? 'other',
       model: textAt(body, 'model'),
       usage: {

@@ -1,3 +1,4 @@
+import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { AttemptContext } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
@@ -67,25 +68,26 @@ export class Conversation extends RequestCall {
     this.#turns = dialog.turns;
   }
 
-  override async attempt(context: AttemptContext): Promise<Accepted> {
+  override async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     for (;;) {
       try {
-        const answer = (await this.#paid(context)) as ModelAccepted;
+        const answer = (await this.#paid(context, started)) as ModelAccepted;
         return withUsage(answer, this.#usage, this.#rules.price);
       } catch (error) {
         if (!(error instanceof UnusableAnswer) || error.reason === undefined || this.#invalid === this.#rules.invalidRetries) throw error;
         this.#invalid++;
-        this.#turns = [...this.#turns, { role: 'assistant', text: error.text }, { role: 'user', text: correction(error.reason) }];
+        context.report({ type: 'asked-again' });
+        this.#turns = corrected(this.#turns, error.text, correction(error.reason));
         this.request = this.#dialog.request(this.#turns);
       }
     }
   }
 
   /** Makes one request, but only if its maximum cost is within `max_cost`. */
-  async #paid(context: AttemptContext): Promise<Accepted> {
+  async #paid(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     const { maxCost, price } = this.#rules;
     const { spending } = context;
-    if (maxCost === undefined || !price) return this.#answered(context, (cost) => cost && spending.settle(undefined, cost));
+    if (maxCost === undefined || !price) return this.#answered(context, started, (cost) => cost && spending.settle(undefined, cost));
     const bytes = this.#dialog.bytes(this.#turns);
     const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
     const held = await spending.hold(maxCost, most);
@@ -93,7 +95,7 @@ export class Conversation extends RequestCall {
       const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
       throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts, 'finishing');
     }
-    return this.#answered(context, (cost, usage) => {
+    return this.#answered(context, started, (cost, usage) => {
       if (!usage || cost === undefined) return spending.release(held);
       if (usage.input > 0) spending.prompts.learn(bytes, usage.input);
       spending.settle(held, usage.input + usage.output === 0 ? 'unstated' : cost);
@@ -101,10 +103,14 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, and then calls `settle` with its cost and tokens. Both are undefined if no model has answered. */
-  async #answered(context: AttemptContext, settle: (cost?: number, usage?: TokenUsage) => void): Promise<Accepted> {
+  async #answered(
+    context: AttemptContext,
+    started: StartedAttempt,
+    settle: (cost?: number, usage?: TokenUsage) => void,
+  ): Promise<Accepted> {
     let usage: TokenUsage | undefined;
     try {
-      const answer = await super.attempt(context);
+      const answer = await super.attempt(context, started);
       ({ usage } = answer as ModelAccepted);
       return answer;
     } catch (error) {
@@ -129,6 +135,12 @@ function refusalText(refusal: SpendingRefusal, { node, maxCost, maxTokens }: Con
   if (refusal === 'unstated')
     return `max_cost of ${node} cannot be enforced: the answers do not state their tokens; leave max_cost out to run without a maximum`;
   return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call could cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
+}
+
+/** An empty answer is left out, because Anthropic refuses empty messages. The correction then follows the question. */
+function corrected(turns: readonly Turn[], answer: string, text: string): readonly Turn[] {
+  if (answer.trim() !== '') return [...turns, { role: 'assistant', text: answer }, { role: 'user', text }];
+  return [...turns.slice(0, -1), ...turns.slice(-1).map((last) => ({ ...last, text: `${last.text}\n\n${text}` }))];
 }
 
 function correction(reason: string): string {

@@ -1,6 +1,7 @@
+import { valueAt } from '../../core/answer/path.ts';
 import { goDurationMs } from '../../core/answer/rate-limit.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { countAt, type Finish, type HopelessRefusal, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, type HopelessRefusal, listAt, onlyCall, type Provider, present, spokenText, textAt } from './provider.ts';
 
 const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
 
@@ -43,7 +44,11 @@ export const gemini: Provider = {
       }),
     }),
   answer: (body) => ({
-    text: joinedText(listAt(body, 'candidates', 0, 'content', 'parts').filter((part) => !(isObject(part) && part.thought === true))),
+    text: spokenText(valueAt(body, ['candidates', 0, 'content', 'parts'])),
+    toolCall: onlyCall(
+      listAt(body, 'candidates', 0, 'content', 'parts').filter((part) => isObject(part) && part.functionCall !== undefined),
+      'functionCall',
+    ),
     finish: finishOf(body),
     model: textAt(body, 'modelVersion'),
     usage: {

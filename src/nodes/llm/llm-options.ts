@@ -56,6 +56,10 @@ export const llmOptions = z.strictObject({
   top_p: z.number().min(0).max(1).optional().describe(`choose only among the most likely tokens, 0 to 1 ${ofProvider}`),
   seed: z.int().optional().describe(`the seed: with the same number, the provider tries to give the same answer again ${ofProvider}`),
   effort: z.string().min(1).optional().describe(`how much a reasoning model thinks, such as low ${ofProvider}`),
+  thinking: z
+    .enum(['drop', 'keep'], { error: 'expected drop or keep' })
+    .default('drop')
+    .describe('keep: thinking at the beginning of an answer, such as <think>...</think>, is part of the answer'),
   extra: dictionary(fieldName, z.unknown()).optional().describe('more parameters for the request, sent to the provider as you write them'),
   prompt_cache: z.boolean().default(false).describe('anthropic: cache the system prompt'),
   invalid_retries: z

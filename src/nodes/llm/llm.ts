@@ -63,6 +63,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
     ...policy,
+    readsFacts: mapping.readsFacts,
     prepare(fields) {
       const asked = question(fields);
       return isBlank(asked) ? skipped(fields) : ask(asked, fields);
@@ -94,7 +95,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
 function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputCheck | undefined): AnswerParts {
   const { model, maxTokens, maxTokensName } = fixedQuestion(options, undefined);
   const key = keyOf(options, provider);
-  return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName };
+  return { provider, key, check, keepsThinking: options.thinking === 'keep', price: priceOf(options), model, maxTokens, maxTokensName };
 }
 
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => ModelQuestion {
@@ -215,8 +216,9 @@ function defaultMap(schema: JsonObject | undefined): WrittenMap {
 }
 
 /** Returns the cache key of a question. Questions with the same key have the same answer. */
-function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
-  return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
+function llmCacheKey({ provider, output, schema, thinking }: LlmOptions, { origin, path, body }: HttpRequest): string {
+  const kept = thinking === 'keep' ? [thinking] : [];
+  return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value, ...kept]);
 }
 
 function checkLlmOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {

@@ -7,6 +7,7 @@ import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
 import { type HopelessRefusal, type ModelQuestion, type Provider, type TokenUsage, textAt } from './provider.ts';
+import { withoutThinking } from './thinking.ts';
 
 export interface AnswerParts {
   readonly provider: Provider;
@@ -14,6 +15,8 @@ export interface AnswerParts {
   readonly key: string;
   /** Checks the model's answer; undefined if the answer may be any text. */
   readonly check: OutputCheck | undefined;
+  /** True if thinking at the beginning of an answer is part of the answer. */
+  readonly keepsThinking: boolean;
   readonly price: TokenPrice | undefined;
   readonly model: string;
   readonly maxTokens: number;
@@ -34,19 +37,39 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   const { provider, check, maxTokens } = parts;
   if (!hasStatus(['2xx'], response.status)) throw refusalOf(parts, response);
   const body = readBody(response, 'json', true) ?? null;
-  const { text, finish, model, usage } = provider.answer(body);
+  const { text: said, toolCall, finish, model, usage } = provider.answer(body);
   const error = errorIn(body);
   if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', statedUsage(usage));
+  const text = said === undefined ? undefined : withoutThinking(said);
   if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
+  if (finish === 'broken') throw new UnusableAnswer(`the server ended the answer early${quoted(said)}`, '', usage);
   if (finish === 'length') {
-    throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\n${allowMore}`, '', usage);
+    throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(said)}\n${allowMore}`, '', usage);
   }
-  if (text === undefined)
-    throw new UnusableAnswer(`expected an answer from a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
-  const output = check ? checkedOutput(check, text, usage) : null;
-  const document = { text, output, model: model ?? parts.model, finish };
+  if (toolCall && (text ?? '').trim() === '' && !check) {
+    throw new UnusableAnswer(`the model wants to call the tool "${excerpt(toolCall.name, 100)}", and gave no answer`, '', usage);
+  }
+  // Some gateways make the schema a tool, and send the answer as its arguments.
+  const answer = (text ?? '').trim() === '' && toolCall ? argumentsOf(toolCall.arguments) : text;
+  const whole = parts.keepsThinking ? (said ?? answer) : answer;
+  if (whole === undefined) throw noAnswer(parts, said, body, usage);
+  const output = check ? checkedOutput(check, answer ?? whole, usage) : null;
+  const document = { text: whole, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
 }
+
+function argumentsOf(given: Value): string {
+  return typeof given === 'string' ? given : jsonOf(given);
+}
+
+function noAnswer({ check }: AnswerParts, said: string | undefined, body: Value, usage: TokenUsage): UnusableAnswer {
+  if (said === undefined)
+    return new UnusableAnswer(`expected an answer from a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
+  const reason = check && 'the answer does not fit the schema (there is nothing behind its thinking)';
+  return new UnusableAnswer(`${reason ?? 'the model gave no answer behind its thinking'}: ${excerpt(said)}\n${keepIt}`, '', usage, reason);
+}
+
+const keepIt = 'thinking: keep takes the thinking for the answer';
 
 /** Returns the number of tokens that the body of an error states; undefined if it states none. */
 function statedUsage(usage: TokenUsage): TokenUsage | undefined {

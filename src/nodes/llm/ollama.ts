@@ -1,4 +1,5 @@
-import { countAt, messagesOf, type Provider, present, textAt } from './provider.ts';
+import { valueAt } from '../../core/answer/path.ts';
+import { countAt, listAt, messagesOf, onlyCall, type Provider, present, spokenText, textAt } from './provider.ts';
 
 /** https://docs.ollama.com/api/chat */
 export const ollama: Provider = {
@@ -25,7 +26,8 @@ export const ollama: Provider = {
   answer(body) {
     const reason = textAt(body, 'done_reason') ?? 'stop';
     return {
-      text: textAt(body, 'message', 'content'),
+      text: spokenText(valueAt(body, ['message', 'content'])),
+      toolCall: onlyCall(listAt(body, 'message', 'tool_calls'), 'function'),
       finish: reason === 'stop' || reason === 'length' ? reason : 'other',
       model: textAt(body, 'model'),
       usage: { input: countAt(body, 'prompt_eval_count'), output: countAt(body, 'eval_count'), cached: 0 },

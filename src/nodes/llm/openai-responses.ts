@@ -1,5 +1,5 @@
 import type { Value } from '../../core/value/value.ts';
-import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, joinedText, listAt, onlyCall, type Provider, present, textAt } from './provider.ts';
 
 /** The provider for OpenAI's Responses API. https://platform.openai.com/docs/api-reference/responses */
 export const openaiResponses: Provider = {
@@ -23,6 +23,7 @@ export const openaiResponses: Provider = {
     }),
   answer: (body) => ({
     text: contentsOf(body, 'output_text', 'text') ?? refusalIn(body),
+    toolCall: onlyCall(listAt(body, 'output').filter((item) => textAt(item, 'type') === 'function_call')),
     finish: finishOf(body),
     model: textAt(body, 'model'),
     usage: {

@@ -1,8 +1,27 @@
+import { valueAt } from '../../core/answer/path.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { googleHopelessness } from './gemini.ts';
-import { countAt, type Finish, maxTokensNames, messagesOf, type Provider, present, textAt } from './provider.ts';
+import {
+  countAt,
+  type Finish,
+  joinedText,
+  listAt,
+  maxTokensNames,
+  messagesOf,
+  onlyCall,
+  type Provider,
+  present,
+  spokenText,
+  textAt,
+} from './provider.ts';
 
-const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
+/** OpenAI's reasons, and those of compatible servers: DeepSeek, Mistral, Cohere, vLLM, OpenRouter and gateways to Gemini. */
+const finishes: Readonly<Record<string, Finish>> = {
+  ...{ stop: 'stop', eos: 'stop', end_turn: 'stop' },
+  ...{ length: 'length', max_tokens: 'length', model_length: 'length' },
+  ...{ content_filter: 'refusal', safety: 'refusal', refusal: 'refusal', recitation: 'refusal', prohibited_content: 'refusal' },
+  ...{ insufficient_system_resource: 'broken', abort: 'broken', error: 'broken' },
+};
 
 /** Messages about an unknown member of the request. Mistral and vLLM use `extra_forbidden`; OpenAI and Azure have others. */
 const notKnown =
@@ -39,8 +58,10 @@ export const openai: Provider = {
   // Google also supports Chat Completions, and refuses these requests in the same way as requests to Gemini.
   hopelessness: googleHopelessness,
   answer: (body) => ({
-    text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body),
-    finish: refusalOf(body) === undefined ? (finishes[textAt(body, 'choices', 0, 'finish_reason') ?? ''] ?? 'other') : 'refusal',
+    text: spokenText(valueAt(body, ['choices', 0, 'message', 'content'])) ?? refusalOf(body),
+    toolCall: onlyCall(listAt(body, 'choices', 0, 'message', 'tool_calls'), 'function'),
+    finish:
+      refusalOf(body) === undefined ? (finishes[(textAt(body, 'choices', 0, 'finish_reason') ?? '').toLowerCase()] ?? 'other') : 'refusal',
     model: textAt(body, 'model'),
     usage: {
       input: countAt(body, 'usage', 'prompt_tokens'),
@@ -51,5 +72,6 @@ export const openai: Provider = {
 };
 
 function refusalOf(body: Value): string | undefined {
-  return textAt(body, 'choices', 0, 'message', 'refusal');
+  // Some gateways send an empty refusal with every answer.
+  return textAt(body, 'choices', 0, 'message', 'refusal') || joinedText(listAt(body, 'choices', 0, 'message', 'content'), 'refusal');
 }

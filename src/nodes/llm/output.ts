@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { pathTo, valueAt } from '../../core/answer/path.ts';
 import { fieldName } from '../../core/options/names.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
-import { parseJson } from '../../core/value/json.ts';
-import { isObject, type JsonObject, membersOf, type Value } from '../../core/value/value.ts';
+import { parseJson, stringEnd } from '../../core/value/json.ts';
+import { isObject, type JsonObject, jsonOf, membersOf, orUndefined, type Value } from '../../core/value/value.ts';
 
 const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
 
@@ -51,6 +51,9 @@ export function propertiesOf(schema: JsonObject): string[] {
   return isObject(schema.properties) ? membersOf(schema.properties).map(([name]) => name) : [];
 }
 
+/** Maximum number of places in an answer at which JSON is looked for. It keeps the search linear in the length of the answer. */
+const maxStarts = 20;
+
 export class OutputCheck {
   readonly #schema: z.ZodType;
 
@@ -59,13 +62,31 @@ export class OutputCheck {
     this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
-  /** Keeps the digits of numbers. If the value does not fit the schema, throws an Error that says why. */
+  /**
+   * Reads an answer that is JSON, or has JSON among other text or in a code fence. Keeps the digits of numbers. If nothing fits the schema,
+   * throws an Error that says why.
+   */
   read(text: string): Value {
-    const json = unfenced(text);
-    const found = parsedOutput(json);
+    const whole = text.trim();
+    const found = orUndefined(() => parseJson(whole)) === undefined ? embedded(whole) : [whole];
+    if (found.length === 0) throw new Error('the answer is not JSON');
+    const fitting = this.#fitting(found) ?? this.#fitting(found.flatMap((json) => unwrapped(JSON.parse(json) as Value)));
+    if (!fitting) throw new Error(this.#issueIn(found.at(-1) as string));
+    const [only, ...others] = fitting;
+    if (others.length > 0) throw new Error(`the answer has ${fitting.size} different values that fit it`);
+    return parseJson(only as string);
+  }
+
+  /** Returns the different values that fit the schema; undefined if none does. */
+  #fitting(found: readonly string[]): ReadonlySet<string> | undefined {
+    const fitting = found.filter((json) => this.#issueIn(json) === undefined);
+    return fitting.length === 0 ? undefined : new Set(fitting.map((json) => jsonOf(parseJson(json))));
+  }
+
+  #issueIn(json: string): string | undefined {
+    const found = JSON.parse(json) as Value;
     const [issue] = this.#schema.safeParse(found).error?.issues ?? [];
-    if (issue) throw new Error(issueText(issue, found as Value));
-    return parseJson(json);
+    return issue && issueText(issue, found);
   }
 }
 
@@ -75,15 +96,45 @@ function issueText({ path: steps, message }: z.core.$ZodIssue, found: Value): st
   return `${path || 'the answer'}: ${message}`;
 }
 
-function parsedOutput(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new Error('the answer is not JSON');
-  }
+/** Returns the answer in a value that is JSON text itself, or that looks like a call of a tool: `{ name, arguments }`. */
+function unwrapped(value: Value): string[] {
+  const inner = isObject(value) && value.name !== undefined ? (value.arguments ?? value.parameters ?? null) : value;
+  const json = typeof inner === 'string' ? inner : jsonOf(inner);
+  return orUndefined(() => parseJson(json)) === undefined ? [] : [json];
 }
 
-/** Removes the code fence (three backticks) that models often put around JSON. */
-function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text;
+/** Returns the JSON objects and lists in a text that are not inside others, in their order. If there are none, the contents of fences. */
+function embedded(text: string): string[] {
+  const found: string[] = [];
+  const start = /\{(?=\s*["}])|\[(?=\s*["[{\]\dtfn-])/g;
+  for (let starts = 0, match = start.exec(text); match && starts < maxStarts; match = start.exec(text), starts++) {
+    const end = endOfValue(text, match.index);
+    const json = text.slice(match.index, end);
+    if (orUndefined(() => parseJson(json)) === undefined) continue;
+    found.push(json);
+    start.lastIndex = match.index + json.length;
+  }
+  return found.length > 0 ? found : fenced(text);
+}
+
+/** Returns the position behind the bracket that closes the one at `from`. Returns `from` if none does. */
+function endOfValue(text: string, from: number): number {
+  const token = /["[\]{}]/g;
+  token.lastIndex = from;
+  let depth = 0;
+  for (let match = token.exec(text); match; match = token.exec(text)) {
+    if (match[0] === '"') {
+      const end = stringEnd(text, match.index);
+      if (end === 0) return from;
+      token.lastIndex = end;
+    } else depth += match[0] === '{' || match[0] === '[' ? 1 : -1;
+    if (depth === 0) return token.lastIndex;
+  }
+  return from;
+}
+
+/** Returns the contents of code fences (three backticks) that are JSON, for schemas of texts and numbers. */
+function fenced(text: string): string[] {
+  const contents = [...text.matchAll(/```\w*[^\S\n]*\n([^`]*)\n[^\S\n]*```/g)].map(([, content = '']) => content);
+  return contents.filter((content) => orUndefined(() => parseJson(content)) !== undefined);
 }

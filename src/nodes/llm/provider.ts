@@ -1,6 +1,6 @@
 import { valueAt } from '../../core/answer/path.ts';
 import type { Auth } from '../../core/auth/auth.ts';
-import type { JsonObject, Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -31,7 +31,8 @@ export interface ModelQuestion extends Tuning {
   readonly cachesPrompt: boolean;
 }
 
-export type Finish = 'stop' | 'length' | 'refusal' | 'other';
+/** `broken` means that the server ended the answer early because of an error of its own. */
+export type Finish = 'stop' | 'length' | 'refusal' | 'broken' | 'other';
 
 /** `input` includes cached tokens. */
 export interface TokenUsage {
@@ -43,6 +44,8 @@ export interface TokenUsage {
 interface ModelAnswer {
   /** The text of the answer; undefined if the body contains no text from a model. */
   readonly text: string | undefined;
+  /** The tool that the model wants to call, and its arguments as an object or as JSON text. Undefined if it calls none. */
+  readonly toolCall?: { readonly name: string; readonly arguments: Value };
   readonly finish: Finish;
   readonly model: string | undefined;
   readonly usage: TokenUsage;
@@ -90,6 +93,31 @@ export function listAt(body: Value | undefined, ...steps: (string | number)[]): 
 export function joinedText(parts: readonly Value[], member = 'text'): string | undefined {
   const texts = parts.flatMap((part) => textAt(part, member) ?? []);
   return texts.length > 0 ? texts.join('') : undefined;
+}
+
+const textTypes: ReadonlySet<string> = new Set(['text', 'output_text']);
+
+/**
+ * Returns the text of a message's content, which servers send as a string, as a part or as a list of parts. Parts with the model's thinking
+ * (Mistral, Gemini) and parts that are no text, such as references, are left out.
+ */
+export function spokenText(content: Value | undefined): string | undefined {
+  if (typeof content === 'string') return content;
+  const parts = Array.isArray(content) ? content : [content ?? null];
+  const texts = parts.flatMap((part) => {
+    if (typeof part === 'string') return part;
+    if (!isObject(part) || part.thought === true || !textTypes.has(textAt(part, 'type') ?? 'text')) return [];
+    return textAt(part, 'text') ?? textAt(part, 'text', 'value') ?? [];
+  });
+  return texts.length > 0 ? texts.join('') : undefined;
+}
+
+/** Returns the only tool call of a list. The call is in `member` of its element, or it is the element itself. */
+export function onlyCall(calls: readonly Value[], member?: string): ModelAnswer['toolCall'] {
+  const [call, ...others] = member === undefined ? calls : calls.map((one) => valueAt(one, [member]) ?? null);
+  const name = textAt(call, 'name');
+  if (name === undefined || others.length > 0 || !isObject(call)) return undefined;
+  return { name, arguments: call.arguments ?? call.input ?? call.args ?? null };
 }
 
 export function present(members: Readonly<Record<string, Value | undefined>>): JsonObject {

@@ -35,13 +35,21 @@ export interface Checkpoint {
   /** Money spent so far, by node; undefined if no node has a price in money. */
   readonly costs?: Readonly<Record<string, number>>;
   /** Language model tokens used so far, by node. */
-  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
+  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number; readonly askedAgain?: number }>>;
+  /** By node; undefined if no node looks for the next page at a path. */
+  readonly nextPaths?: Readonly<Record<string, NextPath>>;
   /** Counts that a server keeps for its runs; undefined on the command line. */
   readonly notes?: object;
   /** Uncompressed bytes of the earlier output that a retry has already copied; undefined if the run is not a retry. */
   readonly copied?: number;
   /** Records in the memory file, with which a later run reuses rows of unchanged records. */
   readonly remembered?: number;
+}
+
+/** The path at which a node looks for the next page of a list. `found` tells if any first page had it. */
+export interface NextPath {
+  readonly path: string;
+  readonly found: boolean;
 }
 
 /** The intention to move the run's files into place. It is on disk before the first of them is moved. */

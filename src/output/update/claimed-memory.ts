@@ -156,10 +156,12 @@ function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): R
   const dataFiles = dataFilesOf(plan).map((file) => [`the data file ${file}`, `${statOf(file)?.size} ${statOf(file)?.mtimeMs}`]);
   return Object.fromEntries([
     ...[...plan.makers].map(([id, written]) => [`the node ${id}`, makerHash(written)]),
+    ...[...plan.files].map(([file, text]) => [`the file ${file}`, makerHash(text)]),
     ...[...plan.variables.values].map(([name, value]) => [`the variable ${name}`, makerHash(value)]),
     ['the environment', makerHash(envOf(env))],
     ['the list of set fields', makerHash(JSON.stringify(set))],
     ['the way cells are made safe', String(csvSafe)],
+    ...(plan.names.isEmpty ? [] : [['the list of columns', makerHash(JSON.stringify([...plan.names.entries()]))]]),
     ...dataFiles,
   ]);
 }

@@ -65,16 +65,17 @@ export class RecordMemory implements OutputMemory {
   readonly #oldest: number;
 
   private constructor(parts: RecordMemoryParts, text: OldOutputText | undefined) {
-    const { log, old, writer, redactor, columns } = parts;
+    const { log, old, writer, redactor, columns, plan } = parts;
     this.log = log;
     this.#parts = parts;
     this.#key = parts.key.toString('hex');
     this.#uses = new FieldUses(parts);
-    this.#renderer = new Renderer(writer, redactor);
+    this.#renderer = new Renderer(writer, redactor, plan.names);
     this.#between = writer.between;
     this.#records = old && new OldRecords(old.memory, old.out);
     this.#text = text;
-    this.#hasSameColumns = text?.columns === undefined || text.columns.join('\n') === redactor.names(columns).join('\n');
+    this.#hasSameColumns =
+      text?.columns === undefined || text.columns.join('\n') === redactor.names(plan.names.allInFile(columns)).join('\n');
     this.#oldest = old?.maxAge === undefined ? 0 : Date.now() - old.maxAge;
   }
 
@@ -89,6 +90,7 @@ export class RecordMemory implements OutputMemory {
   /** Adds the earlier run's rows if the record has not changed since. */
   takeOver(item: Item): Item {
     const text = this.#text;
+    const { plan } = this.#parts;
     if (!text || item.failure || item.parked || !this.#canWrite(item.fields)) return item;
     const whole = this.#wholeOf(item.fields);
     const found = this.#records?.takeFollowing(whole, this.#isRecent) ?? this.#records?.take(this.#hashOf(item.fields), this.#isRecent);
@@ -96,7 +98,13 @@ export class RecordMemory implements OutputMemory {
     const isSame = this.#hasSameColumns && whole === found.whole;
     const parked = new RowsOfRecord(
       found.rows,
-      isSame ? () => text.text(found, this.#between) : () => this.#rebuilt(text.rows(found), item.fields),
+      isSame
+        ? () => text.text(found, this.#between)
+        : () =>
+            this.#rebuilt(
+              text.rows(found).map((row) => plan.names.fieldsInFlow(row)),
+              item.fields,
+            ),
     );
     const { hash, atMs, start, end, rows, taken } = found;
     const unchanged: RememberedRows = { hash, whole, atMs, start, end, rows, taken };
@@ -205,7 +213,7 @@ export class FieldUses {
 
   constructor({ plan, set = [] }: FlowOfRecords) {
     this.#plan = plan;
-    this.#set = new Set(set.map(([name]) => name));
+    this.#set = new Set(set.map(([name]) => plan.names.inFlow(name)));
   }
 
   of(name: string): KnownField {

@@ -107,7 +107,7 @@ async function sheetsOf(zip: Zip, input: string, part: string): Promise<{ sheets
       if (tag === 'workbookPr') is1904 = isTrue(attribute('date1904'));
       if (tag !== 'sheet') return;
       const isHidden = (attribute('state') ?? 'visible') !== 'visible';
-      sheets.push({ name: attribute('name') ?? '', relation: attribute('r:id') ?? '', isHidden });
+      sheets.push({ name: attribute('name') ?? '', relation: attribute('*:id') ?? '', isHidden });
     },
   });
   return { sheets, is1904 };

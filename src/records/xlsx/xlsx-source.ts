@@ -1,11 +1,12 @@
 import type { Item } from '../../core/item.ts';
 import { SparseFields } from '../../core/record.ts';
-import { type Column, earlierFailure, fieldColumns, headerProblem, recordOfRow } from '../csv-reader.ts';
+import { earlierFailure, recordOfRow } from '../csv-reader.ts';
 import { Unreadable } from '../errors.ts';
 import type { OpenArchive } from '../format.ts';
+import { type HeaderPlace, headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from '../header.ts';
 import type { Input } from '../input.ts';
 import type { RecordContent } from '../json/json-record.ts';
-import { inputError, type Position } from '../record-reader.ts';
+import { inputError, type Position, type TableHeader } from '../record-reader.ts';
 import { BadCell, type CellProblem, columnName, SheetReader, type SheetRow } from './sheet.ts';
 import { readWorkbook, type Workbook } from './workbook.ts';
 import { XmlReader } from './xml.ts';
@@ -18,24 +19,25 @@ const maxSheetBytes = 8 * 1024 * 1024 * 1024;
 const minSparse = 256;
 
 /** `offset` in the position to resume at is the number of the last row that was read. */
-interface SheetOptions {
+interface SheetOptions extends HeaderPlace {
   /** Undefined for the first visible sheet. */
   readonly sheet?: string;
   readonly from?: Position;
 }
 
 /** Also reads the header. Throws an AutomateError: `usage` without a sheet of that name, `input` for an unreadable workbook. */
-export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenArchive> {
+export async function openXlsx(input: Input, { sheet, from, headerLine, noHeader }: SheetOptions): Promise<OpenArchive> {
   const zip = await openZip(input);
   try {
     const book = await readWorkbook(zip, input.name, sheet);
     const reading = { book, place: `${input.name}: sheet "${book.sheet}"`, bytes: 0 };
     const rows = sheetRows(zip, reading);
-    const { header, columns, rest } = await readHeader(rows, reading);
-    const toItems = itemsOf(header, columns, reading, from);
+    const { header, rest } = await (noHeader ? countColumns(rows, reading) : readHeader(rows, reading, headerLine));
+    const toItems = itemsOf(header, reading, from);
     let isClosed = false;
     return {
-      columns: columns.map(({ name }) => name),
+      columns: header.columns.map(({ name }) => name),
+      givenNames: header.given,
       async *read() {
         try {
           if (rest.length > 0) yield toItems(rest);
@@ -99,36 +101,67 @@ function faultOf(act: () => void): { readonly error: unknown } | undefined {
 }
 
 interface SheetHeader {
-  readonly header: readonly string[];
-  readonly columns: readonly Column[];
-  /** The rows after the header row that were read in the same chunk. */
+  readonly header: TableHeader;
+  /** The rows of records that have already been read. */
   readonly rest: readonly SheetRow[];
 }
 
-/** The first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid. */
-async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: SheetReading): Promise<SheetHeader> {
-  const { value, done } = await rows.next();
-  const [first, ...rest] = done ? [] : value;
-  if (!first) throw inputError(place, 'expected a header row with the names of the columns, found an empty sheet');
-  const at = `${place}, row ${first.number}`;
+type Rows = AsyncGenerator<readonly SheetRow[]>;
+
+/**
+ * In the row `line`, or else in the first row that is not empty. Only the first cell of merged cells has a value. Throws an AutomateError
+ * (`input`) if there is no header or if it is invalid.
+ */
+async function readHeader(rows: Rows, { place }: SheetReading, line: number | undefined): Promise<SheetHeader> {
+  const [first, ...rest] = await readRows(rowsFrom(rows, line ?? 1), (found) => found.length > 0);
+  if (!first && line === undefined) throw missingHeader(place, 'an empty sheet');
+  const at = `${place}, row ${line ?? first?.number}`;
+  if (!first || first.number > (line ?? first.number)) throw missingHeader(at, 'an empty row', { hint: 'other-header' });
   if (first.problem) throw inputError(`${at}, column ${first.problem.column}`, first.problem.message);
-  const header = denseCells(first, 1 + Math.max(...first.columns));
-  const columns = fieldColumns(header);
-  const problem = headerProblem(columns, at);
+  const header = headerOf(denseCells(first, 1 + Math.max(...first.columns)));
+  const problem = headerProblem(header, at);
   if (problem) throw problem;
-  return { header, columns, rest };
+  return { header, rest };
+}
+
+/** Empty cells at the end of a row are not in the file, so the widest of these first rows has all columns. */
+const countedRows = 1000;
+
+/** Reading on for the width could exhaust memory if the rows are long. In bytes of XML. */
+const countedBytes = 4_000_000;
+
+async function countColumns(rows: Rows, reading: SheetReading): Promise<SheetHeader> {
+  const rest = await readRows(rows, (found) => found.length >= countedRows || reading.bytes >= countedBytes);
+  const width = rest.reduce((most, { columns }) => Math.max(most, 1 + (columns.at(-1) ?? -1)), 0);
+  if (width === 0) throw missingFirstRow(reading.place);
+  return { header: headerOfWidth(width), rest };
+}
+
+async function* rowsFrom(rows: Rows, first: number): Rows {
+  // The generator is not closed after the header, because the records are read from it.
+  for (let next = await rows.next(); !next.done; next = await rows.next()) yield next.value.filter(({ number }) => number >= first);
+}
+
+async function readRows(rows: Rows, isEnough: (read: readonly SheetRow[]) => boolean): Promise<readonly SheetRow[]> {
+  const read: SheetRow[] = [];
+  while (!isEnough(read)) {
+    const { value, done } = await rows.next();
+    if (done) break;
+    for (const row of value) read.push(row);
+  }
+  return read;
 }
 
 /** Converts rows to records. When reading resumes, leaves out the rows that have already been read. */
-function itemsOf(header: readonly string[], columns: readonly Column[], { book }: SheetReading, from: Position | undefined) {
-  const contentOf = contentReader(header, columns);
+function itemsOf(header: TableHeader, { book }: SheetReading, from: Position | undefined) {
+  const contentOf = contentReader(header);
   let records = from?.records ?? 0;
   return (rows: readonly SheetRow[]): Item[] =>
     rows.flatMap((row) => {
       if (row.number <= (from?.offset ?? 0)) return [];
       const item = { number: ++records, end: { offset: row.number, line: row.number } };
       const record = contentOf(row);
-      const problem = row.problem ?? surplus(row, header.length);
+      const problem = row.problem ?? surplus(row, header.names.length);
       if (problem === undefined) return [{ ...item, ...record }];
       const failure = new Unreadable(`sheet "${book.sheet}", row ${row.number}, column ${problem.column}: ${problem.message}`);
       return [{ ...item, fields: record.fields, failure }];
@@ -136,14 +169,15 @@ function itemsOf(header: readonly string[], columns: readonly Column[], { book }
 }
 
 /** Costs as much as there are cells in the row, not in the table. */
-function contentReader(header: readonly string[], columns: readonly Column[]): (row: SheetRow) => RecordContent {
-  const names = new Map(columns.map(({ name }, at) => [name, at]));
+function contentReader(header: TableHeader): (row: SheetRow) => RecordContent {
+  const { names, columns } = header;
+  const places = new Map(columns.map(({ name }, at) => [name, at]));
   return (row) => {
-    if (columns.length - row.cells.length < minSparse) return recordOfRow(denseCells(row, header.length), header, columns);
-    const cells = new Map(row.cells.map((cell, at) => [header[row.columns[at] as number] ?? '', cell]));
-    const fields = new SparseFields(names);
-    for (const [name, cell] of cells) if (names.has(name)) fields.set(name, cell);
-    return columns.length === header.length ? { fields } : { fields, ...earlierFailure((name) => cells.get(name) ?? '') };
+    if (columns.length - row.cells.length < minSparse) return recordOfRow(denseCells(row, names.length), header);
+    const cells = new Map(row.cells.map((cell, at) => [names[row.columns[at] as number] ?? '', cell]));
+    const fields = new SparseFields(places);
+    for (const [name, cell] of cells) if (places.has(name)) fields.set(name, cell);
+    return columns.length === names.length ? { fields } : { fields, ...earlierFailure((name) => cells.get(name) ?? '') };
   };
 }
 

@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes';
 
-/** Element names have no namespace prefix. */
+/** Element names have no namespace prefix. The attribute `*:name` is one with any prefix. */
 export interface XmlHandler {
   open(name: string, attribute: (name: string) => string | undefined): void;
   text(text: string): void;
@@ -28,7 +28,8 @@ export class XmlReader {
     parser.on('opentag', ({ name, attributes }) => {
       this.#sinceTag = 0;
       if (++this.#depth > maxDepth) throw new BadXml(`elements that are nested more than ${maxDepth} deep`);
-      handler.open(localName(name), (wanted) => attributes[wanted] as string | undefined);
+      const written = attributes as Readonly<Record<string, string>>;
+      handler.open(localName(name), (wanted) => (wanted.startsWith('*:') ? prefixed(written, wanted.slice(2)) : written[wanted]));
     });
     parser.on('closetag', ({ name }) => {
       this.#sinceTag = 0;
@@ -62,6 +63,10 @@ export class XmlReader {
       throw new BadXml('bytes that are not UTF-8');
     }
   }
+}
+
+function prefixed(attributes: Readonly<Record<string, string>>, wanted: string): string | undefined {
+  return Object.entries(attributes).find(([name]) => name.includes(':') && localName(name) === wanted)?.[1];
 }
 
 function localName(name: string): string {

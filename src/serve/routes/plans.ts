@@ -8,6 +8,7 @@ import { createLateLookups } from '../../places/late-lookups.ts';
 import { Forecaster } from '../../preview/forecast/forecast.ts';
 import { requestValue } from '../../preview/preview.ts';
 import { traitsOf } from '../../records/formats.ts';
+import { withFlowNames } from '../../records/inputs.ts';
 import { openSource } from '../../records/source.ts';
 import { addRoutes } from '../app.ts';
 
@@ -59,19 +60,20 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
   gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { clock: createClock(), maxRequests: 1, lookups: createLateLookups() });
   try {
-    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
-    const problems = source.header ? plan.unknownFields(source.header) : [];
+    const body = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
+    const problems = body.header ? plan.headerProblems(body.header) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
       throw new ProblemResponse(
         'input-unreadable',
         `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`,
         {
-          line: 1,
+          line: options.headerLine ?? 1,
           errors,
         },
       );
     }
+    const source = await withFlowNames(body, plan, flow.path);
     for await (const items of selectRecords(source, { options, plan, format })) {
       for (const item of items) await forecaster.add(item);
       // Lets the event loop process other requests, and notice that the client has disconnected.

@@ -11,7 +11,7 @@ import type { LetInKey } from '../caller.ts';
 import { asProblem, failureProblem } from '../calls.ts';
 import { flowJsonText } from '../flow-json.ts';
 import { planOfCall, planWithVariables, queryWithVariables, variablesIn } from '../flow-variables.ts';
-import { fieldsOf, recordOfBody, textOfBody } from '../json-body.ts';
+import { fieldsForFlow, fieldsOf, recordOfBody, textOfBody } from '../json-body.ts';
 import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
@@ -63,7 +63,8 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
         const waitMs = (preferredWait(request, 1, 60) ?? 30) * 1000;
         const given = variablesIn(request.query);
         const plan = () => planOfCall({ flow, given }, server.shared);
-        const call = { flow, given, plan, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
+        const fields = fieldsForFlow(recordOfBody(request.body), flow);
+        const call = { flow, given, plan, fields, key: caller.key, waitMs, gone: gone.signal };
         const named = namedRequest(request, caller, flow.id, 'call');
         const hash = requestHash(textOfBody(request.body), ...given.flat());
         return answerOnce(server, named, { request, reply, hash }, async () => (await server.calls.answer(call)).text);
@@ -109,7 +110,7 @@ async function testText({ shared }: Server, flow: SeenFlow, request: FastifyRequ
   const messages = createMessages();
   const { allowHttp, env } = shared;
   const plan = await planWithVariables({ flow, given: variablesIn(request.query) }, { allowHttp, env, textCells: false });
-  const fields = fieldsOf(record as JsonObject, textOfBody(request.body));
+  const fields = fieldsForFlow(fieldsOf(record as JsonObject, textOfBody(request.body)), { plan });
   try {
     const step = chosenStep(plan, node);
     const item = { number: 1, fields, end: { offset: 0, line: 0 } };

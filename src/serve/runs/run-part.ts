@@ -5,7 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { planOutput } from '../../output/output-plan.ts';
-import { inputFormat, openInput } from '../../records/inputs.ts';
+import { inputFormat, openFlowInput } from '../../records/inputs.ts';
 import { liveViewOf } from '../../report/page-view.ts';
 import { doneOf, workOf } from '../../report/reported-run.ts';
 import { countsOf, type RunView } from '../../report/run-view.ts';
@@ -183,7 +183,7 @@ export class RunPart {
       options,
       files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
       reserved,
-      open: (from) => openInput({ ...options, maxRecordBytes }, from),
+      open: (from) => openFlowInput(plan, flow, { ...options, maxRecordBytes }, from),
       notes: () => (this.#run ? this.totals() : noTotals),
     };
   }

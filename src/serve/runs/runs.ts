@@ -9,7 +9,7 @@ import { DiskSpace, type Reservation } from './disk-space.ts';
 import { nextPayer, storedKey } from './paying.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { ServedRun, type WorkOfRun } from './served-run.ts';
-import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
+import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, processingOptions, type StoredRun } from './stored-run.ts';
 
 export interface RunLimits {
   /** Maximum number of runs that are under way at the same time. */
@@ -188,8 +188,16 @@ export class Runs {
     const { id, folder, space } = await this.newFolder(key, bytes);
     folder.create();
     const errorsFormat = errorsFormatOf(inputFormat);
-    const { skip: _, limit: __, encoding: ___, records: ____, sheet: _____, ...rest } = options;
-    const given = { id, flow, key: storedKey(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
+    const given = {
+      id,
+      flow,
+      key: storedKey(key),
+      options: processingOptions(options),
+      inputFormat: errorsFormat,
+      format,
+      bytes,
+      retryOf: stored.id,
+    };
     try {
       await copyFile(path, folder.input(errorsFormat));
       await copyFile(from.flow, folder.flow);

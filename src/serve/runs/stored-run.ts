@@ -1,9 +1,15 @@
-import type { NamesWith, RunOptions } from '../../core/run-options.ts';
+import { type NamesWith, optionsWith, type RunOptions } from '../../core/run-options.ts';
 import { appendable, type FormatName } from '../../records/formats.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 
 /** The options that the caller gave. */
 export type StoredOptions = Pick<RunOptions, NamesWith<'http', true> | 'var' | 'encoding'>;
+
+/** Leaves out how the input is read, because a retry reads the errors file. */
+export function processingOptions(options: StoredOptions): StoredOptions {
+  const ofInput: readonly string[] = optionsWith('about', 'input');
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !ofInput.includes(name)));
+}
 
 /** From an input format such as `csv.gz`. */
 export function errorsFormatOf(inputFormat: string): RunShape['format'] {

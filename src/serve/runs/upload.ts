@@ -166,11 +166,11 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
-  const problems = source.header ? plan.unknownFields(source.header) : [];
+  const problems = source.header ? plan.headerProblems(source.header) : [];
   if (problems.length > 0) {
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
     throw new ProblemResponse('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
-      line: 1,
+      line: options.headerLine ?? 1,
       errors,
     });
   }

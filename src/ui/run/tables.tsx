@@ -81,8 +81,9 @@ export function PausesTable({ view }: ViewProps) {
   );
 }
 
-function figuresText({ input, output, cost }: TokenFigures): string {
-  return `${formatCount(input)} in, ${formatCount(output)} out${cost === undefined ? '' : `, cost ${creditText(cost)}`}`;
+function figuresText({ input, output, cost, askedAgain }: TokenFigures): string {
+  const again = askedAgain === undefined ? '' : `, ${formatCount(askedAgain)} asked again`;
+  return `${formatCount(input)} in, ${formatCount(output)} out${cost === undefined ? '' : `, cost ${creditText(cost)}`}${again}`;
 }
 
 /** Tables about lookups and tokens. Each is shown only if nodes of the run use them. */
@@ -114,6 +115,9 @@ export function LookupTables({ view }: ViewProps) {
               { title: 'Input', isNumber: true, cell: ({ input }) => formatCount(input) },
               { title: 'Output', isNumber: true, cell: ({ output }) => formatCount(output) },
               { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditText(cost)) },
+              ...(tokens.some(({ askedAgain }) => askedAgain)
+                ? [{ title: 'Did not fit', isNumber: true, cell: ({ askedAgain }: TokensView) => formatCount(askedAgain ?? 0) }]
+                : []),
               ...(tokens.some(({ part }) => part)
                 ? [{ title: 'This part', cell: ({ part }: TokensView) => part && figuresText(part) }]
                 : []),

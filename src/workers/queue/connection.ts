@@ -20,6 +20,9 @@ type TroubleListener = (trouble: RedisTrouble | undefined) => void;
 
 const defaultDeadlineMs = 30_000;
 
+/** After this many ms without a connection, a line says that automate is still trying. */
+const firstWordMs = 2000;
+
 /** Redis counts as unreachable if it has not replied for this many ms. */
 const silenceMs = 6000;
 const beatMs = 2000;
@@ -45,7 +48,7 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
   const { Redis } = await import('ioredis');
   const client = new Redis(options);
   try {
-    await untilReady(client, address, settings);
+    await untilReady(client, address, settings, warn);
     await refuseUnsafe(client, formatQueueUrl(address), warn);
     return new QueueRedis(client);
   } catch (error) {
@@ -227,16 +230,23 @@ function tlsOptions(cacert: string | undefined): NonNullable<RedisOptions['tls']
  * Resolves once Redis is ready. Rejects with an AutomateError if it does not become ready. An error that cannot go away by waiting rejects
  * immediately, and any other error at the deadline.
  */
-function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs = defaultDeadlineMs }: RedisSettings): Promise<void> {
+function untilReady(
+  client: Redis,
+  address: QueueAddress,
+  { password, deadlineMs = defaultDeadlineMs }: RedisSettings,
+  warn: (text: string) => void,
+): Promise<void> {
   const url = formatQueueUrl(address);
   return new Promise((resolve, reject) => {
     let reason = 'it does not answer';
     const stop = (error: AutomateError) => {
       clearTimeout(timer);
+      clearTimeout(firstWord);
       reject(error);
     };
     const fail = (message: string) => stop(new AutomateError('credential', message));
     const timer = setTimeout(() => fail(`Redis cannot be reached within ${deadlineMs / 1000} s: ${reason}`), deadlineMs);
+    const firstWord = setTimeout(() => warn(`cannot reach ${url}: trying for ${deadlineMs / 1000} s`), firstWordMs);
     client.on('error', (error) => {
       if (/DB index/.test(error.message)) return stop(invalidOption('queue', `there is no such database at ${url}: ${error.message}`));
       if (refusals.test(error.message)) return fail(noAccessText(error, url, password !== undefined));
@@ -249,6 +259,7 @@ function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs
     });
     client.once('ready', () => {
       clearTimeout(timer);
+      clearTimeout(firstWord);
       resolve();
     });
   });

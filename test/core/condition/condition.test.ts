@@ -54,7 +54,20 @@ describe('a condition on the fields of a record', () => {
     ['next_cursor != null', '{"next_cursor":"x"}', true],
     ['has(age) && age > 3', '{}', false],
     ['has(data.user)', '{"data":{}}', false],
-    ['has(data.user)', '{"data":{"user":null}}', true],
+    ['has(data.user)', '{"data":{"user":null}}', false],
+    ['has(data.user)', '{"data":{"user":0}}', true],
+    ['has(data.user)', '{"data":{"user":{}}}', true],
+    ['has(data.user)', '{"data":null}', false],
+    ['has(data.user)', '{"data":"text"}', false],
+    ['has(data.user)', '{}', false],
+    ['has( data.user.name )', '{"data":{"user":null}}', false],
+    ['has(data.user.name)', '{"data":{"user":{"name":null}}}', false],
+    ['has(data.user.name)', '{"data":{}}', false],
+    ['has(data.user.name)', '{"data":{"user":{"name":""}}}', true],
+    ['"user" in data', '{"data":{"user":null}}', true],
+    ['data.user == null', '{"data":{"user":null}}', true],
+    ['list.exists(one, has(one.a.b))', '{"list":[{},{"a":null},{"a":{"b":1}}]}', true],
+    ['list.exists(one, has(one.a.b))', '{"list":[{},{"a":null},{"a":{"b":null}}]}', false],
   ])('treats a null field as missing in has(): %s for the record %s', (source, record, expected) => {
     expect(compileCondition(source).evaluate(toFields(JSON.parse(record)), clock)).toBe(expected);
   });
@@ -239,9 +252,9 @@ describe('an invalid expression', () => {
     });
   });
 
-  test('is refused with a message that never mentions the internal names record__, present__ and matches__', () => {
+  test('is refused with a message that never mentions the internal names record__, has__ and matches__', () => {
     for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)', '1.matches(a)', '"a".matches(1)']) {
-      expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__|matches__/);
+      expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|has__|matches__/);
     }
   });
 });

@@ -127,3 +127,64 @@ describe('the error message for a function called with wrong arguments', () => {
     expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 0, message: expect.stringContaining(message) }));
   });
 });
+
+describe('the timestamp function in an expression', () => {
+  const day = '2026-11-28T00:00:00.000Z';
+  test.each([
+    ['2026-11-28', day],
+    ['20261128', day],
+    ['2026-W48-6', day],
+    ['2026W486', day],
+    ['2026-332', day],
+    ['2026332', day],
+    ['2026-11-28T08:53Z', '2026-11-28T08:53:00.000Z'],
+    ['2026-11-28T08', '2026-11-28T08:00:00.000Z'],
+    ['2026-11-28 08:53', '2026-11-28T08:53:00.000Z'],
+    ['2026-11-28 08:53:12', '2026-11-28T08:53:12.000Z'],
+    ['2026-11-28t08:53:12z', '2026-11-28T08:53:12.000Z'],
+    ['2026-11-28T08:53:28.063489+00:00', '2026-11-28T08:53:28.063Z'],
+    ['2026-11-28T08:53:28.123456789-05:00', '2026-11-28T13:53:28.123Z'],
+    ['2026-11-28T08:53:28,5Z', '2026-11-28T08:53:28.500Z'],
+    ['2026-11-28 08:53:28+01', '2026-11-28T07:53:28.000Z'],
+    ['2026-11-28 08:53:28 +0530', '2026-11-28T03:23:28.000Z'],
+    ['20261128T085328Z', '2026-11-28T08:53:28.000Z'],
+    ['20261128T0853', '2026-11-28T08:53:00.000Z'],
+    ['2026-11-28T08.5', '2026-11-28T08:30:00.000Z'],
+    ['2026-11-28T08:53.25Z', '2026-11-28T08:53:15.000Z'],
+    ['2026-11-28T24:00:00Z', '2026-11-29T00:00:00.000Z'],
+    ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
+    ['2024-02-29', '2024-02-29T00:00:00.000Z'],
+    ['2020-W53-7', '2021-01-03T00:00:00.000Z'],
+    ['0001-01-01', '0001-01-01T00:00:00.000Z'],
+    ['1950-06-01T00:00:00.9+00:00', '1950-06-01T00:00:00.900Z'],
+  ])('reads every form of RFC 3339 and ISO 8601 that names a day: %s', (t, time) => {
+    expect(evaluate('timestamp(t)', { t })).toBe(time);
+  });
+
+  test('reads texts in the expression, numbers and times', () => {
+    expect(evaluate('timestamp("2026-11-28") < timestamp("2026-11-28T00:00:01")')).toBe(true);
+    expect(evaluate('timestamp(t)', { t: 1_795_824_000 })).toBe(day);
+    expect(evaluate('timestamp(int(t))', { t: '1795824000' })).toBe(day);
+    expect(evaluate('timestamp(timestamp(t)) - timestamp("2026-11-27") == duration("24h")', { t: '2026-11-28' })).toBe(true);
+  });
+
+  test.each(['', 'yesterday', '28.11.2026', '11/28/2026', '2026', '2026-11', '2026-13-01', '2026-02-29', '2026-11-28T25:00Z'])(
+    'refuses other text, with the text in the message: %j',
+    (t) => {
+      expect(() => evaluate('timestamp(t)', { t })).toThrow(
+        `expected a time such as 2026-11-28, 2026-11-28T08:53Z or 2026-11-28 09:53:00+01:00, found ${JSON.stringify(t)}`,
+      );
+    },
+  );
+
+  test.each(['2025-W53-1', '2026-W48-8', '2026-366', '2026-000', '2026-11-28T08:60', '2026-11-28T08:53+24:00', '2026-11-28T24:00:01Z'])(
+    'refuses a day or time that does not exist: %s',
+    (t) => {
+      expect(() => evaluate('timestamp(t)', { t })).toThrow(`found "${t}"`);
+    },
+  );
+
+  test('shows how to read seconds since 1970 from a cell', () => {
+    expect(() => evaluate('timestamp(t)', { t: '1795824000' })).toThrow('write timestamp(int(...))');
+  });
+});

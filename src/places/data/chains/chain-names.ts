@@ -22,6 +22,7 @@ const shortLetters = { owner: 5, single: 7, several: 9 };
 
 /** Names of chains that occur only on bank statements, keyed by the chain's Wikidata ID. */
 const lineNames: Readonly<Record<string, readonly string[]>> = {
+  Q109675651: ['ExxonMobil'],
   Q37158: ['SBUX'],
   Q483551: ['WM Supercenter', 'WM SuperC'],
   Q1809448: ['WholeFds', 'WholeFds Mkt'],
@@ -84,7 +85,7 @@ export class ChainNames {
   /** Returns true if a word means a kind of place, such as `museum`, or can be part of any chain's name, such as `warehouse`. */
   isKind(word: string): boolean {
     this.#kindWords ??= new Set(companyWords(this.data.kindWords));
-    return isPlainCommon(word) || this.#kindWords.has(word);
+    return isPlainCommon(word) || this.#kindWords.has(word) || this.#kindWords.has(word.replace(/[aou]e/g, ([vowel = '']) => vowel));
   }
 
   isTown(key: string): boolean {

@@ -75,6 +75,13 @@ function withoutEnd(words: readonly string[]): readonly string[] {
   return words;
 }
 
+/** True for a word such as `gmbh` that ends the name of a company, so that other words after it do not belong to the name. */
+export function isCompanyEnd(word: string): boolean {
+  return companyEnds.has(word);
+}
+
+const companyEnds = new Set('gmbh mbh kg ohg inc llc ltd limited plc corp bv nv sarl sas spa srl oyj'.split(' '));
+
 /** Returns true if a word does not help to identify a chain: a word with a number, a company suffix, or a common word such as `store`. */
 export function isCommon(word: string): boolean {
   return commonWords.has(word) || legalForms.has(word) || /\d|.[店점]$/u.test(word);

@@ -1,5 +1,6 @@
 import { countryCode } from '../../country-names.ts';
 import { foldedText } from '../folded-text.ts';
+import { isCompanyEnd } from './company-words.ts';
 
 /**
  * Words in several languages that come before the name of a business on bank and card statements. They are in lower case without accents.
@@ -13,14 +14,15 @@ const paymentWords = new Set(
     'cb carte achat paiement prlv prelevement facture facturette',
     'betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie',
     'compra tarjeta pago cargo recibo tarj tpv pagamento acquisto carta addebito operazione cartao debito credito',
-    'platnosc karta zakup kortkop kop dankort kob kortbetaling platba kartou',
+    'platnosc karta karty zakup przy uzyciu kortkop kop dankort nota kob kortbetaling varekjop kortkjop platba kartou nakup kartyas vasarlas',
+    'korttiosto osto plata cumparare cardul harcama alisveris pagato paid',
   ]
     .join(' ')
     .split(' '),
 );
 
 /** Words that may come between a word for a payment and the name of the business. */
-const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref'.split(' '));
+const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref cu til'.split(' '));
 
 /** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
 const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
@@ -59,7 +61,7 @@ const otherRegions: ReadonlyMap<string, string> = new Map(
 
 /** Matches dates, times, phone numbers and masked card numbers. They do not help to identify a business. */
 const noise =
-  /\b\d{4}-\d\d?-\d\d?(?:t[\d:]+)?\b|\b\d\d?[./-]\d\d?(?:[./-]\d{2,4})?\b\.?|\b\d\d?:\d\d(?::\d\d)?\b|\b\d{3}-\d{3}-\d{4}\b|\b\d{1,2} ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?: \d{2,4}\b)?|\b[x*]{2,}\d+|\bcb\*\d+|\b(?:pas|karte|card no|kartennr)\.? ?\d+/g;
+  /\b\d{4}-\d\d?-\d\d?(?:t[\d:]+)?\b|\b\d\d?[./-]\d\d?(?:[./-]\d{2,4})?\b\.?|\b\d\d?:\d\d(?::\d\d)?\b|\b\d{3}-\d{3}-\d{4}\b|\b\d{1,2} ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?: \d{2,4}\b)?|\b[x*]{2,}\d+|\bcb\*\d+|\b(?:pas|karte|card no|kartennr|tarj|tarjeta|carta|karta|kort)\.? ?[:*x]*\d+|(?<=\w)\.(?:com?(?:\.[a-z]{2})?|net|org|de|fr|es|it|nl|at|ch|pl|eu)\b(?!\.)/g;
 
 /** Matches the code of a payment service before the name of the business, such as `SQ *`. */
 const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
@@ -117,8 +119,12 @@ export function statementNames(text: string, isTown: (words: readonly string[]) 
   const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
   const rest = words.slice(numberAt + 1);
   if (numberAt > 0 && isPlace(rest, line, words[numberAt] as string, isTown)) add(numberAt, rest.length === 0 && !isPayment);
+  const companyAt = words.findIndex((word, index) => index > 0 && isCompanyEnd(word));
+  if (companyAt > 0) add(companyAt);
   if (numberAt > 0) {
     if (isPayment) add(numberAt);
+    // As in `KAUFLAND BERLIN 1234` and `REMA 1000 OSLO`.
+    if (line.isCapital) for (const end of [numberAt, words.length]) for (const count of townStarts(words.slice(0, end), isTown)) add(count);
   } else if (isShortened || region !== undefined) {
     add(words.length, !isPayment);
     if (isPayment || region !== undefined) for (const count of townStarts(words, isTown)) add(count);
@@ -176,12 +182,21 @@ function statementLineOf(text: string): Line {
   };
 }
 
+const afterNumber = new Set(['nr', 'no', 'ref']);
+
 /** Returns the index of the first word after the words for the payment. */
 function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {
     const isPayment = paymentWords.has(word);
-    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d{2,}$/.test(word)))) break;
+    if (
+      !isPayment &&
+      !(
+        end > 0 &&
+        (joiningWords.has(word) || /^[#x]?\d{2,}$/.test(word) || (afterNumber.has(words[index - 1] as string) && /\d/.test(word)))
+      )
+    )
+      break;
     if (isPayment || /\d/.test(word) || end > 0) end = index + 1;
   }
   return end < words.length ? end : 0;

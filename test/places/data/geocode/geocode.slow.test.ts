@@ -46,6 +46,20 @@ test('geocoding finds the right place for at least 196 of 202 irregular addresse
   expect(wrong, other.join('\n')).toBeLessThanOrEqual(2);
 });
 
+test('geocoding finds the right town for at least 98 of 100 postcodes with a town, and no unmarked wrong one', async () => {
+  const rows = rowsOf('postcodes.csv');
+  const other: string[] = [];
+  const wrong: string[] = [];
+  for (const { address = '', name, country, region } of rows) {
+    const found = await find(address);
+    if (found.name === name && found.country_code === country && (found.region_code ?? '') === region) continue;
+    other.push(`${address}: ${placeOf(found)}`);
+    if (found.match && !found.ambiguous) wrong.push(address);
+  }
+  expect(other.length, other.join('\n')).toBeLessThanOrEqual(0.02 * rows.length);
+  expect(wrong).toEqual([]);
+});
+
 test('geocoding finds a place for at most 1 of 60 strings that are not addresses', async () => {
   const texts = textOf('no-addresses.txt').trim().split('\n');
   const matched: string[] = [];

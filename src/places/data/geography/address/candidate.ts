@@ -1,6 +1,7 @@
 import { placeKey } from '../../../country-names.ts';
 import type { Country, PlaceTable, Region } from '../places.ts';
 import type { Word } from './address-text.ts';
+import type { PostcodeFit } from './postcodes.ts';
 import type { AddressReading } from './readings.ts';
 
 export interface Candidate {
@@ -23,8 +24,8 @@ export interface Candidate {
   readonly score: number;
   /** True if the place's name is misspelled in the address. */
   readonly isNear: boolean;
-  /** This is the highest result of `postcodeFit`. */
-  readonly fit: 0 | 1 | 2;
+  /** The best fit of a postcode in the address. */
+  readonly fit: PostcodeFit;
   /** The unexplained words before the place's name. `after` contains the unexplained words after the name. */
   readonly before: readonly Word[];
   readonly after: readonly Word[];
@@ -90,13 +91,14 @@ export function placeCandidate(
 const wholeShare = 0.8;
 
 /** For an address with only a region or country. Has the coordinates of the capital, or is the capital if it is nearly the whole area. */
-export function areaCandidate(reading: AddressReading, places: PlaceTable): Candidate | undefined {
+export function areaCandidate(reading: AddressReading, places: PlaceTable, fitOf?: (place: number) => PostcodeFit): Candidate | undefined {
   const area = reading.region ?? reading.country;
   if (!area) return undefined;
   const { seat: place, population } = area;
   const town = places.name(place);
   const name = area.name ?? area.code;
-  const isTown = places.population(place) >= wholeShare * population && placeKey(name).includes(placeKey(town));
+  const isNamed = reading.region ? placeKey(name).includes(placeKey(town)) : placeKey(name) === placeKey(town);
+  const isTown = isNamed && places.population(place) >= wholeShare * population;
   return {
     level: isTown ? 'place' : reading.region ? 'region' : 'country',
     place,
@@ -110,7 +112,7 @@ export function areaCandidate(reading: AddressReading, places: PlaceTable): Cand
     words: reading.used,
     score: 1,
     isNear: false,
-    fit: 0,
+    fit: isTown && fitOf ? fitOf(place) : 0,
     before: [],
     after: [],
     isDoubtful: false,

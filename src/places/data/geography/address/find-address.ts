@@ -3,7 +3,7 @@ import type { Names, Namesakes } from '../names.ts';
 import type { Country, District, PlaceTable } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
 import { areaCandidate, type Candidate } from './candidate.ts';
-import { judged } from './judge.ts';
+import { fitOf, isVagueAlone, judged } from './judge.ts';
 import { type AddressReading, type Named, partReadings, textReadings } from './readings.ts';
 import type { Gazetteer, PlaceSearch } from './search.ts';
 import { type Misspellings, townsIn } from './town-names.ts';
@@ -111,8 +111,10 @@ function placesIn(search: PlaceSearch): Omit<Searched, 'search'> {
   const { reading, gazetteer, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
   // The address contains only a region or country, which is therefore the result.
-  const area = areaCandidate(reading, gazetteer.places);
-  return { accepted: area && isAllowed(area.country) ? [area] : [], rejected: [] };
+  const words = reading.named.flatMap((area) => area.words);
+  const area = areaCandidate(reading, gazetteer.places, (place) => fitOf(search, place, words));
+  const isMeant = area !== undefined && isAllowed(area.country) && !isVagueAlone(search, words, 0);
+  return { accepted: isMeant ? [area] : [], rejected: [] };
 }
 
 /** Returns true if a reading contains a region or country, and also other words, which should be a place there. */

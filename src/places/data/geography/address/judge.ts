@@ -1,9 +1,9 @@
 import { isEastAsian, type Segment, type Word } from './address-text.ts';
 import { type Candidate, type Hit, nameScore, placeCandidate } from './candidate.ts';
-import { type Postcode, postcodeFit } from './postcodes.ts';
+import { hasPostcodes, type Postcode, type PostcodeFit, postcodeFit } from './postcodes.ts';
 import { keyOf } from './readings.ts';
 import type { PlaceSearch } from './search.ts';
-import { plainWords } from './street-words.ts';
+import { isVague, plainWords } from './street-words.ts';
 import { isNear, namesPlaceIn } from './town-names.ts';
 
 /** Minimum population if the name is only part of a segment, and the only other evidence is a country or a postcode's pattern. */
@@ -33,7 +33,7 @@ export function judged(search: PlaceSearch, hits: readonly Hit[]): { readonly ac
   const rejected: Candidate[] = [];
   const { places } = search.gazetteer;
   for (const hit of hits) {
-    const fit = fitOf(search, hit);
+    const fit = fitOf(search, hit.place, hit.words);
     const { before, after } = leftOf(search, hit);
     const evidence = { fit, before, after, population: places.population(hit.place) };
     const verdict = verdictOn(evidence, hit, search);
@@ -52,12 +52,22 @@ function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
   const { before, after, fit, population } = evidence;
   const { reading } = search;
   if (isContradicted(fit, search) || namesElsewhere(after, search)) return 'no';
+  if (isVagueAlone(search, hit.words, population)) return 'no';
   const isSupported = reading.used > 0 || search.isLimited || fit > 0;
-  const isSure = reading.region !== undefined || fit === 2;
-  if (hit.isNear) return 'doubtful';
+  const isSure = reading.region !== undefined || fit === 3;
+  if (hit.isNear || isAgainst(fit, hit, search)) return 'doubtful';
   if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
   if (isSupported || reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
   return unsupportedVerdict(evidence, search);
+}
+
+/** Minimum population of a place whose name also is a word such as `home`, if nothing else supports the place. */
+const leastVague = 100_000;
+
+/** True if nothing but a word such as `home` or `area` names the place. */
+export function isVagueAlone({ reading, isLimited, postcodes }: PlaceSearch, words: readonly Word[], population: number): boolean {
+  if (population >= leastVague || isLimited || postcodes.length > 0 || reading.country || reading.county) return false;
+  return (!reading.region || reading.rest.length === 0) && isVague(keyOf(words));
 }
 
 /** For a name without other evidence. A large city is accepted even with unexplained words on one side of its name. */
@@ -87,15 +97,27 @@ function isTelling({ isMarked, countries, start, end }: Postcode): boolean {
   return isMarked && countries.length === 1 && end - start >= 6;
 }
 
-function fitOf({ postcodes, gazetteer: { places } }: PlaceSearch, { place, words }: Hit): 0 | 1 | 2 {
-  let best: 0 | 1 | 2 = 0;
+/** `words` are the place's name in the address. */
+export function fitOf({ postcodes, gazetteer: { places } }: PlaceSearch, place: number, words: readonly Word[]): PostcodeFit {
+  let best: PostcodeFit = 0;
   for (const postcode of postcodes) {
-    if (best === 2) break;
+    if (best === 3) break;
     if (!postcode.isMarked && postcode.code.length < minDigits && !isBeside(postcode, words)) continue;
     const fit = postcodeFit(postcode, places.region(place), places.district(place));
     if (fit > best) best = fit;
   }
   return best;
+}
+
+/** True if nothing but the name supports the place, and the number next to it is a postcode of another region or country. */
+function isAgainst(
+  fit: PostcodeFit,
+  { words, place }: Hit,
+  { reading, isLimited, postcodes, gazetteer: { places } }: PlaceSearch,
+): boolean {
+  if (fit > 1 || postcodes.length === 0 || reading.used > 0 || isLimited) return false;
+  const isOther = (postcode: Postcode) => postcode.code.length >= minDigits && !/^0+$/.test(postcode.code) && isBeside(postcode, words);
+  return postcodes.some(isOther) && hasPostcodes(places.region(place).country.code);
 }
 
 function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {

@@ -1,3 +1,4 @@
+import { countryCode } from '../../../country-names.ts';
 import type { District, Region } from '../places.ts';
 
 interface PostcodeForm {
@@ -29,7 +30,7 @@ const markedForms: readonly PostcodeForm[] = [
 
 /** Countries, keyed by the number of digits in their postcodes. */
 const digitForms: Readonly<Record<number, readonly string[]>> = {
-  4: 'AT AU BE BG CH CY DK GE HU LI LU MK NL NO NZ PH SI TN ZA AR BD AM AL PY LV MD VE CV GL HT ET'.split(' '),
+  4: 'AT AU BE BG CH CY DK GE HU LI LU MK NL NO NZ PH SI TN ZA AR BD AM AL PY LV MD VE CV GL HT ET PT PA SV MZ AF'.split(' '),
   5: (
     'US PR GU VI DE FR IT ES MX TR FI UA MY TH ID EE HR RS BA ME PE KR SA EG PK MA DZ LK VN CU DO GT CR HN NI UY KE ZM SN KW JO IQ ' +
     'LA KH MM NP TW MC SM VA LT LY SD GR CZ SK SE IL RE GP MQ GF YT PM PF NC WF AX BN MN'
@@ -58,12 +59,31 @@ const britishAreas: Readonly<Record<string, string>> = {
   NIR: 'BT',
 };
 
-/** US states by ZIP code, in ascending order. Before each state are the first three digits of the lowest ZIP code in its range. */
-const zipAreas =
-  '005 NY 006 PR 010 MA 028 RI 030 NH 039 ME 050 VT 060 CT 070 NJ 100 NY 150 PA 197 DE 200 DC 201 VA 202 DC 206 MD 220 VA 247 WV 270 NC ' +
-  '290 SC 300 GA 320 FL 350 AL 370 TN 386 MS 398 GA 400 KY 430 OH 460 IN 480 MI 500 IA 530 WI 550 MN 570 SD 580 ND 590 MT 600 IL 630 MO ' +
-  '660 KS 680 NE 700 LA 716 AR 730 OK 733 TX 734 OK 750 TX 800 CO 820 WY 832 ID 840 UT 850 AZ 870 NM 885 TX 889 NV 900 CA 967 HI 969 GU ' +
-  '970 OR 980 WA 995 AK';
+/**
+ * GeoNames codes of regions by postcode, in ascending order. Before each region is the beginning of the lowest postcode in its range. Bars
+ * separate several regions.
+ */
+const regionRanges: Readonly<Record<string, string>> = {
+  US:
+    '005 NY 006 PR 010 MA 028 RI 030 NH 039 ME 050 VT 060 CT 070 NJ 100 NY 150 PA 197 DE 200 DC 201 VA 202 DC 206 MD 220 VA 247 WV 270 NC ' +
+    '290 SC 300 GA 320 FL 350 AL 370 TN 386 MS 398 GA 400 KY 430 OH 460 IN 480 MI 500 IA 530 WI 550 MN 570 SD 580 ND 590 MT 600 IL 630 MO ' +
+    '660 KS 680 NE 700 LA 716 AR 730 OK 733 TX 734 OK 750 TX 800 CO 820 WY 832 ID 840 UT 850 AZ 870 NM 885 TX 889 NV 900 CA 967 HI 969 GU ' +
+    '970 OR 980 WA 995 AK',
+  DE:
+    '01 13|11 03 11|13 04 13|15|11|14 06 14|15|13 07 15|13 08 13|15 10 16 12 16|11 14 11|16 15 11 16 11|12 17 12|11 18 12 19 12|11 20 04 ' +
+    '21 04|06|10 22 04|10 23 10|12 24 10 26 06 27 06|03 28 03|06 29 06|14 30 06 32 07 33 07 34 05|06|07 35 05 36 05|15 37 06|15|05|07 ' +
+    '38 06|14 39 14 40 07 48 07|06 49 06|07 50 07 53 07|08 54 08 57 07|08 58 07 60 05 63 05|02 64 05 65 05|08 66 09|08 67 08 68 01|05 ' +
+    '70 01 80 02 88 01|02 90 02 96 02|15 97 02|01 98 15',
+  IT:
+    '00 07 05 18 07 14 10 12 11 19 12 12 16 08 20 09 28 12 29 05 30 20 33 06 35 20 38 17 40 05 45 20 46 09 47 05 50 16 60 10 64 01 70 13 ' +
+    '75 02 76 13 80 04 85 02 86 11 87 03 90 15',
+  MX:
+    '00 09 20 01 21 02 23 03 24 04 25 07 28 08 29 05 31 06 34 10 36 11 39 12 42 13 44 14 50 15 58 16 62 17 63 18 64 19 68 20 72 21 76 22 ' +
+    '77 23 78 24 80 25 83 26 86 27 87 28 90 29 91 30 97 31 98 32',
+  GR:
+    '10 ESYE31 20 ESYE25 25 ESYE23 28 ESYE22 30 ESYE23 31 ESYE22 32 ESYE24 37 ESYE14 44 ESYE21 49 ESYE22 50 ESYE13 54 ESYE12 64 ESYE11 ' +
+    '70 ESYE43 80 ESYE31 81 ESYE41 84 ESYE42',
+};
 
 /** GeoNames codes of regions, keyed by country and by the beginning of their postcodes. Bars separate several codes. */
 const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -72,13 +92,27 @@ const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> =
     ...{ S: '11', T: '01', V: '02', X: '13|14', Y: '12' },
   },
   AU: { 0: '01|03', 1: '02', 2: '02|01', 3: '07', 4: '04', 5: '05', 6: '08', 7: '06' },
-  DE: {
-    ...{ '01': '13', '02': '13', '03': '11|13', '04': '13', '06': '14', '07': '15', '08': '13', '09': '13', 1: '11|12', 10: '16' },
-    ...{ 12: '16|11', 13: '16', 17: '12', 18: '12', 19: '12', 2: '10|06|04', 20: '04', 22: '04|10', 26: '06', 27: '06|03', 28: '03' },
-    ...{ 29: '06|14', 3: '06', 32: '07', 33: '07', 34: '05', 35: '05', 36: '05|15', 37: '06|15', 39: '14', 4: '07', 48: '07|06' },
-    ...{ 49: '06|07', 5: '07', 54: '08', 55: '08', 56: '08', 6: '05', 66: '09|08', 67: '08', 68: '01|05', 69: '01|05', 7: '01', 8: '02' },
-    ...{ 88: '01|02', 89: '01|02', 9: '02', 97: '02|01', 98: '15', 99: '15' },
-  },
+};
+
+/** The first digits of the postcodes of some regions, whose largest towns have namesakes in the USA. Keyed by country and GeoNames code. */
+const startsOfRegions: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  CR: { '08': /^1/ },
+  CU: { '02': /^1/ },
+  EG: { '06': /^21/, 11: /^11/ },
+  PE: { LMA: /^15/, 15: /^15/ },
+  SA: { '05': /^4[12]/, 10: /^1[1-9]/ },
+  UA: { 12: /^0[1-6]/, 17: /^6[5-8]/ },
+};
+
+/** The first digits of all postcodes of a small country that uses a part of the postcodes of its neighbour. */
+const startsOfCountries: Readonly<Record<string, RegExp>> = {
+  GU: /^969/,
+  LI: /^94/,
+  MC: /^980/,
+  PR: /^00[679]/,
+  SM: /^4789/,
+  VA: /^0012/,
+  VI: /^008/,
 };
 
 /** GeoNames codes of the Spanish provinces, in the order of the first two digits of their postcodes (01 to 52). */
@@ -103,10 +137,21 @@ export interface Postcode {
   readonly namesCountry: boolean;
 }
 
+const withPostcodes: ReadonlySet<string> = new Set([
+  ...markedForms.flatMap(({ countries }) => countries),
+  ...Object.values(digitForms).flat(),
+]);
+
+/** False for countries without postcodes, such as the United Arab Emirates. */
+export function hasPostcodes(country: string): boolean {
+  return withPostcodes.has(country);
+}
+
 /** Finds all parts of an address that look like postcodes. Parts that consist only of digits may also be house numbers. */
 export function postcodesIn(text: string): Postcode[] {
   if (!codeHint.test(text)) return [];
-  const capitals = text.toUpperCase();
+  // For \b, letters with accents are not letters, but an underscore is.
+  const capitals = text.toUpperCase().replace(accented, '_');
   // A few letters, such as ß, become longer in capitals, which would make the positions wrong.
   if (capitals.length !== text.length) return [];
   const found: Postcode[] = [];
@@ -129,6 +174,8 @@ export function postcodesIn(text: string): Postcode[] {
   return found;
 }
 
+const accented = /(?![\0-\x7f])\p{L}/gu;
+
 /** Matches text that may contain a postcode: text with four digits in a row, or with letters, spaces or dashes next to digits. */
 const codeHint = /\d{4}|[A-Za-z]\d|\d[A-Za-z]|\d[ -]\d|[A-Za-z] ?- ?\d/;
 
@@ -143,11 +190,18 @@ function spanOf(match: RegExpMatchArray) {
 }
 
 function* prefixedIn(capitals: string): Generator<Postcode> {
-  for (const match of capitals.matchAll(/\b([A-Z]{1,3})[ ]?-[ ]?(\d{3,6}(?: \d{2,3})?)\b/g)) {
-    const country = prefixes[match[1] as string];
-    const code = (match[2] as string).replace(' ', '');
+  for (const match of capitals.matchAll(/\b([A-Z]{1,3})[ ]?-[ ]?(\d{2,7}(?:[ -]\d{2,4})?)\b/g)) {
+    const code = (match[2] as string).replace(/[ -]/, '');
+    const country = prefixes[match[1] as string] ?? countryOfPrefix(match[1] as string, code);
     if (country) yield { ...spanOf(match), code, countries: territories(country, code), isMarked: true, namesCountry: true };
   }
+}
+
+/** Undefined for the codes of US states, which also come before postcodes, as in `CA-90210`. */
+function countryOfPrefix(letters: string, { length }: string): string | undefined {
+  const country = letters.length === 2 && !ranges.get('US')?.includes(letters) ? countryCode(letters) : undefined;
+  const hasForm = country === 'BR' || country === 'JP' || (country !== undefined && digitForms[length]?.includes(country));
+  return hasForm ? country : undefined;
 }
 
 /** Recognizes Jersey, Guernsey, the Isle of Man and Gibraltar by their first letters. */
@@ -177,33 +231,45 @@ function nationOf(area: string): string | undefined {
   return nations.get(area);
 }
 
-const zips = zipAreas.split(' ');
 const provinces = spanishProvinces.split(' ');
 
-function stateOfZip(code: string): string | undefined {
-  let state: string | undefined;
-  for (let index = 0; index < zips.length && (zips[index] as string) <= code.slice(0, 3); index += 2) state = zips[index + 1];
-  return state;
+/** The beginnings of postcodes in ascending order, each followed by its regions, keyed by country. */
+const ranges = new Map(Object.entries(regionRanges).map(([country, written]) => [country, written.split(' ')]));
+
+function regionsOfRange(code: string, range: readonly string[]): string | undefined {
+  const start = code.slice(0, range[0]?.length);
+  let regions: string | undefined;
+  for (let index = 0; index < range.length && (range[index] as string) <= start; index += 2) regions = range[index + 1];
+  return regions;
 }
 
-/**
- * Returns how well a place fits a postcode: 0 if it does not fit, 1 if only its country fits, and 2 if its region or district fits, too.
- */
-export function postcodeFit({ code, countries }: Postcode, region: Region, district: District | undefined): 0 | 1 | 2 {
-  const country = region.country.code;
-  if (!countries.includes(country)) return 0;
-  return isInRegion(code, region, district) ? 2 : 1;
+/** 0: another country's postcode. 1: of the place's country, but another region. 2: of the place's country. 3: of the place's region, too. */
+export type PostcodeFit = 0 | 1 | 2 | 3;
+
+export function postcodeFit({ code, countries }: Postcode, region: Region, district: District | undefined): PostcodeFit {
+  if (!countries.includes(region.country.code)) return 0;
+  const isThere = isInRegion(code, region, district);
+  return isThere === undefined ? 2 : isThere ? 3 : 1;
 }
 
-function isInRegion(code: string, region: Region, district: District | undefined): boolean {
+/** Undefined if it is not known which postcodes the region has. */
+function isInRegion(code: string, region: Region, district: District | undefined): boolean | undefined {
   const country = region.country.code;
-  if (country === 'US') return stateOfZip(code) === region.code;
+  const range = ranges.get(country);
+  if (range) return regionsOfRange(code, range)?.split('|').includes(region.code) ?? false;
   if (country === 'GB') return nationOf(/^[A-Z]+/.exec(code)?.[0] ?? '') === region.code;
-  if (country === 'FR')
-    return district !== undefined && (code.startsWith('20') ? /^2[AB]/ : new RegExp(`^${code.slice(0, 2)}`)).test(district.code);
-  if (country === 'ES') return district !== undefined && provinces[Number(code.slice(0, 2)) - 1] === district.code;
-  if (frenchTerritories[code.slice(0, 3)] === country) return true;
-  const starts = regionStarts[country];
-  const regions = starts?.[code.slice(0, 2)] ?? starts?.[code.slice(0, 1)];
-  return regions?.split('|').includes(region.code) ?? false;
+  if (country === 'FR') return district && isInDepartment(code, district.code);
+  if (country === 'ES') return district && provinces[Number(code.slice(0, 2)) - 1] === district.code;
+  if (frenchTerritoryCodes.has(country)) return frenchTerritories[code.slice(0, 3)] === country;
+  const starts = startsOfCountries[country] ?? startsOfRegions[country]?.[region.code];
+  if (starts) return starts.test(code);
+  return regionStarts[country]?.[code.slice(0, 1)]?.split('|').includes(region.code);
+}
+
+const frenchTerritoryCodes: ReadonlySet<string> = new Set(Object.values(frenchTerritories));
+
+/** Paris has few of the numbers that begin with its department, and Corsica's two departments share theirs. */
+function isInDepartment(code: string, department: string): boolean {
+  if (code.startsWith('20')) return /^2[AB]/.test(department);
+  return code.startsWith(department === '75' ? '750' : department.slice(0, 2)) || (department === '75' && code.startsWith('751'));
 }

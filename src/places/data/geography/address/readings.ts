@@ -1,4 +1,4 @@
-import { placeKey } from '../../../country-names.ts';
+import { formalCountry, formalEnds, placeKey } from '../../../country-names.ts';
 import { type CountryNames, type CountyNames, isDependent, type NamedCounty } from '../county-names.ts';
 import type { Country, Region } from '../places.ts';
 import { kindWords, type RegionNames, withoutKind } from '../region-names.ts';
@@ -34,13 +34,13 @@ export interface AddressNames {
 
 /** Returns the last words of all names in the maps, and the words for kinds of regions, such as `state`. */
 export function lastWordsOf(...names: readonly ReadonlyMap<string, unknown>[]): ReadonlySet<string> {
-  const words = new Set(kindWords);
+  const words = new Set([...kindWords, ...formalEnds]);
   for (const map of names) for (const name of map.keys()) words.add(name.slice(name.lastIndexOf(' ') + 1));
   return words;
 }
 
 /** Maximum number of words in the name of a country or region. */
-const longestName = 7;
+const longestName = 10;
 
 /** Minimum number of characters in the name of a country at the beginning of an address. */
 const minFirstCountry = 4;
@@ -66,7 +66,7 @@ function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boo
 }
 
 function withCountry(reading: AddressReading, names: AddressNames): AddressReading[] {
-  const end = endNamed(reading.rest, names, (name) => names.countries.get(name));
+  const end = joinedCountry(reading.rest, names) ?? endNamed(reading.rest, names, (name) => countryIn(names, name));
   if (!end) return [];
   const country = end.found;
   const found = { ...reading, country, rest: end.before, named: [{ words: end.words, as: 'country' as const }], used: end.words.length };
@@ -75,6 +75,24 @@ function withCountry(reading: AddressReading, names: AddressNames): AddressReadi
   if (!inner || !isDependent(inner.found, country)) return [found];
   const named = [{ words: inner.words, as: 'country' as const }, ...found.named];
   return [found, { ...found, country: inner.found, rest: inner.before, named, used: found.used + inner.words.length }];
+}
+
+function countryIn({ countries }: AddressNames, name: string): Country | undefined {
+  const known = countries.get(name);
+  if (known || !name.includes(' ')) return known;
+  const code = formalCountry(name);
+  return code === undefined ? undefined : countries.get(placeKey(code));
+}
+
+const lastJoined: ReadonlySet<string> = new Set([...formalEnds, 'cunha', 'saba', 'british', 's', 'us', 'occupied']);
+
+/** For a country whose name contains a comma, as in `Korea, Republic of`. */
+function joinedCountry(rest: readonly Segment[], names: AddressNames): End<Country> | undefined {
+  const [before, last] = [rest.at(-2), rest.at(-1)];
+  if (!before || !last || !lastJoined.has((last.words.at(-1) as Word).key)) return undefined;
+  const joined = { ...last, words: [...before.words, ...last.words], town: [...before.town, ...last.town] };
+  const end = endNamed([...rest.slice(0, -2), joined], names, (name) => countryIn(names, name));
+  return end && end.words.length > last.words.length ? end : undefined;
 }
 
 /** For an address such as `Россия, Москва, ул. Ленина 5`. Empty if the first segment is not a country. */
@@ -179,7 +197,7 @@ export function partReadings({ text, parts }: PartTexts, names: AddressNames): A
   const { city, state, country, street } = parts;
   const isThere = (part: AddressText) => placeKey(part.text) !== '';
   const [countryWords, stateWords] = [country, state].map(({ segments }) => segments.flatMap(({ words }) => words)) as [Word[], Word[]];
-  const land = names.countries.get(keyOf(countryWords));
+  const land = countryIn(names, keyOf(countryWords));
   // A street without a town is not enough to find a place.
   if ((isThere(country) && !land) || (!isThere(city) && isThere(street)) || text === '') return [];
   const named: Named[] = land ? [{ words: countryWords, as: 'country' }] : [];

@@ -1,3 +1,5 @@
+import { isContinent } from '../../../country-names.ts';
+
 const list = (words: string) => new Set(words.split(/\s+/));
 
 /** They also come before a name, as in `Avenue Louise`. All are in the normalized form that `placeKey` returns. */
@@ -49,3 +51,26 @@ export const directions = list('n s e w ne nw se sw');
 
 /** Articles and prepositions in street names, as in `Rue de Paris`. */
 export const streetArticles = list('of the de la le du des d del el los las di della do da dos van den der l');
+
+/**
+ * What people write in a field for a town although it means no town, or every place. Some villages have these names, too. All are in the
+ * normalized form that `placeKey` returns.
+ */
+const vagueNames: ReadonlySet<string> = new Set(
+  `home, at home, zuhause, daheim, casa, thuis, hjemme, hemma, domicile, earth, planet earth, erde, terre, tierra, terra, world, worldwide, whole world,
+  welt, weltweit, monde, mundo, mondo, moon, mond, luna, lune, mars, venus, jupiter, saturn, pluto, space, outer space, universe, galaxy,
+  milky way, heaven, hell, wonderland, neverland, narnia, hogwarts, gotham, gotham city, atlantis, utopia, internet, online, web, cloud,
+  cyberspace, virtual, remote, hybrid, home office, homeoffice, global, international, everywhere, anywhere, nowhere, somewhere, elsewhere,
+  here, there, hier, dort, ici, partout, aqui, east coast, west coast, gulf coast, midwest, new england, pacific northwest, deep south,
+  silicon valley, tri state area, bay area, scandinavia, balkans, benelux, dach, emea, apac, latam, mena, middle east, far east, office,
+  work, headquarters, hq, store, warehouse, shop, branch, company, customer, countryside, beach, forest, mountains, island, desert, ocean,
+  church, various, multiple, other, others, test, private, street, abroad, overseas, offshore, field, site, base, head office, main office`.split(
+    /,\s+/,
+  ),
+);
+
+/** True for a name that needs more than itself to be a town, such as `home`, `europe` or `bay area`. */
+export function isVague(name: string): boolean {
+  const key = name.startsWith('the ') ? name.slice(4) : name;
+  return vagueNames.has(key) || isContinent(key) || key.split(' ').every((word) => plainWords.has(word));
+}

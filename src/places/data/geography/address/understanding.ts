@@ -1,4 +1,4 @@
-import { placeKey } from '../../../country-names.ts';
+import { isEnglishCountry, placeKey } from '../../../country-names.ts';
 import type { UnderstoodPart } from '../../../lookup.ts';
 import type { AddressText, Segment, Span, Word } from './address-text.ts';
 import type { Candidate } from './candidate.ts';
@@ -129,8 +129,17 @@ const cityShare = 0.005;
 /** The result is ambiguous if another candidate has at least this share of the best candidate's inhabitants. */
 const rivalShare = 0.1;
 
-/** A four-digit number may be a postcode. It favours a smaller candidate with at least this share of the largest's inhabitants. */
-const shortCodeShare = 0.05;
+/**
+ * How likely an address in a place has a number that looks like a postcode, for each value of `PostcodeFit`. The postcodes of a place are few
+ * of its country's, so the country alone is weak evidence. A four-digit number may also be a year or a house number.
+ */
+const likelihoods = { long: [0.002, 0.005, 0.05, 1], short: [0.05, 0.05, 0.3, 1] } as const;
+
+/** Only few people write a ZIP code before the name of a town in the USA. */
+const zipFirst = 0.2;
+
+/** If the number is a postcode of a village with at least this share of the result's inhabitants, the result is ambiguous. */
+const villageShare = 0.002;
 
 /** The candidates that explain the most words and fit the postcodes best, sorted by number of inhabitants. */
 export function meaningOf(found: readonly Candidate[], hasCountry: boolean, postcodes: readonly Postcode[]): Meaning {
@@ -143,16 +152,25 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
     (area) => area.level !== 'place' && !towns.some((town) => isMeantFor(town, area, hasCountry) || hasCode(town, area, postcodes)),
   );
   const isRegionNamed = areas.some(({ level, reading }) => level === 'region' && (hasCountry || reading.country));
-  const candidates = unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight));
-  const chosen = byPostcode(candidates, postcodes);
-  const [best, ...others] = chosen;
-  if (!best) return { candidates: [], isAmbiguous: false };
+  const sorted = unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight));
+  const land = postcodes.length === 0 ? fitting.find(isOwnCountry)?.country : undefined;
+  const candidates = byPostcode(
+    land ? sorted.toSorted((a, b) => Number(b.country === land) - Number(a.country === land)) : sorted,
+    postcodes,
+  );
+  const [first, ...others] = candidates;
+  if (!first) return { candidates: [], isAmbiguous: false };
+  const best = first.candidate;
   const isElsewhere = ({ region, country }: Candidate) => (best.level === 'country' ? country !== best.country : region !== best.region);
-  const isRival = (candidate: Candidate) => isElsewhere(candidate) && candidate.weight >= rivalShare * best.weight;
-  // A number that may not be a postcode is weak evidence against a larger place, so the result is marked as ambiguous.
-  const isOverruled =
-    chosen.length < candidates.length && !postcodes.some(({ isMarked }) => isMarked) && best !== candidates[0] && best.fit < 2;
-  return { candidates: [best, ...others], isAmbiguous: best.isDoubtful || isOverruled || others.some(isRival) };
+  const isRival = ({ candidate, weight }: Weighed) =>
+    isElsewhere(candidate) && (weight >= rivalShare * first.weight || (postcodes.length > 0 && isContested(best, candidate, postcodes)));
+  return { candidates: candidates.map(({ candidate }) => candidate), isAmbiguous: best.isDoubtful || others.some(isRival) };
+}
+
+/** True if the whole address is the English name of a country, as in lists of countries. There, `Georgia` is no state of the USA. */
+function isOwnCountry({ hit, reading: { region, named, isCity } }: Candidate): boolean {
+  const [name] = named;
+  return hit.length === 0 && !isCity && !region && named.length === 1 && name?.as === 'country' && isEnglishCountry(keyOf(name.words));
 }
 
 /** True for most capitals, for a town with a large share of the inhabitants, and if the address contains the town's region. */
@@ -174,18 +192,42 @@ function isCapitalMeant(town: Candidate, { country, name }: Candidate, hasCountr
   return town.place === country.seat && town.weight === town.population && (hasCountry || keyOf(town.hit) !== placeKey(name ?? ''));
 }
 
-/** With a postcode, the town is meant, because a whole region has none. */
-function hasCode(town: Candidate, { level, region }: Candidate, postcodes: readonly Postcode[]): boolean {
-  return level === 'region' && town.region === region && postcodes.length > 0;
+/** With a postcode, the town is meant, because a whole region or country has none. */
+function hasCode(town: Candidate, { level, region, country }: Candidate, postcodes: readonly Postcode[]): boolean {
+  if (postcodes.length === 0) return false;
+  return level === 'region' ? town.region === region : town.country === country && town.fit > 1;
 }
 
-function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postcode[]): readonly Candidate[] {
-  const best = candidates.reduce((most, { fit }) => Math.max(most, fit), 0);
-  if (best === 0) return candidates;
-  const fitting = candidates.filter(({ fit }) => fit === best);
-  const isShort = postcodes.every(({ isMarked, code }) => !isMarked && code.length < 5);
-  const [largest, first] = [candidates[0] as Candidate, fitting[0] as Candidate];
-  return isShort && largest.fit === 0 && first.weight < shortCodeShare * largest.weight ? candidates : fitting;
+interface Weighed {
+  readonly candidate: Candidate;
+  /** The candidate's own weight multiplied by the likelihood of the postcode there. */
+  readonly weight: number;
+}
+
+/** Sorts the candidates by weight. A postcode with letters or dashes excludes places in other countries. */
+function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postcode[]): Weighed[] {
+  if (!candidates.some(({ fit }) => fit > 0)) return candidates.map((candidate) => ({ candidate, weight: candidate.weight }));
+  const isSure = postcodes.some(({ isMarked }) => isMarked);
+  const shares = isShort(postcodes) ? likelihoods.short : likelihoods.long;
+  const possible = isSure ? candidates.filter(({ fit }) => fit > 0) : candidates;
+  const weightOf = ({ weight, fit, country, hit }: Candidate) =>
+    weight * shares[fit] * (country.code === 'US' && !isSure && isFirst(postcodes, hit) ? zipFirst : 1);
+  return possible.map((candidate) => ({ candidate, weight: weightOf(candidate) })).sort((a, b) => b.weight - a.weight);
+}
+
+function isShort(postcodes: readonly Postcode[]): boolean {
+  return postcodes.every(({ isMarked, code }) => !isMarked && code.length < 5);
+}
+
+function isFirst(postcodes: readonly Postcode[], [first]: Candidate['hit']): boolean {
+  return first !== undefined && postcodes.some(({ end, code }) => end <= first.start && code.length === 5);
+}
+
+/** A number that may not be a postcode is weak evidence for a village and against a large town of the same name. */
+function isContested(best: Candidate, other: Candidate, postcodes: readonly Postcode[]): boolean {
+  if (postcodes.some(({ isMarked }) => isMarked)) return false;
+  if (best.country !== other.country && best.weight < rivalShare * other.weight) return true;
+  return other.fit === 3 && (best.fit < 3 || other.weight >= villageShare * best.weight);
 }
 
 /** Removes duplicate candidates. Different readings of an address can lead to the same place. */

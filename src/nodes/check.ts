@@ -1,0 +1,74 @@
+import * as z from 'zod';
+import type { Expression } from '../core/condition/condition.ts';
+import type { EvaluationClock } from '../core/condition/evaluation.ts';
+import { Failure } from '../core/failure.ts';
+import { type BuildContext, defineNode, type Node } from '../core/node.ts';
+import { condition, fieldUses } from '../core/options/expressions.ts';
+import type { Fields } from '../core/record.ts';
+import { dictionary } from '../core/value/dictionary.ts';
+import { membersOf, objectOf } from '../core/value/value.ts';
+import { schemaFile, schemaOption } from './schema-option.ts';
+
+const checkOptions = z.strictObject({
+  rules: dictionary(z.string().min(1), condition)
+    .default({})
+    .describe('what must hold for a record: the reason that a record which breaks the rule gets, and a condition'),
+  schema: schemaFile
+    .optional()
+    .describe('a file with a JSON Schema (draft 7 or 2020-12) that a record must fit; its path is relative to the flow'),
+  action: z
+    .enum(['reject', 'warn'])
+    .default('reject')
+    .describe('reject: a record that breaks a rule fails, with all its reasons; warn: it goes on, and is counted'),
+});
+
+/** The check node, which refuses records that break a rule before they cost a request. It makes no call. */
+export const check = defineNode({
+  name: 'check',
+  summary: 'Check: refuses records that break a rule or do not fit a JSON Schema',
+  example: `- type: check
+  rules:
+    "no e-mail address": email.contains("@")
+    "age is not between 0 and 120": int(age) >= 0 && int(age) <= 120`,
+  options: checkOptions,
+  build: buildCheck,
+});
+
+function buildCheck({ rules, schema: file, action }: z.output<typeof checkOptions>, context: BuildContext): Node | undefined {
+  const all = membersOf(rules);
+  if (all.length === 0 && file === undefined) {
+    context.problem([], 'a check needs rules, or the schema of a record');
+    return undefined;
+  }
+  for (const [name, rule] of all) context.warnOfCells(['rules', name], rule);
+  const schema = schemaOption('schema', file, context.isCell(''), context);
+  return {
+    reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
+    ...(schema && { readsAny: true }),
+    columns: (before) => [...before],
+    async run(fields, runContext) {
+      const broken = all.flatMap(([name, rule]) => brokenRule(name, rule, fields, runContext.clock));
+      const misfit = schema?.problem(objectOf([...fields]));
+      if (misfit !== undefined) broken.push({ name: file as string, reason: `${file}: ${misfit}` });
+      if (broken.length === 0) return [fields];
+      runContext.report({ type: 'rules-broken', rules: broken.map(({ name }) => name) });
+      if (action === 'reject') throw new Failure('check', broken.map(({ reason }) => reason).join('; '));
+      return [fields];
+    },
+  };
+}
+
+interface BrokenRule {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** A rule that cannot be evaluated counts as broken. */
+function brokenRule(name: string, rule: Expression<boolean>, fields: Fields, clock: EvaluationClock): BrokenRule[] {
+  try {
+    return rule.evaluate(fields, clock) ? [] : [{ name, reason: name }];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return [{ name, reason: `${name} (${error.message})` }];
+  }
+}

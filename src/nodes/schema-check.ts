@@ -1,0 +1,181 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { pathTo } from '../core/answer/path.ts';
+import { excerpt } from '../core/answer/response.ts';
+import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
+
+export interface SchemaOptions {
+  /** True if text such as `17` also counts as the number, or `true` as the boolean, that the schema expects: a cell of a table has no type. */
+  readonly convertsText: boolean;
+  /** Returns the text of another file that the schema refers to; the path is relative to the flow. Undefined if it cannot be read. */
+  readonly read: (path: string) => string | undefined;
+}
+
+/** Number of places that a message names. */
+const shownPlaces = 3;
+
+/** A compiled JSON Schema (json-schema.org), of draft 7 or 2020-12. */
+export class SchemaCheck {
+  readonly #validate: ValidateFunction;
+  readonly #properties: JsonObject;
+
+  /** `file` is relative to the flow. Throws an Error if the text is no JSON Schema, or refers to one that is not there. */
+  constructor(file: string, text: string, options: SchemaOptions) {
+    const schema = parsed(text);
+    this.#validate = compiled(file, schema, options);
+    this.#properties = isObject(schema.properties as Value) ? (schema.properties as JsonObject) : {};
+  }
+
+  /** The names of the properties that the schema describes. */
+  get properties(): string[] {
+    return Object.keys(this.#properties);
+  }
+
+  /** Says where the value does not fit, at most three times; undefined if it fits. */
+  problem(value: Value): string | undefined {
+    // A check that converts texts changes the value.
+    if (this.#validate(plainValue(value))) return undefined;
+    const places = new Map<string, string>();
+    for (const error of this.#validate.errors ?? []) {
+      const { place, message } = problemText(error);
+      if (!places.has(place)) places.set(place, `${place}: ${message}`);
+    }
+    const more = places.size - shownPlaces;
+    return [...[...places.values()].slice(0, shownPlaces), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  }
+}
+
+type Schema = Record<string, unknown>;
+
+function parsed(text: string): Schema {
+  let schema: unknown;
+  try {
+    schema = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new Error(`it is not JSON: ${(error as Error).message}`);
+  }
+  if (!isMapping(schema)) throw new Error('expected a JSON object');
+  return schema as Schema;
+}
+
+/** A schema that does not name its draft is of 2020-12 if it is valid there, and otherwise of draft 7. */
+function compiled(file: string, schema: Schema, options: SchemaOptions): ValidateFunction {
+  const drafts = draftsOf(schema);
+  const errors: unknown[] = [];
+  for (const draft of drafts) {
+    try {
+      return compiledAs(draft, file, schema, options);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  throw errors[0];
+}
+
+function draftsOf({ $schema: written }: Schema): (typeof Ajv | typeof Ajv2020)[] {
+  if (written === undefined) return [Ajv2020, Ajv];
+  if (/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(written))) return [Ajv2020];
+  if (/^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(String(written))) return [Ajv];
+  throw new Error(`$schema: expected draft 7 or 2020-12, found ${String(written)}`);
+}
+
+function compiledAs(Draft: typeof Ajv | typeof Ajv2020, file: string, schema: Schema, options: SchemaOptions): ValidateFunction {
+  const ajv = new Draft({
+    allErrors: true,
+    strict: false,
+    verbose: true,
+    logger: false,
+    // Otherwise 0.07 is no multiple of 0.01.
+    multipleOfPrecision: 10,
+    coerceTypes: options.convertsText,
+  });
+  formats.default(ajv);
+  const uri = uriOf(file);
+  addFilesBeside(ajv, { file, schema, uri }, options);
+  try {
+    return ajv.compile({ $id: uri, ...schema });
+  } catch (error) {
+    const [, reference] = /can't resolve reference (\S+)/.exec((error as Error).message) ?? [];
+    if (reference === undefined) throw error;
+    throw new Error(`there is no schema at ${reference}\nexpected a part of the file (#/$defs/name) or a file beside it`);
+  }
+}
+
+function uriOf(file: string): string {
+  return new URL(encodeURI(file.replaceAll('\\', '/')), 'file:///').href;
+}
+
+interface SchemaFile {
+  readonly file: string;
+  readonly schema: Schema;
+  readonly uri: string;
+}
+
+/** Adds the files that the schema refers to by relative names, and those to which they refer. Nothing is read from the network. */
+function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri }: SchemaFile, options: SchemaOptions): void {
+  const base = URL.canParse(String(schema.$id)) ? String(schema.$id) : uri;
+  for (const reference of referencesIn(schema)) {
+    const [name = ''] = reference.split('#');
+    if (name === '' || URL.canParse(name)) continue;
+    const target = new URL(name, base).href;
+    if (target === base || ajv.schemas[target] || ajv.refs[target]) continue;
+    const path = pathBeside(file, decodeURI(name));
+    const text = options.read(path);
+    if (text === undefined) throw new Error(`$ref: ${reference}: ${path} cannot be read`);
+    const { $schema: _, ...found } = parsed(text);
+    ajv.addSchema(found, target);
+    addFilesBeside(ajv, { file: path, schema: found, uri: target }, options);
+  }
+}
+
+function pathBeside(file: string, name: string): string {
+  const folders = file.replaceAll('\\', '/').split('/').slice(0, -1);
+  for (const part of name.split('/')) {
+    if (part === '..' && ![undefined, '..'].includes(folders.at(-1))) folders.pop();
+    else if (part !== '.') folders.push(part);
+  }
+  return folders.join('/');
+}
+
+function referencesIn(part: unknown): string[] {
+  if (Array.isArray(part)) return part.flatMap(referencesIn);
+  if (!isMapping(part)) return [];
+  return Object.entries(part).flatMap(([name, member]) =>
+    name === '$ref' && typeof member === 'string' ? [member] : referencesIn(member),
+  );
+}
+
+function problemText({ instancePath, keyword, params, message = '', data }: ErrorObject): { place: string; message: string } {
+  const place = placeOf(instancePath);
+  if (keyword === 'required') return { place: `${place}.${params.missingProperty}`, message: 'is missing' };
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties')
+    return { place: `${place}.${params.additionalProperty ?? params.unevaluatedProperty}`, message: 'is not expected' };
+  return { place, message: `${expectedText(keyword, params, message)}, found ${excerpt(JSON.stringify(data) ?? 'nothing', 60)}` };
+}
+
+function expectedText(keyword: string, params: Record<string, unknown>, message: string): string {
+  if (keyword === 'type') return `expected ${[params.type].flat().join(' or ')}`;
+  if (keyword === 'enum') return `expected one of ${(params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}`;
+  if (keyword === 'const') return `expected ${JSON.stringify(params.allowedValue)}`;
+  if (keyword === 'format') return `expected the format ${params.format}`;
+  return message.replace(/^must NOT /, 'expected not to ').replace(/^must /, 'expected to ');
+}
+
+/** Turns a JSON pointer (RFC 6901) into a path such as `$.orders[0].id`. */
+function placeOf(pointer: string): string {
+  const names = pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const steps = names.map((name) => (/^\d+$/.test(name) ? Number(name) : name));
+  const path = steps.reduce<string>(pathTo, '');
+  return path === '' || path.startsWith('[') ? `$${path}` : `$.${path}`;
+}
+
+/** Numbers become doubles, which is enough to check them. */
+function plainValue(value: Value): unknown {
+  if (value instanceof ExactNumber) return Number(value.text);
+  if (Array.isArray(value)) return value.map(plainValue);
+  return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plainValue(member)])) : value;
+}

@@ -1,0 +1,187 @@
+import { mkdir } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const rules = `
+    rules:
+      "no e-mail address": email.contains("@")
+      "age is not between 0 and 120": int(age) >= 0 && int(age) <= 120
+`;
+
+const flowOf = (options: string, more = '') => `nodes:\n  - type: check${options}${more}`;
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+
+const contacts = 'email,age\na@b,17\nab,x\nc@d,200\nef,30\n';
+
+describe('a check', () => {
+  test('sends records that break a rule to the errors file, before they cost a request', async () => {
+    const server = await answeringServer(() => ({ body: { ok: true } }));
+    const request = `  - { type: http, url: "${server.origin}/{{age}}", map: { ok: ok } }\n`;
+    const place = await workplace({ 'flow.yaml': flowOf(rules, request), 'rows.csv': contacts });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(4);
+    expect(await place.read('out.csv')).toBe('email,age,ok\na@b,17,true\n');
+    expect(server.requests).toHaveLength(1);
+    const errors = await place.read('out.errors.csv');
+    expect(errors).toContain('check-1,check,,"no e-mail address; age is not between 0 and 120 (expected a whole number, found ""x"")",1,2');
+    expect(errors).toContain('check-1,check,,age is not between 0 and 120,1,3');
+    expect(errors).toContain('check-1,check,,no e-mail address,1,4');
+    expect(stderr).toContain('\n  check-1: no e-mail address 2, age is not between 0 and 120 2\n');
+  });
+
+  test('only counts with action: warn', async () => {
+    const place = await workplace({ 'flow.yaml': flowOf(`${rules}    action: warn\n`), 'rows.csv': contacts });
+    const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
+    expect([code, await place.read('out.csv')]).toEqual([0, contacts]);
+    expect(stderr).toContain('check-1: no e-mail address 2, age is not between 0 and 120 2\n');
+  });
+
+  test.each([
+    ['', '2:5: a check needs rules, or the schema of a record'],
+    ['\n    rules: { "x": "missing > 1" }\n', '3:19: no record has a field "missing" here'],
+    ['\n    rules: { "x": "email +" }\n', '3:27: not a CEL expression'],
+    ['\n    schema: none.json\n', '3:13: the file none.json cannot be read: there is no such file'],
+  ])('is a problem of the flow with the options %j', async (options, message) => {
+    const place = await workplace({ 'flow.yaml': flowOf(options), 'rows.csv': contacts });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(3);
+    expect(stderr).toContain(message);
+    expect(await place.files()).not.toContain('out.csv');
+  });
+});
+
+const schema = (body: object, draft?: string) => JSON.stringify({ ...(draft && { $schema: draft }), type: 'object', ...body });
+
+/** Runs a check with a schema, over records in JSON lines. Returns the messages of the records that fail. */
+async function misfits(files: Record<string, string>, records: readonly object[], input = 'rows.ndjson') {
+  const lines = records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const place = await workplace({ 'flow.yaml': flowOf('\n    schema: schemas/contact.json\n'), [input]: lines });
+  await mkdir(place.path('schemas/parts'), { recursive: true });
+  for (const [name, text] of Object.entries(files)) await place.write(name, text);
+  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', input, '--out', 'out.ndjson']);
+  expect([3, code]).not.toEqual([3, 3]);
+  const errors = code === 4 ? (await place.read('out.errors.ndjson')).trim().split('\n') : [];
+  return { place, stderr, messages: errors.map((line) => JSON.parse(line)._error.message as string) };
+}
+
+describe('the schema of a record', () => {
+  test('names the first three places that do not fit, and what was expected there', async () => {
+    const contact = schema({
+      required: ['id'],
+      additionalProperties: false,
+      properties: {
+        id: { type: 'integer' },
+        mail: { type: 'string', format: 'email' },
+        tags: { type: 'array', items: { enum: ['new', 'old'] } },
+        price: { multipleOf: 0.01 },
+      },
+    });
+    const { messages } = await misfits({ 'schemas/contact.json': contact }, [
+      { id: 1, mail: 'a@b.org', tags: ['new'], price: 0.07 },
+      { id: '1', mail: 'x', tags: ['new', 'used'], other: 1 },
+      { mail: 'a@b.org' },
+    ]);
+    expect(messages).toEqual([
+      'schemas/contact.json: $.other: is not expected; $.id: expected integer, found "1"; $.mail: expected the format email, found "x"; and 1 more',
+      'schemas/contact.json: $.id: is missing',
+    ]);
+  });
+
+  test.each(['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2020-12/schema', undefined])(
+    'can refer to parts of itself and to files beside it: %s',
+    async (draft) => {
+      const contact = schema(
+        {
+          properties: { address: { $ref: 'parts/address.json' }, id: { $ref: '#/definitions/id' } },
+          definitions: { id: { type: 'number' } },
+        },
+        draft,
+      );
+      const address = schema({ properties: { zip: { $ref: '../zip.json#/$defs/zip' } }, required: ['zip'] }, draft);
+      const zip = JSON.stringify({ $defs: { zip: { type: 'string', pattern: '^\\d{5}$' } } });
+      const files = { 'schemas/contact.json': contact, 'schemas/parts/address.json': address, 'schemas/zip.json': zip };
+      const { messages } = await misfits(files, [
+        { id: 1, address: { zip: '01234' } },
+        { id: 1, address: { zip: '1' } },
+        { id: 'x', address: {} },
+      ]);
+      expect(messages).toHaveLength(2);
+      expect(messages[0]).toContain('$.address.zip: expected to match pattern');
+      expect(messages[1]).toContain('$.address.zip: is missing');
+    },
+  );
+
+  test('takes cells of a table as the types that it expects', async () => {
+    const contact = schema({ properties: { age: { type: 'integer' }, active: { type: 'boolean' } } });
+    const flow = flowOf('\n    schema: contact.json\n');
+    const place = await workplace({ 'flow.yaml': flow, 'contact.json': contact, 'rows.csv': 'age,active\n17,true\nx,false\n1.5,no\n' });
+    expect((await place.automate(run)).code).toBe(4);
+    expect(await place.read('out.csv')).toBe('age,active\n17,true\n');
+  });
+
+  test.each([
+    ['{', 'it is not JSON: '],
+    ['[]', 'expected a JSON object'],
+    ['{"type":"text"}', 'schema is invalid: data/type must be equal to one of the allowed values'],
+    [
+      '{"$schema":"http://json-schema.org/draft-04/schema#"}',
+      '$schema: expected draft 7 or 2020-12, found http://json-schema.org/draft-04/schema#',
+    ],
+    ['{"$ref":"https://example.com/a.json"}', 'there is no schema at https://example.com/a.json'],
+    ['{"$ref":"#/$defs/x"}', 'there is no schema at #/$defs/x'],
+    ['{"$ref":"other.json"}', 'the file other.json cannot be read: there is no such file'],
+  ])('is a problem of the flow if the file is %s', async (text, message) => {
+    const place = await workplace({ 'flow.yaml': flowOf('\n    schema: contact.json\n'), 'contact.json': text, 'rows.csv': contacts });
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
+    expect(stderr).toContain('flow.yaml:3:13: ');
+  });
+
+  test('belongs to the flow for --resume, --update and retry', async () => {
+    const files = {
+      'flow.yaml': flowOf('\n    schema: contact.json\n'),
+      'contact.json': schema({ required: ['x'] }),
+      'rows.csv': contacts,
+    };
+    const place = await workplace(files);
+    expect((await place.automate([...run, '--update'])).code).toBe(4);
+    await place.write('contact.json', schema({ required: ['email'] }));
+    expect(await place.automate([...run, '--update'])).toMatchObject({
+      code: 73,
+      stderr: expect.stringContaining('the file contact.json has changed'),
+    });
+    expect(await place.automate(['retry', 'out.csv'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('has changed since out.csv was written'),
+    });
+  });
+});
+
+describe('answer_schema', () => {
+  const request = (origin: string, more = '') =>
+    `nodes:\n  - { type: http, url: "${origin}/{{id}}", map: { name: user.name }, answer_schema: answer.json, retry: { max: 0 }${more} }\n`;
+  const answer = schema({ required: ['user'], properties: { user: schemaOfUser() } });
+  function schemaOfUser() {
+    return { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+  }
+
+  test('fails the records whose answers do not fit, after the rules of the node', async () => {
+    const bodies: Record<string, object> = {
+      '/1': { user: { name: 'Ann' } },
+      '/2': { user: { name: 7 } },
+      '/3': { user: {} },
+      '/4': { error: 'no such user' },
+    };
+    const server = await answeringServer(({ path }) => ({ body: bodies[path] as object }));
+    const flow = request(server.origin, ', fail_when: has(body.error), error_message: error');
+    const place = await workplace({ 'flow.yaml': flow, 'answer.json': answer, 'rows.csv': 'id\n1\n2\n3\n4\n' });
+    expect((await place.automate(run)).code).toBe(4);
+    expect(await place.read('out.csv')).toBe('id,name\n1,Ann\n');
+    const errors = await place.read('out.errors.csv');
+    expect(errors).toContain('answer,200,"the answer does not fit answer.json: $.user.name: expected string, found 7"');
+    expect(errors).toContain('answer,200,the answer does not fit answer.json: $.user.name: is missing');
+    expect(errors).toContain('answer,200,no such user');
+  });
+});
