@@ -182,6 +182,8 @@ export type NodeEvent =
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   /** A record breaks these rules of a check node. */
   | { readonly type: 'rules-broken'; readonly rules: readonly string[] }
+  /** A record was looked up in the file of a join node. */
+  | { readonly type: 'joined'; readonly found: boolean }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }

@@ -27,11 +27,14 @@ export interface Clock {
   abortIfLong<Result>(evaluate: () => Result): Result;
 }
 
-export type SecretOf = (credential: string) => string;
+/** Returns the secret of a credential, or a value of the session. */
+export type SecretOf = (name: string, kind?: 'credential' | 'session') => string;
 
 /** A body that contains secrets. They are sent only to the request's origin, which is written literally in the flow. */
 export interface SecretBody {
   readonly credentials: readonly string[];
+  /** The names of the values of the session. */
+  readonly sessions: readonly string[];
   /** Returns the body with its secrets, or the parts of a form that sends files. */
   render(secretOf: SecretOf): string | readonly FormPart[];
 }

@@ -1,7 +1,7 @@
 import { rateText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { allSteps, type ReplacedColumn } from '../core/plan.ts';
+import { allSteps, type Plan, type ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { givenUpOf } from '../output/failed-records.ts';
@@ -19,6 +19,7 @@ import {
   nextPathsSince,
   noTokens,
   type ShortPages,
+  type Tally,
   type TokenCounts,
 } from './tally.ts';
 
@@ -108,6 +109,8 @@ export interface RunView {
     readonly node: string;
     readonly rules: readonly { readonly rule: string; readonly records: number }[];
   }[];
+  /** How many of the records that a join node looked up in its file were found. */
+  readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
@@ -299,6 +302,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
       node,
       rules: [...counts].map(([rule, records]) => ({ rule, records })),
     })),
+    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -316,6 +320,15 @@ function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullabl
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function joinsOf(plan: Plan, { joined }: Tally): RunView['joins'] {
+  const joins = allSteps(plan.steps).flatMap(({ id, node }) => {
+    const counts = joined.get(id);
+    return node.joined && counts ? [{ node: id, file: node.joined.name, ...counts }] : [];
+  });
+  return joins.length === 0 ? undefined : joins;
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -508,6 +521,7 @@ export function summaryJson(view: RunView): string {
     named_columns: view.givenNames,
     input_notes: view.inputNotes,
     replaced: view.replaced,
+    joins: view.joins,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),

@@ -125,6 +125,8 @@ export interface Tally {
   readonly notRenamed: Map<string, Map<string, number>>;
   /** Number of records that break a rule, by check node and by rule. */
   readonly brokenRules: Map<string, Map<string, number>>;
+  /** Records that a join node looked up, and how many of them it found, by node. */
+  readonly joined: Map<string, { found: number; of: number }>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -168,6 +170,7 @@ export function createTally(): Tally {
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     brokenRules: new Map(),
+    joined: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -248,6 +251,14 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
   'rules-broken'({ brokenRules }, { node, rules }) {
     countEach(brokenRules, node, rules);
+  },
+  joined({ joined }, { node, found }) {
+    const counts = joined.get(node);
+    if (!counts) joined.set(node, { found: Number(found), of: 1 });
+    else {
+      counts.of++;
+      if (found) counts.found++;
+    }
   },
   tokens: addTokens,
   'asked-again': addAskedAgain,

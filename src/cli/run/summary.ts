@@ -31,6 +31,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     ignoredErrorLines,
     notRenamedLines,
     brokenRuleLines,
+    joinLines,
     shortLines,
     unansweredLines,
     morePagesLines,
@@ -279,6 +280,13 @@ function brokenRuleLines(view: RunView): string[] {
     const counts = rules.map(({ rule, records }) => `${rule} ${formatCount(records)}`);
     return `  ${node}${partText(view)}: ${counts.join(', ')}`;
   });
+}
+
+function joinLines(view: RunView): string[] {
+  const { joins = [] } = view;
+  return joins.map(
+    ({ node, file, found, of }) => `  ${node}${partText(view)}: ${formatCount(found)} of ${formatCount(of)} found in ${file}`,
+  );
 }
 
 const shownOrigins = 3;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecrets, shownSignature } from '../../core/auth/auth.ts';
 import type { CurlSecret, CurlText } from '../../core/auth/auth-type.ts';
+import { isSession, sessionVariable } from '../../core/auth/session.ts';
 import type { ClientCertificate } from '../../core/connection.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
 import type { HttpRequest, SecretOf } from '../../core/ports.ts';
@@ -82,7 +83,7 @@ export function curlNotes({ auth = [] }: HttpRequest): string[] {
 }
 
 function curlSecretsOf(auth: Auth): readonly CurlSecret[] {
-  return curlSecrets(auth, credentialVariable(auth.credential));
+  return curlSecrets(auth, isSession(auth) ? '' : credentialVariable(auth.credential));
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
@@ -120,9 +121,12 @@ function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
   while (body.includes(mark)) mark += '-';
-  const marked = String(secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`));
+  const names: string[] = [];
+  const marked = String(
+    secretBody.render((name, kind) => `${mark}${names.push(kind === 'session' ? sessionVariable(name) : credentialVariable(name)) - 1}.`),
+  );
   const pieces = marked.split(new RegExp(`${mark}(\\d+)\\.`));
-  const variable = (index: string) => `"$${credentialVariable(secretBody.credentials[Number(index)] as string)}"`;
+  const variable = (index: string) => `"$${names[Number(index)]}"`;
   return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 

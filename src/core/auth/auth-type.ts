@@ -16,9 +16,10 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
   /**
    * `token`: a token is made or requested with the secret, and used for many requests (`http/auth/token-sources.ts`). `request`: the signature
-   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). Undefined: the secret itself is sent.
+   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). `session`: requests log in first
+   * (`http/auth/sessions.ts`). Undefined: the secret itself is sent.
    */
-  readonly from?: 'token' | 'request';
+  readonly from?: 'token' | 'request' | 'session';
   /** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
   sign(auth: z.output<Options>, secret: string): Signature;
   /** Returns the signature to show in previews. If a type does not define it, previews call `sign` with `***` as the secret. */
@@ -36,6 +37,8 @@ export interface AuthPart {
   readonly isList?: boolean;
   /** True if the option is a mapping of names and values. */
   readonly isMapping?: boolean;
+  /** True if the option has parts of its own. As an answer or on the command line, it is written in JSON. */
+  readonly isData?: boolean;
   /** True if the value of the option is the name of a credential. The values of all other options are public. */
   readonly isCredential?: boolean;
   /** A valid value. It is shown as an example, and stands for this option while another option is checked. */

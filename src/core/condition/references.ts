@@ -317,10 +317,11 @@ function memberOf(node: unknown, of: string): string | undefined {
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
 }
 
-/** The member can be at any depth, such as `name.first`. */
+/** The member can be at any depth, such as `name.first`. A member of `record` is a field itself. */
 function memberTests(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): Mismatch[] {
   if (!isOperation(node) || node.op !== '.') return [];
   const [holder] = node.args as [unknown];
+  if (isNamed(holder, 'record')) return [];
   const field = fieldOf(holder);
   return field ? [{ ...field, kind: 'member', fails: false }] : memberTests(holder, fieldOf);
 }

@@ -11,6 +11,7 @@ export type SignedRequest = Pick<WireRequest, 'method' | 'origin' | 'path' | 'he
 /** The part of an answer that tells a signer that it has to sign differently. */
 export interface SignedAnswer {
   readonly status: number;
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   header(name: string): string | undefined;
 }
 

@@ -115,6 +115,7 @@ const formScalar = z.union(
     z.null(),
     z.strictObject({ cel: z.string().describe('an expression whose value is sent') }),
     z.strictObject({ credential: z.string().describe('the credential whose secret is sent') }),
+    z.strictObject({ session: z.string().describe('the value of a login that is sent') }),
     formFile,
   ],
   { error: 'expected text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },

@@ -313,6 +313,11 @@ describe('json.text', () => {
     expect(String(text(source))).toBe(expected);
   });
 
+  test('may test a field of the record with has()', () => {
+    expect(compileExpression('has(record.a) ? json.text(record.a) : ""').mismatches).toEqual([]);
+    expect(compileExpression('has(record.a.b) ? 1 : 2').mismatches).toEqual([expect.objectContaining({ field: 'a', kind: 'member' })]);
+  });
+
   test('keeps them in expressions about an answer, too', () => {
     const body = parseJson('{"price": 1.50}');
     const expression = compileAnswerExpression('json.text(body.price)', ['body']);
