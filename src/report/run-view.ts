@@ -1,3 +1,4 @@
+import { rateText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { allSteps, type Plan, type ReplacedColumn } from '../core/plan.ts';
@@ -12,6 +13,7 @@ import type { WorkerFigures } from './run-progress.ts';
 import {
   type FailureGroup,
   type FoundConcurrency,
+  type LearnedPace,
   type LookupCounts,
   type MorePagesEvent,
   nextPathsSince,
@@ -88,6 +90,13 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  /** The rates at which servers accept calls, as refusals have taught. */
+  readonly paces?: readonly {
+    readonly gate: string;
+    readonly rate: string;
+    readonly refusals: number;
+    readonly statuses: readonly number[];
+  }[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
   /** Likely mistakes in the input, with their places. */
@@ -283,6 +292,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    paces: listed([...tally.paces.values()].flatMap(pacesOf), (pace) => pace),
     givenNames: listed(source.givenNames ?? [], (name) => name),
     inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
@@ -298,6 +308,13 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     neverFound: neverFoundIn(run),
     attributions: end.attributions,
   };
+}
+
+/** Empty as long as it is not known which rate the server accepts. */
+function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
+  if (learned.size === 0) return [];
+  const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
+  return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
 }
 
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
@@ -488,6 +505,7 @@ export function summaryJson(view: RunView): string {
     workers: endedWorkers && { most: endedWorkers.most, lost: endedWorkers.lost },
     maybe_spent: endedWorkers?.maybeSpent || undefined,
     concurrency: view.concurrency?.map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })),
+    learned_rates: view.paces?.map(({ gate, rate, refusals }) => ({ gate, rate, refusals })),
     ms: Math.round(ms),
     response_ms: times && { p50: times.p50Ms, p95: times.p95Ms, max: times.maxMs },
     paused_ms: Math.round(view.pauses.totalMs),
