@@ -62,6 +62,8 @@ export interface HttpRequest {
   /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[];
   readonly clientCert?: ClientCertificate;
+  /** True if HTTP/2 is used where the server offers it. */
+  readonly http2?: boolean;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** Maximum length of the decompressed body in bytes. */
@@ -84,6 +86,8 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number;
+  /** Undefined unless the request asked for HTTP/2. */
+  readonly httpVersion?: '1.1' | '2';
   /** Returns the value of the header with this lower-case name. Several values are joined by `, `. */
   header(name: string): string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -101,6 +105,8 @@ export interface HttpResponse {
   readonly retryAfterMs: number | undefined;
   /** The time at which the last byte arrived, in monotonic ms; undefined for a cached response. */
   readonly atMs?: number;
+  /** Ms for which the request waited for others, whose number the server limits. This time does not count toward the timeout. */
+  readonly waitedMs?: number;
   /** Undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

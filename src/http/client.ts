@@ -192,7 +192,8 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
-    current = next;
+    const { waitedMs = 0 } = response;
+    current = waitedMs > 0 ? { ...next, deadlineMs: next.deadlineMs + waitedMs } : next;
     // After a redirect to a different origin, requests no longer contain the credential. Otherwise a server could have the credential sent
     // to any origin.
     if (current.origin !== request.origin) isTrusted = false;
@@ -222,13 +223,13 @@ function throwAsSent(error: unknown): never {
 }
 
 function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
+  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert, http2 } = request;
   const rendered = secretBody
     ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
+  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert, http2 };
 }
 
 /** The signature's header replaces a header of the same name from the flow. */
