@@ -125,11 +125,10 @@ export class Http2Request implements Http2Controller {
 
   #follow(stream: ClientHttp2Stream): void {
     let error: Error | undefined;
-    stream.once('response', (headers) => this.#answered(headers));
-    stream.on('data', (chunk: Buffer) => {
-      if (this.#hasEnded) return;
-      if (this.#leftBytes !== undefined) this.#leftBytes -= chunk.length;
-      this.#handler.onResponseData?.(this, chunk);
+    stream.once('response', (headers) => {
+      this.#answered(headers);
+      // Earlier, data could come before the response, which Node emits in a later tick.
+      stream.on('data', (chunk: Buffer) => this.#received(chunk));
     });
     stream.once('end', () => {
       // A stream that was reset ends, too.
@@ -152,6 +151,12 @@ export class Http2Request implements Http2Controller {
     const length = headers['content-length'];
     if (hasBody && length !== undefined) this.#leftBytes = Number(length);
     this.#handler.onResponseStart?.(this, status as number, headers, '');
+  }
+
+  #received(chunk: Buffer): void {
+    if (this.#hasEnded) return;
+    if (this.#leftBytes !== undefined) this.#leftBytes -= chunk.length;
+    this.#handler.onResponseData?.(this, chunk);
   }
 
   #left(stream: ClientHttp2Stream, error: Error | undefined): void {
