@@ -1,3 +1,4 @@
+import { constants } from 'node:http2';
 import { describe, expect, test } from 'vitest';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -97,5 +98,25 @@ describe('http2: true', () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
     expect((await place.automate(run)).code).toBe(0);
     expect(server.requests).toHaveLength(2);
+  });
+
+  test('sends a form with a file again, from its start, if the server has not processed it', async () => {
+    let isFirst = true;
+    const server = await http2Server(
+      (seen) => reply(seen, JSON.stringify({ name: seen.body.length })),
+      good,
+      (stream) => {
+        if (!isFirst) return false;
+        isFirst = false;
+        stream.once('data', () => stream.close(constants.NGHTTP2_REFUSED_STREAM));
+        return true;
+      },
+    );
+    const flow = flowTo(server.origin, ', method: POST, form: { photo: { file: photo.png } }, retry: { max: 0 }');
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n', 'photo.png': 'p'.repeat(500_000) });
+    const { code, stderr } = await place.automate(run);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(server.requests.map(({ body }) => body.match(/p+/g)?.at(-1)?.length)).toEqual([500_000]);
+    expect(server.requests[0]?.headers['content-length']).toBe(String(server.requests[0]?.body.length));
   });
 });
