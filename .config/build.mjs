@@ -83,7 +83,7 @@ function exportsOf(module) {
 const fromOtherFiles = (otherFileOf) => ({
   name: 'from-other-files',
   setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^\.\/[a-z0-9-]+\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^\.\/[a-z-]+\.cjs$/ }, ({ path }) => ({ path, external: true }));
     onResolve({ filter: /^\.{1,2}\// }, ({ resolveDir, path }) => {
       const module = pathInSrc(resolveDir, path);
       return otherFileOf(module) === undefined ? undefined : { path: module, namespace: 'other-file' };

@@ -10,7 +10,7 @@ import { inTurns } from '../files/clock.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
-import type { DispatchOptions, Http2Controller, Http2Handler } from './http2/request.ts';
+import type { DispatchOptions, Http2Controller, Http2Handler } from './multiplexed/request.ts';
 import type { Route } from './routes.ts';
 import type { FormUpload, OpenUpload } from './transfers/form-upload.ts';
 import type { ClaimedSave } from './transfers/run-files.ts';

@@ -81,7 +81,7 @@ export class Routes {
   /** Through a proxy, or directly. undici is loaded for the first request, because many flows send none. */
   async #open(key: string, way: URL | LookupFunction | undefined, http2: boolean): Promise<Route> {
     const { directPools, proxyPools } = await import('./pools.ts');
-    const http2Pools = http2 ? (await import('./http2/origin.ts')).http2Pools : undefined;
+    const http2Pools = http2 ? (await import('./multiplexed/origin.ts')).http2Pools : undefined;
     const known = this.#routes.get(key);
     if (known) return known;
     const pools = http2Pools?.(way, this.#pools) ?? (way instanceof URL ? proxyPools(way, this.#pools) : directPools(way, this.#pools));

@@ -42,8 +42,7 @@ export function compileRequest(
   const headers = written.map(({ name, text, at }) => ({ name, render: tryOption(context, at, () => headerTemplate(name, text)) }));
   const areConstant = written.every(({ text }) => referencedFields(text).length === 0);
   let constantHeaders: Record<string, string> | undefined;
-  const own = signersOf(options, allowHttp, context);
-  const signers = options.auth === undefined ? connection?.auth : own;
+  const signers = options.auth === undefined ? connection?.auth : signersOf(options, allowHttp, context);
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
   const followAny = options.follow === 'any';

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { type SecureContext, connect as secure, type TLSSocket } from 'node:tls';
 import { connectTimeoutMs, type Sockets } from '../pools.ts';
 
@@ -26,35 +26,34 @@ export interface Tls {
 }
 
 /** Returns a TLS connection for which the server has chosen one of the protocols, or none (ALPN, RFC 7301). */
-export function openSecure(origin: URL, protocols: string[], { sockets, context }: Tls): Promise<TLSSocket> {
-  const hostname = origin.hostname.replace(/^\[|\]$/g, '');
-  const port = origin.port || '443';
+export async function openSecure(origin: URL, protocols: string[], { sockets, context }: Tls): Promise<TLSSocket> {
+  const host = origin.hostname.replace(/^\[|\]$/g, '');
+  const socket = await openSocket(origin, host, sockets);
+  const servername = isIP(host) === 0 ? host : '';
+  return secured(secure({ socket, host, servername, secureContext: context, rejectUnauthorized: true, ALPNProtocols: protocols }));
+}
+
+function openSocket({ hostname, port: given }: URL, host: string, { open }: Sockets): Promise<Socket> {
+  const port = given || '443';
   return new Promise((resolve, reject) => {
-    sockets.open({ hostname, host: `${origin.hostname}:${port}`, port, protocol: 'http:' }, (failure, socket) => {
-      if (failure) return reject(failure);
-      const servername = isIP(hostname) === 0 ? hostname : '';
-      const tls = secure({
-        socket,
-        host: hostname,
-        servername,
-        secureContext: context,
-        rejectUnauthorized: true,
-        ALPNProtocols: protocols,
-      });
-      const late = setTimeout(() => tls.destroy(notConnected()), connectTimeoutMs);
-      const fail = (error: Error) => {
-        clearTimeout(late);
-        reject(error);
-      };
-      tls.once('error', fail);
-      tls.once('close', () => fail(Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' })));
-      tls.once('secureConnect', () => {
-        clearTimeout(late);
-        tls.off('error', fail);
-        resolve(tls);
-      });
+    open({ hostname: host, host: `${hostname}:${port}`, port, protocol: 'http:' }, (...[failure, socket]) => {
+      if (failure) reject(failure);
+      else resolve(socket);
     });
   });
+}
+
+/** Resolves once the handshake is complete. */
+function secured(tls: TLSSocket): Promise<TLSSocket> {
+  const late = setTimeout(() => tls.destroy(notConnected()), connectTimeoutMs);
+  return new Promise<TLSSocket>((resolve, reject) => {
+    tls.once('error', reject);
+    tls.once('close', () => reject(Object.assign(new Error('the connection was reset'), { code: 'ECONNRESET' })));
+    tls.once('secureConnect', () => {
+      tls.off('error', reject);
+      resolve(tls);
+    });
+  }).finally(() => clearTimeout(late));
 }
 
 function notConnected(): Error {
