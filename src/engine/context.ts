@@ -272,11 +272,12 @@ function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
 /** Starts to time an attempt. Returns a function that waits for the response and reports the attempt. */
 function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
-  const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });
+  const end = (result: Attempt['result'], httpVersion?: Attempt['httpVersion']) =>
+    trace({ record, node, request, ms: clock.now() - startedMs, result, httpVersion });
   return async <Answer extends ActionResponse>(coming: Promise<Answer>): Promise<Answer> => {
     try {
       const answer = await coming;
-      end(attemptResult(answer));
+      end(attemptResult(answer), 'status' in answer ? answer.httpVersion : undefined);
       return answer;
     } catch (error) {
       if (error instanceof Failure) end(error);

@@ -73,6 +73,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     origin,
     auth: signers.length > 0 ? signers.map((signer) => signer.auth) : undefined,
     clientCert: certificate && { ...certificate, passphrase: certificate.passphrase?.credential, flow: where.file },
+    http2: options.http2,
     headers,
     intervalMs: options.rate,
     concurrency: options.concurrency,

@@ -27,6 +27,7 @@ const structure = new Set([
     'geographies',
     'prompt_cache',
     'client_cert',
+    'http2',
   ],
 ]);
 

@@ -277,7 +277,8 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
-    current = next;
+    const { waitedMs = 0 } = response;
+    current = waitedMs > 0 ? { ...next, deadlineMs: next.deadlineMs + waitedMs } : next;
     // After a redirect to a different origin, requests no longer contain the credential. Otherwise a server could have the credential sent
     // to any origin.
     if (current.origin !== request.origin) isTrusted = false;
@@ -307,7 +308,7 @@ function throwAsSent(error: unknown): never {
 }
 
 function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
+  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert, http2 } = request;
   const rendered = secretBody
     ? secretBody.render((name, kind) =>
         kind === 'session' ? (request.session?.value(origin, name) ?? '') : secretFor({ credential: name }, origin, tools),
@@ -315,5 +316,5 @@ function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRe
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
+  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert, http2 };
 }

@@ -180,10 +180,10 @@ function isOfWorker({ type }: Event): boolean {
 }
 
 /** Returns only the parts of an attempt that are sent to the run: those that reports and log lines show. */
-function attemptForm({ record, node, request, ms, result }: Attempt): object {
+function attemptForm({ record, node, request, ms, result, httpVersion }: Attempt): object {
   const { method, origin, path, kind, tool, connection } = request as unknown as Record<string, unknown>;
   const failure = result instanceof Failure ? { kind: result.kind, message: result.message } : undefined;
-  return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result };
+  return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result, httpVersion };
 }
 
 /** Throws an AutomateError (`output`) if this worker cannot write temporary files. */

@@ -56,7 +56,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   const base_url = options.baseUrl ?? (await askBaseUrl(asker, options.allowHttp ?? false));
   const auth = await authOf(name, options, { asker, isWalk });
   const rate = options.rate ?? (isWalk && asker ? await askRate(asker) : undefined);
-  const { concurrency, allowHttp: allow_http } = options;
+  const { http2, concurrency, allowHttp: allow_http } = options;
   const headers = setHeaders(options);
   return {
     written: withoutAbsent({
@@ -64,6 +64,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
       base_url,
       auth,
       client_cert: clientCertificate(options),
+      http2,
       headers,
       rate,
       concurrency,

@@ -86,6 +86,7 @@ export const addOptions = {
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
     concurrency: runOption('concurrency', 'send at most N requests at once; auto adapts the number to the server'),
+    http2: flag('--http2', 'use HTTP/2 if the server offers it, otherwise HTTP/1.1'),
     allowHttp: flag('--allow-http', 'allow an http:// URL, which is not encrypted, to another machine'),
   }),
   ...grouped('Test', {

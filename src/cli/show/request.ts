@@ -5,7 +5,7 @@ import type { CurlSecret, CurlText } from '../../core/auth/auth-type.ts';
 import { isSession, sessionVariable } from '../../core/auth/session.ts';
 import type { ClientCertificate } from '../../core/connection.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
-import type { HttpRequest, SecretOf } from '../../core/ports.ts';
+import type { HttpRequest, HttpResponse, SecretOf } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/url.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools.ts';
@@ -48,9 +48,14 @@ function formPartText(part: FormPart): string {
   return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
+/** The version that was spoken, for requests that ask for HTTP/2; otherwise empty. */
+export function versionText({ httpVersion }: HttpResponse): string {
+  return httpVersion === undefined ? '' : ` over HTTP/${httpVersion}`;
+}
+
 /** A curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows send. */
 export function curlText(request: HttpRequest, folder = ''): string {
-  const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
+  const { method, headers, body, form, secretBody, auth, clientCert, http2, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -60,6 +65,7 @@ export function curlText(request: HttpRequest, folder = ''): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // For curl, a header name followed by a semicolon means an empty value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
+    ...(http2 ? ['--http2'] : []),
     ...(clientCert ? certificateWords(clientCert) : []),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),

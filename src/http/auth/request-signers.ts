@@ -79,9 +79,8 @@ export async function* bodyBytes({ body, encode }: SignedRequest): AsyncGenerato
   }
   const upload = await body.open();
   try {
-    for await (const chunk of upload.body) yield chunk as Buffer;
+    for await (const chunk of upload.body()) yield chunk as Buffer;
   } finally {
-    upload.body.destroy();
     await upload.close();
   }
 }

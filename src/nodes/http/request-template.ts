@@ -50,7 +50,7 @@ export function compileRequest(
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
   const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
-  const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
+  const { method, timeout: timeoutMs, max_body: maxBodyBytes, http2 = connection?.http2 } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
@@ -69,6 +69,7 @@ export function compileRequest(
       secretBody: body.secrets?.(inBody, clock, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       clientCert: origin === connection?.origin ? connection.clientCert : undefined,
+      http2,
       timeoutMs,
       maxBodyBytes,
       followAny,

@@ -35,6 +35,7 @@ const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
   url: z.string(),
+  http2: z.boolean().optional(),
   auth,
   secret: z.string().max(65_536).optional(),
 });
@@ -131,11 +132,12 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
 }
 
 /** Throws a Problem (`bad-request`) if the connection is not valid. */
-function writtenOf({ type, name, url, auth: method }: ConnectionBody, { shared: { allowHttp } }: Server) {
+function writtenOf({ type, name, url, http2, auth: method }: ConnectionBody, { shared: { allowHttp } }: Server) {
   const written = {
     type,
     ...(type === 'http' ? { base_url: url } : { url }),
     ...(method.type !== 'none' && { auth: method }),
+    ...(http2 && { http2 }),
     ...(allowHttp && { allow_http: true }),
   };
   try {

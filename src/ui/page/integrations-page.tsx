@@ -140,7 +140,7 @@ const methods = [
 
 const secretLabels: Readonly<Record<string, string>> = { bearer: 'Token', api_key: 'Key', basic: 'Password' };
 
-const empty = { type: 'http', name: '', url: '', auth: 'none', header: 'X-API-Key', username: '', credential: '', secret: '' };
+const empty = { type: 'http', name: '', url: '', http: '1.1', auth: 'none', header: 'X-API-Key', username: '', credential: '', secret: '' };
 
 type ConnectionForm = typeof empty;
 
@@ -181,6 +181,7 @@ function AddConnection({ onClose, onAdded }: AddConnectionProps) {
           {...{ type: 'url', value: form.url, isRequired: true, placeholder: 'https://' }}
           onInput={set('url')}
         />
+        {form.type === 'http' && <SelectField label="HTTP version" value={form.http} choices={versions} onChange={set('http')} />}
         <SelectField label="Authentication" value={form.auth} choices={methods} onChange={set('auth')} />
         <AuthFields form={form} set={set} />
         <Check isChecked={isTested} onChange={setTested}>
@@ -204,6 +205,11 @@ function AddConnection({ onClose, onAdded }: AddConnectionProps) {
 const kinds = [
   ['http', 'HTTP interface'],
   ['mcp', 'MCP server'],
+] as const;
+
+const versions = [
+  ['1.1', 'HTTP/1.1'],
+  ['2', 'HTTP/2, if the server offers it'],
 ] as const;
 
 function AuthFields({
@@ -237,10 +243,11 @@ function AuthFields({
 }
 
 /** Contains only members that the chosen authentication method needs. */
-function connectionBody({ type, name, url, auth, header, username, credential, secret }: ConnectionForm) {
-  if (auth === 'none') return { type, name, url, auth: { type: auth } };
+function connectionBody({ type, name, url, http, auth, header, username, credential, secret }: ConnectionForm) {
+  const server = { type, name, url, ...(type === 'http' && http === '2' && { http2: true }) };
+  if (auth === 'none') return { ...server, auth: { type: auth } };
   return {
-    ...{ type, name, url },
+    ...server,
     auth: {
       ...{ type: auth, credential: credential === '' ? `${name}-secret` : credential },
       ...(auth === 'api_key' && { header }),
