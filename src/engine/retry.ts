@@ -11,6 +11,7 @@ export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: 
 
 /** The only place that decides whether a call is tried again. Undefined if the next attempt follows after `waitMs`. */
 export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: number): Failure | undefined {
+  failure.waitsTooLong = failure.retryAfterMs !== undefined && waitMs > policy.maxWaitMs;
   if (!failure.retryable || !isListed(policy.on, failure) || failure.attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;
   // The wait is longer than allowed. A shorter wait would not help, because the server would refuse the next attempt, too.

@@ -30,6 +30,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     ignoredErrorLines,
     notRenamedLines,
     brokenRuleLines,
+    searchLines,
     shortLines,
     unansweredLines,
     morePagesLines,
@@ -277,6 +278,19 @@ function brokenRuleLines(view: RunView): string[] {
   return brokenRules.map(({ node, rules }) => {
     const counts = rules.map(({ rule, records }) => `${rule} ${formatCount(records)}`);
     return `  ${node}${partText(view)}: ${counts.join(', ')}`;
+  });
+}
+
+/** Lines such as `first-1: apollo found 5,120 of 10,000, hunter 3,300 of 4,880 (12 failed); 1,580 not found`. */
+function searchLines(view: RunView): string[] {
+  const { searches = [] } = view;
+  return searches.map(({ node, known, notFound, steps }) => {
+    const parts = steps.map(({ step, asked, found, failed }, index) => {
+      const failures = failed === 0 ? '' : ` (${formatCount(failed)} failed)`;
+      return `${step}${index === 0 ? ' found' : ''} ${formatCount(found)} of ${formatCount(asked)}${failures}`;
+    });
+    const knownText = known === 0 ? '' : `; ${formatCount(known)} needed none`;
+    return `  ${node}${partText(view)}: ${parts.join(', ')}; ${formatCount(notFound)} not found${knownText}`;
   });
 }
 
