@@ -194,7 +194,7 @@ type LookupView = Pick<LookupCounts, 'node' | 'matched' | 'ambiguous' | 'of'> &
   Partial<Omit<LookupCounts, 'lacking'>> & { readonly lacking?: Readonly<Record<string, number>> };
 
 /** The searches of a `first` node since the run was resumed, with its steps in their order. */
-export interface SearchView extends Pick<SearchCounts, 'known' | 'notFound'> {
+interface SearchView extends Pick<SearchCounts, 'known' | 'notFound'> {
   readonly node: string;
   readonly steps: readonly ({ readonly step: string } & Readonly<Partial<StepCounts> & Omit<StepCounts, 'cost'>>)[];
 }
