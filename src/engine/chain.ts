@@ -43,15 +43,18 @@ export class Chain implements PassingChain {
     return only && steps.length === 1 && !only.node.streams ? this.#passAll(only, rows, position) : this.#passInTurn(steps, rows, position);
   }
 
-  async askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined> {
-    try {
-      if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return undefined;
-      const context = new RecordContext(step, position, 0, this);
-      const rows = await step.node.run(fields, context);
-      return step.node.inner ? this.#reportPassed(context, rows) : rows;
-    } catch (error) {
+  askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined> {
+    const failed = (error: unknown) => {
       if (!(error instanceof Failure) || step.onError === 'stop') return this.#afterFailure(step, fields, position, error);
       return failureAt(step, error, position.progress.hasBegun);
+    };
+    try {
+      if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return Promise.resolve(undefined);
+      const context = new RecordContext(step, position, 0, this);
+      const ended = step.node.run(fields, context);
+      return (step.node.inner ? ended.then((rows) => this.#reportPassed(context, rows)) : ended).then(undefined, failed);
+    } catch (error) {
+      return Promise.reject(error).then(undefined, failed);
     }
   }
 

@@ -75,6 +75,9 @@ export interface ChainPosition {
 
 const nowhere: RowSink = () => undefined;
 
+/** Of a step without inner nodes, whose failures the `first` node handles itself. */
+const noFailures: FailureReport[] = [];
+
 /** Records whose waits end within this time in ms share a batch. Each resumes this much early, so that all join before it is sent. */
 const awakeMs = 20;
 
@@ -145,7 +148,7 @@ export class RecordContext implements NodeContext, CallOwner {
 
   spent(cost: number | undefined): void {
     const { use } = this.position;
-    if (use) use.credits = rounded(use.credits + (cost ?? this.step.node.action?.price.credits ?? 0));
+    if (use) use.credits += cost ?? this.step.node.action?.price.credits ?? 0;
   }
 
   report(event: NodeEvent): void {
@@ -202,25 +205,44 @@ export class RecordContext implements NodeContext, CallOwner {
     return last;
   }
 
-  async ask(step: Step, fields: Fields, accepts: (rows: readonly Fields[]) => boolean): Promise<Asked | undefined> {
+  // Not async functions: every record waits here, and an async function would use more memory.
+  ask(step: Step, fields: Fields, accepts: (rows: readonly Fields[]) => boolean): Promise<Asked | undefined> {
     const { position, row, chain } = this;
     const turn = yieldIfLong(position, chain.tools);
-    if (turn) await turn;
+    if (turn) return turn.then(() => this.ask(step, fields, accepts));
     const watch = step.onError === 'keep' ? undefined : chain.watchOf(step);
     const use: StepUse = { watch, credits: 0, cost: undefined };
-    const failures: FailureReport[] = [];
-    const { item, progress, group, heard } = position;
-    const place = `${position.place}${row}.0.`;
-    const inside = { item, progress, place, step: position.step, isInner: true, take: nowhere, keepsEarlier: false, group, heard };
-    const answer = await chain.askStep(step, fields, { ...inside, passedFailures: failures, use });
-    if (!answer) return undefined;
+    const inside: ChainPosition = {
+      item: position.item,
+      progress: position.progress,
+      place: `${position.place}${row}.0.`,
+      step: position.step,
+      isInner: true,
+      take: nowhere,
+      keepsEarlier: false,
+      group: position.group,
+      passedFailures: step.node.inner ? [] : noFailures,
+      use,
+      heard: position.heard,
+    };
+    return chain.askStep(step, fields, inside).then((answer) => answer && this.#answered(step, answer, inside, accepts));
+  }
+
+  #answered(
+    step: Step,
+    answer: readonly Fields[] | Failure,
+    { use, passedFailures }: ChainPosition,
+    accepts: (rows: readonly Fields[]) => boolean,
+  ): Asked {
+    const { watch, credits, cost } = use as StepUse;
     const failure = answer instanceof Failure ? answer : undefined;
     const rows = answer instanceof Failure ? [] : answer;
     watch?.finished(failure);
     if (failure && this.#isGivenUp(step, failure)) throw new Unfinished();
     const isAccepted = !failure && accepts(rows);
-    this.passedFailures = isAccepted ? failures : [];
-    return { rows, isAccepted, failure, credits: use.credits, cost: use.cost };
+    // The failures that nodes inside the step have passed through count only if its row is used.
+    this.passedFailures = isAccepted ? passedFailures : undefined;
+    return { rows, isAccepted, failure, credits, cost };
   }
 
   /** True if the run is ending because of this step, which another worker might have found out. The record then goes to a later run. */

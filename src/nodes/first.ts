@@ -6,7 +6,7 @@ import { Failure } from '../core/failure.ts';
 import { type Action, type Asked, type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
 import { alternativeNodes, condition } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
-import { type Fields, filledFields, withFields } from '../core/record.ts';
+import { copyOf, type Fields, filledFields } from '../core/record.ts';
 import { counted } from '../core/text/number.ts';
 import type { Value } from '../core/value/value.ts';
 import { conditionReads, innerParts } from './inner.ts';
@@ -187,6 +187,9 @@ function isMissing(value: Value | undefined): boolean {
 
 /** Every row has the fields of all steps, so that a table and JSON have the same columns for all records. */
 function rowOf({ added, foundBy }: Search, fields: Fields, found: Iterable<readonly [string, Value]>, by: string | null): Fields {
-  const missing = added.flatMap((name) => (fields.has(name) ? [] : [[name, null] as const]));
-  return withFields(fields, [...missing, ...found, ...(foundBy === undefined ? [] : [[foundBy, by] as const])]);
+  const row = copyOf(fields);
+  for (const name of added) if (!row.has(name)) row.set(name, null);
+  for (const [name, value] of found) row.set(name, value);
+  if (foundBy !== undefined) row.set(foundBy, by);
+  return row;
 }

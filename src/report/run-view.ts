@@ -400,10 +400,14 @@ function countsBefore({ request: { retried }, claim: { from }, output, progress:
 }
 
 function searchesOf({ request: { plan }, progress: { tally } }: ReportedRun): SearchView[] | undefined {
-  const steps = allSteps(plan.steps);
+  const all = allSteps(plan.steps);
   return listed(tally.searches, ([node, { known, notFound, steps: counts }]) => {
-    const ids = steps.find(({ id }) => id === node)?.node.inner?.steps.map(({ id }) => id) ?? [...counts.keys()];
-    return { node, known, notFound, steps: ids.map((step) => ({ step, ...(counts.get(step) ?? notAsked) })) };
+    const ids = all.find(({ id }) => id === node)?.node.inner?.steps.map(({ id }) => id) ?? [...counts.keys()];
+    const steps = ids.map((step) => {
+      const { credits, cost, ...others } = counts.get(step) ?? notAsked;
+      return { step, ...others, credits: rounded(credits), cost: cost === undefined ? undefined : rounded(cost) };
+    });
+    return { node, known, notFound, steps };
   });
 }
 

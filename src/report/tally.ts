@@ -386,8 +386,8 @@ function addSearch({ searches }: Tally, { node, asked, result }: EventOf<'search
     of.asked++;
     if (failure) of.failed++;
     else if (result === 'found' && index === asked.length - 1) of.found++;
-    of.credits = rounded(of.credits + credits);
-    if (cost !== undefined) of.cost = rounded((of.cost ?? 0) + cost);
+    of.credits += credits;
+    if (cost !== undefined) of.cost = (of.cost ?? 0) + cost;
   }
 }
 
