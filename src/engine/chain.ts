@@ -62,7 +62,7 @@ export class Chain implements PassingChain {
     const { giveUp } = this.tools;
     const known = this.#watches.get(step);
     if (known || !giveUp) return known;
-    const watch = new StepWatch(giveUp);
+    const watch = new StepWatch(step.id, giveUp);
     this.#watches.set(step, watch);
     return watch;
   }

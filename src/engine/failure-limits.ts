@@ -165,8 +165,8 @@ export class StepWatch {
   /** True once the watch has ended the run. */
   hasEnded = false;
 
-  constructor(end: (reason: StopReason) => void) {
-    const endRun: EndBecauseOf = (reason, { node = '', kind, status }) => {
+  constructor(id: string, end: (reason: StopReason) => void) {
+    const endRun: EndBecauseOf = (reason, { node = id, kind, status }) => {
       this.hasEnded = true;
       end({ ...reason, step: { node, class: kind, status } });
     };

@@ -244,6 +244,10 @@ describe('a step that can only fail', () => {
   ] as const)('ends the run, before the next one is paid for all records (%#)', async (answer, ending) => {
     const result = await runFlow(flowOf({ steps }), many, answering({ apollo: answer as FakeAnswer, hunter: byHunter('h@x') }));
     expect(result.ending).toBe(ending);
+    if (ending === 'same-failure' || ending === 'unreachable')
+      expect(result.events).toContainEqual(
+        expect.objectContaining({ type: 'stopping', step: expect.objectContaining({ node: 'apollo' }) }),
+      );
     expect(result.failures).toEqual([]);
     expect(hosts(result.requests).filter((host) => host === 'hunter').length).toBeLessThan(20);
   });
