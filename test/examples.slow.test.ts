@@ -40,6 +40,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
   environments: [{ code: 0, files: { 'elevations.csv': 'expected.csv' } }],
   serve: [],
+  'several-sources': [{ code: 0, files: { 'named.csv': 'expected.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
   workers: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
 };

@@ -11,6 +11,7 @@ import type { EvaluationClock } from './condition/evaluation.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { MorePages, NodeEvent } from './event.ts';
+import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
 import type { Concurrency } from './options/amounts.ts';
 import type { Clock } from './ports.ts';
@@ -239,10 +240,26 @@ export interface NodeContext {
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
+  /**
+   * Runs one inner node alone, whatever its `on_error`. `accepts` is called with its rows, and says if the record goes on with them.
+   * Undefined if the node's condition passes the record over. Throws a Failure only if it concerns more than this node.
+   */
+  ask(step: Step, fields: Fields, accepts: (rows: readonly Fields[]) => boolean): Promise<Asked | undefined>;
   /** The clock of the run. Expressions are evaluated with it. */
   readonly clock: EvaluationClock & Pick<Clock, 'now'>;
   /** Waits until `untilMs` without occupying a slot (the right to have one call in flight). Throws Unfinished if the run ends first. */
   waitUntil(untilMs: number): Promise<void>;
+}
+
+/** What came of an inner node that ran alone. */
+export interface Asked {
+  /** Empty if the node failed. */
+  readonly rows: readonly Fields[];
+  readonly isAccepted: boolean;
+  readonly failure: Failure | undefined;
+  readonly credits: number;
+  /** In the unit of the node's price; undefined if it has no price. */
+  readonly cost: number | undefined;
 }
 
 /** The call that a node makes for a record. Runs, test-request and the dry run all use this description. */
@@ -355,6 +372,8 @@ export interface Inner {
   readonly maxPasses: number;
   /** True if a record waits between passes. */
   readonly waits: boolean;
+  /** True if the inner nodes are asked one after the other, each with the record as it came in, until one of them succeeds. */
+  readonly areAlternatives?: boolean;
   /** True if the rows of several passes can be emitted. */
   readonly expands: boolean;
 }

@@ -2,7 +2,7 @@ import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.t
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
-import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
+import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
 import type { AttemptTimes } from './pace.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
@@ -17,8 +17,20 @@ export interface CallOwner extends AttemptContext {
   isAbandoned(): boolean;
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
+  /** The use of a step of a `first` node that makes the call; undefined for other nodes. */
+  readonly use?: StepUse;
+  /** Called when a credit was spent. `cost` is the actual cost, if the response states it. */
+  spent?(cost: number | undefined): void;
   /** Called with the most recent response. The wait then applies only to this record, unless the server says that the quota is used up. */
   readonly heard?: (answer: LastAnswer) => void;
+}
+
+/** One step of a `first` node that is asked for one record. */
+export interface StepUse {
+  /** Undefined if the run continues even if the step can only fail. */
+  readonly watch: StepWatch | undefined;
+  credits: number;
+  cost: number | undefined;
 }
 
 export interface Progress {
@@ -220,7 +232,10 @@ export class Calls {
   }
 
   #settle(running: RunningCall, cost?: number): void {
-    if (running.credit === 'held') this.#ports.ledger.settle(running.caller.node, cost);
+    if (running.credit === 'held') {
+      this.#ports.ledger.settle(running.caller.node, cost);
+      running.caller.spent?.(cost);
+    }
     running.credit = 'spent';
   }
 
@@ -287,15 +302,21 @@ export class Calls {
   }
 
   /** Notes that a server has responded. If the record would continue without the answer, this does not help the nodes that it needs. */
-  #noteAnswer({ gate: { origin } }: Call<unknown>, { continues }: CallOwner): void {
-    if (!continues) this.#unreachable?.answered();
+  #noteAnswer({ gate: { origin } }: Call<unknown>, caller: CallOwner): void {
+    if (!caller.continues) this.#unreachableFor(caller)?.answered();
     this.#answers?.answered(origin);
   }
 
   /** Notes that no server has responded. This can end the run, unless the record continues: a later node might replace the answer. */
-  #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: CallOwner, failure: Failure): void {
-    if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachable?.failed(failure, origin);
+  #noteSilence({ gate: { origin } }: Call<unknown>, caller: CallOwner, failure: Failure): void {
+    const { record, node, continues } = caller;
+    if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachableFor(caller)?.failed(failure, origin);
     else if (continues && isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
+  }
+
+  /** The steps of a `first` node count by themselves, because the answers of one say nothing about another. */
+  #unreachableFor({ use }: CallOwner): UnreachableWatch | undefined {
+    return use ? use.watch?.unreachable : this.#unreachable;
   }
 
   /**

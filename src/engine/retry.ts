@@ -15,6 +15,7 @@ export function finalFailure(
   failure: Failure,
   { attempts, waitMs }: { readonly attempts: number; readonly waitMs: number },
 ): Failure | undefined {
+  failure.waitsTooLong = failure.retryAfterMs !== undefined && waitMs > policy.maxWaitMs;
   if (!failure.retryable || !isListed(policy.on, failure) || attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;
   // The wait is longer than allowed. A shorter wait would not help, because the server would refuse the next attempt, too.

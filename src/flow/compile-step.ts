@@ -58,7 +58,7 @@ function compileStep(written: unknown, type: NodeType, place: StepPlace, compila
   const node = type.build(options as never, context);
   if (!node) return null;
   noteFields(node, when === undefined, compilation);
-  noteAnswered(node, when === undefined && options.on_error !== 'keep', compilation);
+  noteAnswered(node, when === undefined && options.on_error !== 'keep' && !node.inner?.areAlternatives, compilation);
   // If `when` or `on_error` is invalid, the node is compiled as if every record might skip it. Otherwise, later nodes would report missing
   // fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;

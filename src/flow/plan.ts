@@ -2,7 +2,7 @@ import type { MappedField } from '../core/answer/mapping.ts';
 import { nullTests } from '../core/condition/condition.ts';
 import type { ClientCertificate } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Node } from '../core/node.ts';
+import type { Inner, Node } from '../core/node.ts';
 import {
   allSteps,
   type CredentialUse,
@@ -189,10 +189,18 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
         const column = own.get(field);
         if (column !== undefined) found.push({ node: id, field, column, problem: replacement(mapped, column, step) });
       }
-      const after = node.inner ? passed(node.inner.steps as PlacedStep[], withoutCarried(node.inner.carried, own)) : remaining(node, own);
+      const after = node.inner ? passedInside(node.inner, own) : remaining(node, own);
       // A record that skips the node, or continues after it failed there, still has the column.
       own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
     }
+    return own;
+  }
+
+  function passedInside({ steps, carried, areAlternatives, reads }: Inner, own: OwnColumns): OwnColumns {
+    if (!areAlternatives) return passed(steps as PlacedStep[], without(carried, own));
+    // The fields of the condition are what the alternatives are asked for.
+    const sought = reads.map(({ field }) => field);
+    for (const step of steps as PlacedStep[]) passed([step], without(sought, own));
     return own;
   }
 
@@ -221,9 +229,9 @@ to replace it, write: ${entry(field, marked(['replace: true']))}`;
   }
 }
 
-/** Leaves out carried fields: the flow says itself that each pass gives them a new value. */
-function withoutCarried(carried: readonly string[] = [], own: OwnColumns): OwnColumns {
-  return new Map([...own].filter(([name]) => !carried.includes(name)));
+/** Leaves out fields of which the flow says itself that they get a new value, such as those that a loop carries. */
+function without(names: readonly string[] = [], own: OwnColumns): OwnColumns {
+  return new Map([...own].filter(([name]) => !names.includes(name)));
 }
 
 /** Returns the columns that still come from the input after a node. */

@@ -18,7 +18,10 @@ import {
   type MorePagesEvent,
   nextPathsSince,
   noTokens,
+  notAsked,
+  type SearchCounts,
   type ShortPages,
+  type StepCounts,
   type Tally,
   type TokenCounts,
 } from './tally.ts';
@@ -111,6 +114,7 @@ export interface RunView {
   }[];
   /** How many of the records that a join node looked up in its file were found. */
   readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
+  readonly searches?: readonly SearchView[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
@@ -200,6 +204,12 @@ interface MappingView {
 
 type LookupView = Pick<LookupCounts, 'node' | 'matched' | 'ambiguous' | 'of'> &
   Partial<Omit<LookupCounts, 'lacking'>> & { readonly lacking?: Readonly<Record<string, number>> };
+
+/** The searches of a `first` node since the run was resumed, with its steps in their order. */
+interface SearchView extends Pick<SearchCounts, 'known' | 'notFound'> {
+  readonly node: string;
+  readonly steps: readonly ({ readonly step: string } & Readonly<Partial<StepCounts> & Omit<StepCounts, 'cost'>>)[];
+}
 
 /** The tokens that a node's language models used in the whole run. */
 export interface TokensView extends TokenFigures {
@@ -366,6 +376,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     mapping: mappingOf(run),
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
     tokens: tokensOf(run),
+    searches: searchesOf(run),
     credits: {
       spent: from.credits + credits,
       part: from.credits > 0 ? credits : undefined,
@@ -386,7 +397,8 @@ function endOf(
   if (!end) return { state: 'running' };
   if (end.problem !== undefined) return { state: 'failed', ending: endings.failed, reason: end.problem };
   const { ending = 'interrupted', stop } = tally;
-  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: endings[ending], reason: stop && messageView(stop, words).text };
+  const text = stop?.step ? `stopped: ${stop.step.node} can only fail` : endings[ending];
+  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: text, reason: stop && messageView(stop, words).text };
 }
 
 export function countsOf(run: ReportedRun): RecordCounts {
@@ -415,6 +427,18 @@ function countsBefore({ request: { retried }, claim: { from }, output, progress:
     unchanged: from.unchanged,
     givenUp: retried && (givenUpOf(retried, tally.ending === 'complete' ? output.saved().records : retried.counts.failed) || undefined),
   };
+}
+
+function searchesOf({ request: { plan }, progress: { tally } }: ReportedRun): SearchView[] | undefined {
+  const all = allSteps(plan.steps);
+  return listed(tally.searches, ([node, { known, notFound, steps: counts }]) => {
+    const ids = all.find(({ id }) => id === node)?.node.inner?.steps.map(({ id }) => id) ?? [...counts.keys()];
+    const steps = ids.map((step) => {
+      const { credits, cost, ...others } = counts.get(step) ?? notAsked;
+      return { step, ...others, credits: rounded(credits), cost: cost === undefined ? undefined : rounded(cost) };
+    });
+    return { node, known, notFound, steps };
+  });
 }
 
 /** The tokens of the whole run. Nodes that used tokens before the run was resumed come first. */
@@ -523,6 +547,10 @@ export function summaryJson(view: RunView): string {
     replaced: view.replaced,
     joins: view.joins,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
+    searches: view.searches?.map(({ node, known, notFound, steps }) => ({
+      ...{ node, known, not_found: notFound },
+      steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
+    })),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),
   };

@@ -1,5 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../core/event.ts';
+import type { Ending, Event, FailedStep, FailureReport, HitSource, ShortPage } from '../core/event.ts';
 import { rounded } from '../core/spending.ts';
 import type { Checkpoint, NextPath } from '../output/journal/journal.ts';
 import type { SourceName } from '../places/sources.ts';
@@ -67,6 +67,25 @@ export interface LearnedPace {
   refusals: number;
 }
 
+/** How often a step of a `first` node was asked, and what came of it. */
+export interface StepCounts {
+  asked: number;
+  found: number;
+  failed: number;
+  credits: number;
+  cost: number | undefined;
+}
+
+/** The searches of a `first` node. */
+export interface SearchCounts {
+  /** Records that needed no step, because the condition was true before. */
+  known: number;
+  notFound: number;
+  readonly steps: Map<string, StepCounts>;
+}
+
+export const notAsked: Readonly<StepCounts> = { asked: 0, found: 0, failed: 0, credits: 0, cost: undefined };
+
 export interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
@@ -127,6 +146,8 @@ export interface Tally {
   readonly brokenRules: Map<string, Map<string, number>>;
   /** Records that a join node looked up, and how many of them it found, by node. */
   readonly joined: Map<string, { found: number; of: number }>;
+  /** By `first` node. */
+  readonly searches: Map<string, SearchCounts>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -142,7 +163,7 @@ export interface Tally {
   readonly unanswered: Map<string, UnansweredOrigin>;
   /** Empty unless a node has `on_error: keep`. */
   readonly answeredOrigins: Set<string>;
-  stop: CodedMessage | undefined;
+  stop: (CodedMessage & { readonly step?: FailedStep }) | undefined;
   ending: Ending | undefined;
   ms: number;
   lastRecord: number;
@@ -171,6 +192,7 @@ export function createTally(): Tally {
     notRenamed: new Map(),
     brokenRules: new Map(),
     joined: new Map(),
+    searches: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -260,6 +282,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
       if (found) counts.found++;
     }
   },
+  searched: addSearch,
   tokens: addTokens,
   'asked-again': addAskedAgain,
   'looked-up': addLookup,
@@ -294,8 +317,8 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.parked++;
     if (isNew) tally.newlyParked++;
   },
-  stopping(tally, { reason: message, code, details }) {
-    tally.stop = { message, code, details };
+  stopping(tally, { reason: message, code, details, step }) {
+    tally.stop = { message, code, details, step };
   },
   'run-ended'(tally, { ending, ms }) {
     tally.ending = ending;
@@ -382,6 +405,22 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
   tally.tokens.set(node, counts);
+}
+
+function addSearch({ searches }: Tally, { node, asked, result }: EventOf<'searched'>): void {
+  const counts = searches.get(node) ?? { known: 0, notFound: 0, steps: new Map<string, StepCounts>() };
+  searches.set(node, counts);
+  if (result === 'known') counts.known++;
+  if (result === 'not-found') counts.notFound++;
+  for (const [index, { step, failure, credits, cost }] of asked.entries()) {
+    const of = counts.steps.get(step) ?? { ...notAsked };
+    counts.steps.set(step, of);
+    of.asked++;
+    if (failure) of.failed++;
+    else if (result === 'found' && index === asked.length - 1) of.found++;
+    of.credits += credits;
+    if (cost !== undefined) of.cost = (of.cost ?? 0) + cost;
+  }
 }
 
 function addAskedAgain(tally: Tally, { node }: EventOf<'asked-again'>): void {

@@ -12,6 +12,7 @@ export const nodeTypes: readonly LateNodeType[] = [
   late('set', async () => (await import('../nodes/set.ts')).set),
   late('check', async () => (await import('../nodes/check.ts')).check),
   late('filter', async () => (await import('../nodes/filter.ts')).filter),
+  late('first', async () => (await import('../nodes/first.ts')).first),
   late('loop', async () => (await import('../nodes/loop.ts')).loop),
   late('poll', async () => (await import('../nodes/poll.ts')).poll),
 ];

@@ -149,7 +149,13 @@ export class WorkerRun {
       gates,
       trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
     };
-    const worker = { giveUp: manifest.keepsGoing ? undefined : unanswered, mayBegin };
+    const giveUp = (reason: StopReason) => {
+      // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
+      if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
+      else if (reason.ending === 'same-failure') failedAlike?.(reason);
+      else unanswered(reason);
+    };
+    const worker = { giveUp: manifest.keepsGoing ? undefined : giveUp, mayBegin };
     const started = startRun(plan, parts, { unordered: true, keepGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {

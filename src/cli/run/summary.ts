@@ -32,6 +32,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     notRenamedLines,
     brokenRuleLines,
     joinLines,
+    searchLines,
     shortLines,
     unansweredLines,
     morePagesLines,
@@ -287,6 +288,19 @@ function joinLines(view: RunView): string[] {
   return joins.map(
     ({ node, file, found, of }) => `  ${node}${partText(view)}: ${formatCount(found)} of ${formatCount(of)} found in ${file}`,
   );
+}
+
+/** Lines such as `first-1: apollo found 5,120 of 10,000, hunter 3,300 of 4,880 (12 failed); 1,580 not found`. */
+function searchLines(view: RunView): string[] {
+  const { searches = [] } = view;
+  return searches.map(({ node, known, notFound, steps }) => {
+    const parts = steps.map(({ step, asked, found, failed }, index) => {
+      const failures = failed === 0 ? '' : ` (${formatCount(failed)} failed)`;
+      return `${step}${index === 0 ? ' found' : ''} ${formatCount(found)} of ${formatCount(asked)}${failures}`;
+    });
+    const knownText = known === 0 ? '' : `; ${formatCount(known)} needed none`;
+    return `  ${node}${partText(view)}: ${parts.join(', ')}; ${formatCount(notFound)} not found${knownText}`;
+  });
 }
 
 const shownOrigins = 3;
