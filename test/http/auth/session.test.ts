@@ -331,3 +331,72 @@ describe('a session in a flow', () => {
     expect([tested.code, tested.stdout + tested.stderr]).toEqual([0, expect.any(String)]);
   });
 });
+
+describe('automate connections add http NAME --auth session', () => {
+  const login = JSON.stringify({ url: '/login', form: { user: 'me', password: { credential: 'shop-password' } }, take: { t: 'token' } });
+  const add = ['connections', 'add', 'http', 'shop', '--base-url', 'https://shop.example.com', '--auth', 'session'];
+
+  test('takes the options as JSON, and says which secrets to store', async () => {
+    const place = await workplace({});
+    const send = JSON.stringify({ headers: { Authorization: { session: 't', prefix: 'Bearer ' } } });
+    const more = [
+      '--auth-set',
+      `login=${login}`,
+      '--auth-set',
+      `send=${send}`,
+      '--auth-set',
+      'renew_on=[401,403]',
+      '--auth-set',
+      'lasts=20m',
+    ];
+    const { code, stdout, stderr } = await place.automate([...add, ...more]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('store it: automate credentials set shop-password')]);
+    expect(stdout).toContain('lasts: 20m');
+  });
+
+  test.each([
+    [[], 'expected --auth-set login=VALUE for --auth session'],
+    [['--auth-set', 'login={canary'], '--auth-set login: expected JSON, such as {"url":"/login"}, found text that is not JSON'],
+    [['--auth-set', `login=${login.replace('"/login"', '"http://shop.example.com/login"')}`], 'https'],
+  ])('refuses %j', async (more, message) => {
+    const place = await workplace({});
+    const { code, stderr } = await place.automate([...add, ...more]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stderr).not.toContain('canary');
+    expect((await place.automate(['connections', 'list'])).stdout).not.toContain('shop');
+  });
+
+  test('is completed by the shell', async () => {
+    const { stdout } = await (await workplace({})).automate(['completion', 'bash']);
+    for (const word of ['issuer=', 'claims.', 'login=', 'renew_when=']) expect(stdout).toContain(word);
+  });
+});
+
+test.each([
+  ['a literal password in a login', 'form: { user: me, password: hunter2-canary-77 }', '"password" in the body contains a literal secret'],
+  [
+    'a literal token in a header of a login',
+    'headers: { Authorization: "Bearer canary-abcdef-123456" }',
+    'the header "Authorization" contains a literal secret',
+  ],
+])('%s is found, and not shown', async (_name, option, message) => {
+  const place = await workplace({
+    'flow.yaml': `connections:\n  c: { type: http, base_url: "https://x.example.com", auth: { type: session, login: { url: /login, ${option} } } }\nnodes: [{ type: http, connection: c, url: /x }]\n`,
+  });
+  const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
+  expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
+});
+
+test('a login can have variables of the flow, but not in the names of secrets', async () => {
+  const server = await httpServer(({ path }, response) => json(response, path === '/v2/login' ? { t: 'canary-token-2' } : { ok: true }));
+  const flow = (credential: string) =>
+    `vars: { user: ada, version: v2 }\nnodes: [{ type: http, url: "${server.origin}/x", map: [ok], auth: { type: session, login: { url: "/{{vars.version}}/login", body: { user: "{{vars.user}}", p: { credential: ${credential} } }, take: { t: t } }, send: { query: { t: { session: t } } } } }]\n`;
+  const { code } = await run(flow('wiki'), 1);
+  expect(code).toBe(0);
+  expect(server.requests.map(({ path, body }) => [path, body])).toEqual([
+    ['/v2/login', JSON.stringify({ user: 'ada', p: password })],
+    ['/x?t=canary-token-2', ''],
+  ]);
+  const place = await workplace({ 'flow.yaml': flow('"{{vars.user}}"') });
+  expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('a variable is not allowed here');
+});
