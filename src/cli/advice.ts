@@ -4,7 +4,6 @@ import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { variableText } from '../credentials/environment.ts';
-import { optionFlag } from './options.ts';
 
 const startOver = '\nstart over with --force';
 
@@ -140,4 +139,9 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
 /** Joins texts as in a sentence: `A`, `A, B`, or `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
+}
+
+/** Returns `--in-format` for `inFormat`, for example. */
+export function optionFlag(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -108,6 +108,18 @@ export type Event =
    * a successful response said that the rate limit is used up.
    */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
+  /**
+   * A server has refused a call because calls came too fast, and the gate goes on at a pace that it learns from the refusals. `learned` is
+   * the number of calls per second that the server accepts; undefined as long as it is not known.
+   */
+  | {
+      readonly type: 'call-refused';
+      readonly gate: string;
+      readonly status: number | undefined;
+      readonly learned: number | undefined;
+      /** Undefined in a run without workers. */
+      readonly worker?: number;
+    }
   | ConcurrencyEvent
   /**
    * An attempt of a node with `on_error: keep` got no answer, and no earlier attempt at this origin did. `origin-answered` is the first
@@ -142,7 +154,7 @@ export interface ConcurrencyEvent {
   readonly to: number;
   /**
    * The reason for the change. `fast`: response times have not risen. `slow`: response times have risen. `no-effect`: fewer requests did
-   * not make response times shorter. `refused`: a 429, a 503, a timeout or a refused connection.
+   * not make response times shorter. `refused`: a 503, a timeout or a refused connection.
    */
   readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
   /** Undefined in a run without workers. */
@@ -170,6 +182,8 @@ export type NodeEvent =
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   /** A record breaks these rules of a check node. */
   | { readonly type: 'rules-broken'; readonly rules: readonly string[] }
+  /** A record was looked up in the file of a join node. */
+  | { readonly type: 'joined'; readonly found: boolean }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }

@@ -127,6 +127,13 @@ export interface BuildContext {
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
   fileText(at: readonly (string | number)[], path: string): string | undefined;
   /**
+   * Returns what `read` makes of a file; its path is relative to the flow. `key` tells apart what several nodes read of one file. Throws
+   * DataNeeded until it is read.
+   */
+  readBeside<Result>(path: string, key: string, read: (file: string) => Promise<Result>): Result;
+  /** Rows of this node's file that another process has read. `none` if only such rows may be used, and there are none. */
+  readonly sharedRows: SharedRows | 'none' | undefined;
+  /**
    * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
   writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
@@ -164,6 +171,10 @@ export interface Node {
   columns(before: readonly string[]): string[];
   /** Returns the rows for a record: no rows to drop the record, several rows to expand it. Throws a Failure if the record fails. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** Returns the rows as `run` does, but without waiting. Only for nodes that make no call; a joined file must be open. */
+  readonly rowsAtOnce?: (fields: Fields, clock: EvaluationClock) => readonly Fields[];
+  /** Set only for a node that looks records up in a file beside the flow. */
+  readonly joined?: JoinedFile;
   /** True if a record for which the node returns no rows counts as filtered. */
   readonly filters?: boolean;
   /** True if the node emits rows before it has finished. */
@@ -184,6 +195,30 @@ export interface Node {
   readonly action?: Action;
   /** Set only for a node that contains other nodes. */
   readonly inner?: Inner;
+}
+
+/** A file beside the flow in which a node looks records up. */
+export interface JoinedFile {
+  /** The path as it is written in the flow. */
+  readonly name: string;
+  readonly path: string;
+  /** The record's fields that are looked up. */
+  readonly keys: readonly string[];
+  /** The fields that the file fills. */
+  readonly fields: readonly string[];
+  /**
+   * Reads the rows, which then stay until `close` has been called as often. `shared`: other processes will read them, too. Throws an
+   * AutomateError (`input`) if the file cannot be read.
+   */
+  open(options: { readonly shared: boolean }): Promise<void>;
+  close(): void;
+  /** Where other processes find the rows; undefined unless they were opened for them. */
+  shared(): SharedRows | undefined;
+}
+
+/** Rows of a joined file, in a database on this machine. */
+export interface SharedRows {
+  readonly database: string;
 }
 
 export interface NodeContext {
@@ -263,6 +298,8 @@ export interface CallPolicy {
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
+  /** True if the map reads facts of the answer, such as `$url`. */
+  readonly readsFacts?: boolean;
 }
 
 /** The result of `prepare` for a record that needs no request. The record continues as `row`. */

@@ -1,4 +1,5 @@
 import type { Documents } from './answer/document.ts';
+import type { Arrival } from './answer/facts.ts';
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
@@ -104,6 +105,8 @@ export interface HttpResponse {
   readonly retryAfterMs: number | undefined;
   /** The time at which the last byte arrived, in monotonic ms; undefined for a cached response. */
   readonly atMs?: number;
+  /** Undefined if neither a map nor the cache needs it. */
+  readonly arrival?: Arrival;
   /** Undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

@@ -1,4 +1,5 @@
 import { durationMs, rateIntervalMs } from './duration.ts';
+import { type NoticeCondition, type NoticeTarget, noticeConditions, noticeTargets } from './notice.ts';
 import type { Concurrency } from './options/amounts.ts';
 
 /** The texts and values that an option can have, on the command line and in a query of the server. */
@@ -226,7 +227,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<path>',
-    help: 'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    help: 'path of the list of records in a JSON input, such as data.items, or [] for one object that is a record, or whose values are the records (default: the whole input is the list)',
     identity: 'reading',
     http: true,
   },
@@ -457,6 +458,21 @@ export const runOptions = {
     type: address,
     value: '<address>',
     help: 'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
+    retry: true,
+  },
+  notify: {
+    group: 'Showing',
+    type: noticeTargets as OptionType<readonly NoticeTarget[]>,
+    value: '<kind:credential>',
+    help: 'tell somebody when the run has ended: slack, webhook or ping, and the credential whose secret is the address (default: $AUTOMATE_NOTIFY)',
+    retry: true,
+  },
+  notifyIf: {
+    group: 'Showing',
+    type: noticeConditions as OptionType<readonly NoticeCondition[]>,
+    value: '<conditions>',
+    help: 'tell only if one of these is true, with commas: failed, failed>1%, failed>10, stopped, read=0, took>30m, always',
+    defaultText: 'failed,stopped',
     retry: true,
   },
   env: {

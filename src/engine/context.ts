@@ -216,14 +216,16 @@ export class RecordContext implements NodeContext, CallOwner {
   async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {
     const { step, position, chain } = this;
     const { ports } = chain.tools;
+    let isCached = false;
     const hit = (source: HitSource) => {
+      isCached = true;
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
     const produce = () => chain.tools.calls.make(call, this).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
-    return cache.restore(response, this);
+    return cache.restore(response, this, isCached);
   }
 }
 

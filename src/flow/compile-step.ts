@@ -140,6 +140,11 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
       else this.problem(place, `the file ${path} cannot be read: ${found.problem}`);
       return 'text' in found ? found.text : undefined;
     },
+    readBeside(path, key, read) {
+      if (!compilation.readBeside) throw new Error(`the flow of ${id} cannot read files`);
+      return compilation.readBeside(path, key, read);
+    },
+    sharedRows: compilation.sharedRows && (compilation.sharedRows[id] ?? 'none'),
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
       // The conditions of this node can read the fields that its inner nodes add.

@@ -196,7 +196,7 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
     return own;
   }
 
-  function replacement({ field, member, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+  function replacement({ field, member, file, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
     const place = [...node, ...at];
     const isNamed = typeof at.at(-1) === 'string';
     const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
@@ -212,8 +212,9 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
         ? []
         : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
     ];
-    const marked = (more: readonly string[]) => `{ ${[`path: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
-    const message = `${whose}, and the answer replaces it${options.length > 0 ? '' : ', even with an empty value'}
+    const marked = (more: readonly string[]) =>
+      `{ ${[`${file === undefined ? 'path' : 'column'}: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
+    const message = `${whose}, and ${file ?? 'the answer'} replaces it${options.length > 0 ? '' : ', even with an empty value'}
 to keep the column, write another name: ${entry(other, options.length > 0 ? marked([]) : yamlWord(path))}
 to replace it, write: ${entry(field, marked(['replace: true']))}`;
     return isNamed ? source.atName(place, message) : source.at(place, message);

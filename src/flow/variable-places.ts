@@ -11,7 +11,23 @@ const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
   ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'charset', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
-  ...['raw', 'output', 'schema', 'answer_schema', 'rules', 'action', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
+  ...[
+    'raw',
+    'output',
+    'schema',
+    'answer_schema',
+    'rules',
+    'action',
+    'on',
+    'ignore',
+    'many',
+    'missing',
+    'strict',
+    'variables',
+    'geographies',
+    'prompt_cache',
+    'client_cert',
+  ],
 ]);
 
 const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);

@@ -1,6 +1,7 @@
+import { rateText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { allSteps, type ReplacedColumn } from '../core/plan.ts';
+import { allSteps, type Plan, type ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { givenUpOf } from '../output/failed-records.ts';
@@ -12,11 +13,13 @@ import type { WorkerFigures } from './run-progress.ts';
 import {
   type FailureGroup,
   type FoundConcurrency,
+  type LearnedPace,
   type LookupCounts,
   type MorePagesEvent,
   nextPathsSince,
   noTokens,
   type ShortPages,
+  type Tally,
   type TokenCounts,
 } from './tally.ts';
 
@@ -87,6 +90,13 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  /** The rates at which servers accept calls, as refusals have taught. */
+  readonly paces?: readonly {
+    readonly gate: string;
+    readonly rate: string;
+    readonly refusals: number;
+    readonly statuses: readonly number[];
+  }[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
   /** Likely mistakes in the input, with their places. */
@@ -99,6 +109,8 @@ export interface RunView {
     readonly node: string;
     readonly rules: readonly { readonly rule: string; readonly records: number }[];
   }[];
+  /** How many of the records that a join node looked up in its file were found. */
+  readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
@@ -280,6 +292,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    paces: listed([...tally.paces.values()].flatMap(pacesOf), (pace) => pace),
     givenNames: listed(source.givenNames ?? [], (name) => name),
     inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
@@ -289,6 +302,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
       node,
       rules: [...counts].map(([rule, records]) => ({ rule, records })),
     })),
+    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -296,9 +310,25 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
+/** Empty as long as it is not known which rate the server accepts. */
+function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
+  if (learned.size === 0) return [];
+  const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
+  return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
+}
+
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function joinsOf(plan: Plan, { joined }: Tally): RunView['joins'] {
+  const joins = allSteps(plan.steps).flatMap(({ id, node }) => {
+    const counts = joined.get(id);
+    return node.joined && counts ? [{ node: id, file: node.joined.name, ...counts }] : [];
+  });
+  return joins.length === 0 ? undefined : joins;
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -475,6 +505,7 @@ export function summaryJson(view: RunView): string {
     workers: endedWorkers && { most: endedWorkers.most, lost: endedWorkers.lost },
     maybe_spent: endedWorkers?.maybeSpent || undefined,
     concurrency: view.concurrency?.map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })),
+    learned_rates: view.paces?.map(({ gate, rate, refusals }) => ({ gate, rate, refusals })),
     ms: Math.round(ms),
     response_ms: times && { p50: times.p50Ms, p95: times.p95Ms, max: times.maxMs },
     paused_ms: Math.round(view.pauses.totalMs),
@@ -490,6 +521,7 @@ export function summaryJson(view: RunView): string {
     named_columns: view.givenNames,
     input_notes: view.inputNotes,
     replaced: view.replaced,
+    joins: view.joins,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),

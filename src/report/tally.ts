@@ -58,6 +58,15 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
+/** What refusals have taught about the rate of a server. */
+export interface LearnedPace {
+  readonly gate: string;
+  /** The calls per second that the server accepts from each worker, or from the only process. */
+  readonly learned: Map<number | undefined, number>;
+  readonly statuses: Set<number>;
+  refusals: number;
+}
+
 export interface FoundConcurrency {
   readonly gate: string;
   /** The number of the worker that found these limits; undefined in a run without workers. */
@@ -116,6 +125,8 @@ export interface Tally {
   readonly notRenamed: Map<string, Map<string, number>>;
   /** Number of records that break a rule, by check node and by rule. */
   readonly brokenRules: Map<string, Map<string, number>>;
+  /** Records that a join node looked up, and how many of them it found, by node. */
+  readonly joined: Map<string, { found: number; of: number }>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -125,6 +136,8 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
+  /** Keyed by origin. */
+  readonly paces: Map<string, LearnedPace>;
   /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;
   /** Empty unless a node has `on_error: keep`. */
@@ -157,6 +170,7 @@ export function createTally(): Tally {
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     brokenRules: new Map(),
+    joined: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -164,6 +178,7 @@ export function createTally(): Tally {
     sources: new Set(),
     answered: new Map(),
     concurrency: new Map(),
+    paces: new Map(),
     unanswered: new Map(),
     answeredOrigins: new Set(),
     stop: undefined,
@@ -195,6 +210,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'call-failed': null,
   'gate-paused': null,
   concurrency: addConcurrency,
+  'call-refused': addRefusal,
   'origin-unanswered': addUnanswered,
   'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
     answeredOrigins.add(origin);
@@ -235,6 +251,14 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
   'rules-broken'({ brokenRules }, { node, rules }) {
     countEach(brokenRules, node, rules);
+  },
+  joined({ joined }, { node, found }) {
+    const counts = joined.get(node);
+    if (!counts) joined.set(node, { found: Number(found), of: 1 });
+    else {
+      counts.of++;
+      if (found) counts.found++;
+    }
   },
   tokens: addTokens,
   'asked-again': addAskedAgain,
@@ -335,6 +359,14 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
   found.least = Math.min(found.least, to);
   found.most = Math.max(found.most, to);
   concurrency.set(key, found);
+}
+
+function addRefusal({ paces }: Tally, { gate, worker, status, learned }: EventOf<'call-refused'>): void {
+  const found = paces.get(gate) ?? { gate, learned: new Map(), statuses: new Set(), refusals: 0 };
+  if (paces.size < maxOrigins) paces.set(gate, found);
+  if (learned !== undefined) found.learned.set(worker, learned);
+  if (status !== undefined) found.statuses.add(status);
+  found.refusals++;
 }
 
 function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {

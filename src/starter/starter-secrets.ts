@@ -1,8 +1,8 @@
 import { parseDocument } from 'yaml';
 import { percentDecoded } from '../core/template/url.ts';
 import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
-import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
 import { type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
+import { KnownSecrets } from './known-secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 export interface Cleaned {
@@ -19,10 +19,10 @@ export interface CredentialToStore {
 }
 
 /** Replaces secrets with credentials, or removes them with a note. Throws an AutomateError (`usage`) if a secret is still left. */
-export function withoutSecrets(written: WrittenNode): Cleaned {
-  const cleaning = new Cleaning(written);
+export function withoutSecrets(written: WrittenNode, known = new KnownSecrets()): Cleaned {
+  const cleaning = new Cleaning(written, known);
   const removed: LiteralSecret[] = [];
-  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaning.cleaned.node)) {
+  for (let secret = firstSecret(written, known); secret; secret = firstSecret(cleaning.cleaned.node, known)) {
     cleaning.remove(secret);
     removed.push(secret);
   }
@@ -42,9 +42,13 @@ class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;
   cleaned: Cleaned;
 
-  constructor(node: WrittenNode) {
+  constructor(
+    node: WrittenNode,
+    readonly known: KnownSecrets,
+  ) {
     const signers = (node.auth ?? []).map(({ credential }) => String(credential));
-    this.#names = credentialNames(secretsOf(node), signers);
+    const names = credentialNames(secretsOf(node, known), signers);
+    this.#names = { ...names, of: (secret, kind) => known.credentialIn(secret.carrier.value) ?? names.of(secret, kind) };
     this.cleaned = { node, credentials: [], notes: [] };
   }
 
@@ -110,17 +114,17 @@ export function secretPlace({ header = 'Authorization', query }: WrittenAuth): s
 }
 
 /** The secret that most likely signs the request. A cookie comes last, because browsers send cookies with every request. */
-function firstSecret(node: WrittenNode): LiteralSecret | undefined {
+function firstSecret(node: WrittenNode, known: KnownSecrets): LiteralSecret | undefined {
   const likelihood = ({ carrier }: LiteralSecret) => {
     if (carrier.in !== 'header') return 1;
     return /^authorization$/i.test(carrier.name) ? 3 : /^cookie$/i.test(carrier.name) ? 0 : 2;
   };
-  return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
+  return secretsOf(node, known).sort((one, other) => likelihood(other) - likelihood(one))[0];
 }
 
 /** Returns the literal secrets that the check of a flow would report, and every other value whose name might belong to a secret. */
-function secretsOf(node: WrittenNode): LiteralSecret[] {
-  return literalSecrets(parseDocument(yamlOf([node])), isPossiblySecret);
+function secretsOf(node: WrittenNode, known: KnownSecrets): LiteralSecret[] {
+  return literalSecrets(parseDocument(yamlOf([node])), known.rule);
 }
 
 /** Returns the node without the header, parameter or login that contains the secret; undefined if the part cannot be removed. */

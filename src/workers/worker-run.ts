@@ -46,6 +46,8 @@ export interface PreparedRun {
   readonly plan: Plan;
   readonly credentials: FlowSecrets;
   readonly messages: Messages;
+  /** Releases the rows of joined files. */
+  release(): void;
 }
 
 interface Preparing {
@@ -61,9 +63,14 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
   const plan = await planOf(manifest);
   const need = needOf?.(plan);
   if (need !== undefined) throw new AutomateError('usage', need);
-  await readDataFiles(plan);
+  const release = await readDataFiles(plan);
   const { flow, env } = manifest;
-  return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages };
+  try {
+    return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 /** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
@@ -110,7 +117,7 @@ export class WorkerRun {
     this.end();
   }
 
-  async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
+  async #pass({ manifest, plan, credentials, messages, release }: PreparedRun): Promise<void> {
     const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
@@ -160,6 +167,7 @@ export class WorkerRun {
       await ports.close();
       routes.destroy();
       certified?.destroy();
+      release();
       await credentials.usesRecorded();
     }
     await link.flush();

@@ -153,6 +153,7 @@ function policyOf({ options, connection, mapping, rules }: PolicyParts, context:
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), lists: listsIn(options, mapping), cost: policy.cost, rules }),
     responseMode: answerModeOf(options),
+    readsFacts: mapping?.readsFacts,
     judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {

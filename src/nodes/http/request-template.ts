@@ -49,9 +49,7 @@ export function compileRequest(
   let constantHeaders: Record<string, string> | undefined;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
-  const followAny = options.follow === 'any';
-  const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
-  const unfollowed = wantedRedirects(options);
+  const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
@@ -90,10 +88,14 @@ export function compileRequest(
   }
 }
 
-/** Undefined if all redirects are followed. */
-function wantedRedirects({ success }: HttpOptions): readonly number[] | undefined {
+function redirectsOf({ follow, success }: HttpOptions, allowHosts: readonly string[]) {
+  const followAny = follow === 'any';
   const wanted = redirectStatuses.filter((status) => hasStatus(success, status));
-  return wanted.length > 0 ? wanted : undefined;
+  return {
+    followAny,
+    redirectHosts: followAny && allowHosts.length > 0 ? allowHosts : undefined,
+    unfollowed: wanted.length > 0 ? wanted : undefined,
+  };
 }
 
 /** Behind a gateway, Host decides which server gets the request, and with it the credential. */

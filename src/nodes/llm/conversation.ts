@@ -1,3 +1,4 @@
+import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { AttemptContext } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
@@ -67,10 +68,10 @@ export class Conversation extends RequestCall {
     this.#turns = dialog.turns;
   }
 
-  override async attempt(context: AttemptContext): Promise<Accepted> {
+  override async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     for (;;) {
       try {
-        const answer = (await this.#paid(context)) as ModelAccepted;
+        const answer = (await this.#paid(context, started)) as ModelAccepted;
         return withUsage(answer, this.#usage, this.#rules.price);
       } catch (error) {
         if (!(error instanceof UnusableAnswer) || error.reason === undefined || this.#invalid === this.#rules.invalidRetries) throw error;
@@ -83,10 +84,10 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, but only if its maximum cost is within `max_cost`. */
-  async #paid(context: AttemptContext): Promise<Accepted> {
+  async #paid(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     const { maxCost, price } = this.#rules;
     const { spending } = context;
-    if (maxCost === undefined || !price) return this.#answered(context, (cost) => cost && spending.settle(undefined, cost));
+    if (maxCost === undefined || !price) return this.#answered(context, started, (cost) => cost && spending.settle(undefined, cost));
     const bytes = this.#dialog.bytes(this.#turns);
     const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
     const held = await spending.hold(maxCost, most);
@@ -94,7 +95,7 @@ export class Conversation extends RequestCall {
       const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
       throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts, 'finishing');
     }
-    return this.#answered(context, (cost, usage) => {
+    return this.#answered(context, started, (cost, usage) => {
       if (!usage || cost === undefined) return spending.release(held);
       if (usage.input > 0) spending.prompts.learn(bytes, usage.input);
       spending.settle(held, usage.input + usage.output === 0 ? 'unstated' : cost);
@@ -102,10 +103,14 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, and then calls `settle` with its cost and tokens. Both are undefined if no model has answered. */
-  async #answered(context: AttemptContext, settle: (cost?: number, usage?: TokenUsage) => void): Promise<Accepted> {
+  async #answered(
+    context: AttemptContext,
+    started: StartedAttempt,
+    settle: (cost?: number, usage?: TokenUsage) => void,
+  ): Promise<Accepted> {
     let usage: TokenUsage | undefined;
     try {
-      const answer = await super.attempt(context);
+      const answer = await super.attempt(context, started);
       ({ usage } = answer as ModelAccepted);
       return answer;
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { ActionRequest } from '../../core/action.ts';
+import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
 import type { AttemptContext, Batch, BatchEntry } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -130,8 +131,8 @@ class BatchCall extends RequestCall {
     this.#count = records.size;
   }
 
-  override async attempt(context: AttemptContext): Promise<BatchAnswer> {
-    const answer = await super.attempt(context);
+  override async attempt(context: AttemptContext, started: StartedAttempt): Promise<BatchAnswer> {
+    const answer = await super.attempt(context, started);
     this.#take(answer.response as HttpResponse);
     return this.#answer(answer);
   }

@@ -6,6 +6,7 @@ export interface ShownTest {
     readonly ms?: number;
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
+    readonly facts?: Readonly<Record<string, unknown>>;
   } | null;
   readonly structure: readonly ShownPath[] | null;
   /** Number of paths in the answer that `structure` leaves out; undefined if it has all of them. */

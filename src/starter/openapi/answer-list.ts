@@ -2,9 +2,10 @@ import { pathTo } from '../../core/answer/path.ts';
 import { referable } from '../../core/template/template.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { freeName } from '../../core/text/suggest.ts';
+import { listOf, partOf } from '../json-parts.ts';
 import { type DescribedAnswer, successfulAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
-import { listOf, type OpenApi, type OpenApiObject, type Operation, partOf } from './document.ts';
+import type { OpenApi, OpenApiObject, Operation } from './document.ts';
 import { typeOf } from './sample.ts';
 
 /** A list in a response: its path, and the schema of one element. */

@@ -1,7 +1,8 @@
 import { hostName } from '../../flow/secrets/secrets.ts';
+import { listOf, partOf, textIn } from '../json-parts.ts';
 import { type CredentialToStore, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
-import { listOf, type OpenApi, type OpenApiObject, partOf, textIn } from './document.ts';
+import type { OpenApi, OpenApiObject } from './document.ts';
 
 interface Security {
   readonly auth: readonly WrittenAuth[];
@@ -57,8 +58,8 @@ function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<s
   return names;
 }
 
-/** Returns a scheme's name in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
-function schemeWords(name: string): string {
+/** Returns the name of a scheme or variable in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
+export function schemeWords(name: string): string {
   const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
   return (
     words

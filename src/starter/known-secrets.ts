@@ -1,0 +1,126 @@
+import { percentDecoded } from '../core/template/url.ts';
+import { holdsToken, looksRandom } from '../core/text/secret-shapes.ts';
+import { freeName } from '../core/text/suggest.ts';
+import { hasSecretName, isNamedSecret, isPossiblySecret, type NameRule } from '../flow/secrets/secret-text.ts';
+
+/** The secrets of a file. A value that is one of them is recognized in every part of a request, whatever its name is there. */
+export class KnownSecrets {
+  readonly #values = new Set<string>();
+  /** Values that no other text contains by chance. */
+  readonly #distinct = new Set<string>();
+  /** Names of credentials, keyed by the texts that stand for values which are not in the file. */
+  readonly #standIns = new Map<string, string>();
+
+  add(value: string): void {
+    for (const text of [value, percentDecoded(value)]) {
+      if (text.length < shortest || /^\{\{[^{}]*\}\}$/.test(text)) continue;
+      this.#values.add(text);
+      if (isDistinct(text)) this.#distinct.add(text);
+    }
+  }
+
+  /** Returns a text to write in place of a secret, which becomes the credential with this name. */
+  standIn(credential: string): string {
+    const known = [...this.#standIns].find(([, name]) => name === credential);
+    if (known) return known[0];
+    const text = `Secret0value${this.#standIns.size}of0a0variable`;
+    this.#standIns.set(text, credential);
+    this.#values.add(text);
+    this.#distinct.add(text);
+    return text;
+  }
+
+  /** Undefined if the text contains no secret that stands for a credential with a name. */
+  credentialIn(text: string): string | undefined {
+    return [...this.#standIns].find(([standIn]) => text.includes(standIn))?.[1];
+  }
+
+  isIn(text: string): boolean {
+    if (this.#values.size === 0) return false;
+    const decoded = percentDecoded(text);
+    if (this.#values.has(text) || this.#values.has(decoded)) return true;
+    return [...this.#distinct].some((secret) => text.includes(secret) || decoded.includes(secret));
+  }
+
+  /** Judges by the name, or by the value. */
+  readonly rule: NameRule = (name, place, text, isLiteral) => isPossiblySecret(name, place, text, isLiteral) || this.isIn(text);
+}
+
+const shortest = 6;
+
+function isDistinct(text: string): boolean {
+  return text.length >= 8 && /\d/.test(text);
+}
+
+export interface WithFields {
+  readonly text: string;
+  /** The fields that take the place of secrets. */
+  readonly fields: readonly string[];
+}
+
+/** Puts `{{token}}` in place of each secret in the path of a URL, because `auth` cannot put a credential there. */
+export function pathWithFields(url: string, known: KnownSecrets): WithFields {
+  const [, start = '', path = '', rest = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?]*)([^?]*)(.*)$/is.exec(url) ?? [];
+  const fields: string[] = [];
+  const segments = path.split('/').map((segment) => {
+    const decoded = percentDecoded(segment);
+    if (!known.isIn(segment) && !holdsToken(decoded) && !holdsToken(path.length > segment.length + 1 ? segment : '')) return segment;
+    const field = (known.credentialIn(decoded) ?? 'token').replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_');
+    fields.push(field);
+    return `{{${field}}}`;
+  });
+  return fields.length === 0 ? { text: url, fields } : { text: start + segments.join('/') + rest, fields };
+}
+
+const named = [
+  /<(?:[\w-]+:)?([\w.-]{1,60})(?:\s[^<>]*)?>([^<>]+)(?=<\/)/g,
+  /([\w.-]{1,60})\s*=\s*["']([^"'<>&]+)(?=["'])/g,
+  /"([\w.-]{1,60})"\s*:\s*"((?:[^"\\]|\\.)+)(?=")/g,
+  /(?:^|[&?;\s])([\w.-]{1,60})=([^&\s"'<>;]+)/g,
+];
+
+/** Puts `{{name}}` in place of each secret in a text, such as XML, because a text cannot contain a credential. */
+export function textWithFields(text: string, known: KnownSecrets): WithFields {
+  const fields = new Map<string, string>();
+  const whole = named.reduce(
+    (left, pattern) =>
+      left.replace(pattern, (found: string, name: string, value: string) => {
+        if (!known.rule(name, 'body', value.trim(), !/^\s*\{\{/.test(value))) return found;
+        const field =
+          fields.get(value) ?? freeName(name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_'), (taken) => [...fields.values()].includes(taken));
+        fields.set(value, field);
+        return `${found.slice(0, found.length - value.length)}{{${field}}}`;
+      }),
+    text,
+  );
+  return { text: whole, fields: [...new Set(fields.values())] };
+}
+
+const secretNames =
+  '[\\w.-]{0,60}(?:token|secret|passw|pwd|pass|session|jwt|key|credential|csrf|xsrf|sid|auth|assertion|otp|sig)[\\w.-]{0,60}';
+/** Quotes can have backslashes before them, because a string often contains JSON. */
+const secretMember = new RegExp(`\\\\*"(${secretNames})\\\\*"\\s*:\\s*\\\\*"([^"\\\\]{${shortest},8192})`, 'gi');
+const secretElement = new RegExp(`<(?:[\\w-]+:)?(${secretNames})(?:\\s[^<>]*)?>([^<>]{${shortest},8192})</`, 'gi');
+
+/** Takes the secrets of a body, which are recognized by their names. */
+export function addSecretsIn(text: string, known: KnownSecrets): void {
+  for (const pattern of [secretMember, ...(text.includes('</') ? [secretElement] : [])]) {
+    for (const [, name = '', value = ''] of text.matchAll(pattern))
+      if (hasSecretName(name) || isNamedSecret(name, 'body', value, true)) known.add(value);
+  }
+}
+
+/** Takes the secrets in the query of a URL or in a form. */
+export function addSecretPairs(pairs: string, known: KnownSecrets): void {
+  for (const pair of pairs.split('&')) {
+    const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => percentDecoded(part.replaceAll('+', ' ')));
+    if (isPossiblySecret(name, 'query', value, true) || isPossiblySecret(name, 'body', value, true)) known.add(value);
+  }
+}
+
+/** A cookie can also be a setting such as the language, which other parts of a request contain, too. */
+export function addCookie(name: string, value: string, known: KnownSecrets): void {
+  const isNamed = /sess|sid|token|auth|[cx]srf|jwt|login|remember|secret|key/i.test(name);
+  if ((isNamed && isDistinct(value)) || looksRandom(value) || (value.length >= 20 && /\d/.test(value) && /[a-z]/i.test(value)))
+    known.add(value);
+}
