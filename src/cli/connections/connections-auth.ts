@@ -11,6 +11,7 @@ import { openCredentials } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { connectionExists } from '../../run/flow-folder.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials-set.ts';
@@ -50,6 +51,7 @@ export async function authOf(
 ): Promise<GivenAuth | undefined> {
   const type =
     options.auth === undefined ? await chosenType(options, questions, connection) : typeNamed(options.auth, typesFor(connection));
+  if (type.type === 'session') await loadLibraries('expect');
   refuseForeignFlags(type, options, connection);
   if (type === none) return undefined;
   const parts = Object.entries(type.parts).filter(([key]) => !isReplaced(key, type, options));

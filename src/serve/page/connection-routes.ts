@@ -15,6 +15,7 @@ import { readConnections } from '../../credentials/connections-file.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { createMessages, type Messages } from '../../credentials/messages.ts';
 import { compileSavedConnection } from '../../flow/connections.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { findSaved, loadConnection, saveConnection } from '../../run/flow-folder.ts';
 import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
@@ -131,7 +132,7 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
 }
 
 /** Throws a Problem (`bad-request`) if the connection is not valid. */
-function writtenOf({ type, name, url, auth: form }: ConnectionBody, { shared: { allowHttp } }: Server) {
+async function writtenOf({ type, name, url, auth: form }: ConnectionBody, { shared: { allowHttp } }: Server) {
   const method = authOfForm(form as Readonly<Record<string, string>>);
   const written = {
     type,
@@ -139,6 +140,7 @@ function writtenOf({ type, name, url, auth: form }: ConnectionBody, { shared: { 
     ...(method && { auth: method }),
     ...(allowHttp && { allow_http: true }),
   };
+  await loadLibraries(JSON.stringify(written));
   try {
     return { written, connection: compileSavedConnection(name, written, allowHttp) };
   } catch (error) {
@@ -147,12 +149,12 @@ function writtenOf({ type, name, url, auth: form }: ConnectionBody, { shared: { 
 }
 
 async function saveFromPage(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<void> {
-  const { written, connection } = writtenOf(given, server);
+  const { written, connection } = await writtenOf(given, server);
   if (Object.hasOwn(readConnections(process.env), given.name))
     throw new ProblemResponse('bad-request', `there is a connection "${given.name}" already: remove it first, or choose another name`);
   await storeSecret(given, connection, { request, server });
   await saveConnection(given.name, written, { force: false });
-  loadConnection(given.name, server.shared.allowHttp);
+  await loadConnection(given.name, server.shared.allowHttp);
 }
 
 /** The result of a test, and the tools of the MCP server if it responded. */
@@ -163,7 +165,7 @@ interface TestedConnection {
 
 /** Saves neither the connection nor the secret. */
 async function testNew(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<TestedConnection> {
-  const { connection } = writtenOf(given, server);
+  const { connection } = await writtenOf(given, server);
   const forget = await storeSecret(given, connection, { request, server });
   try {
     return await resultOf(testOne(connection, server));
@@ -206,7 +208,7 @@ function credentialsOf(connection: CompiledConnection): readonly NeededCredentia
 function testSaved(name: string, server: Server): TestOfConnection {
   return async (messages) => {
     const { gates, allowHttp } = server.shared;
-    const connection = loadConnection(name, allowHttp);
+    const connection = await loadConnection(name, allowHttp);
     const test = () => testOne(connection, server)(messages);
     const { concurrency: max } = connection;
     const key = connectionLimitKey(connection, '');
