@@ -12,27 +12,28 @@ const partsOf = ({ parts }: SigningType): readonly (readonly [string, AuthPart])
 export function shownAuthTypes(): ShownAuthType[] {
   return types.map((type) => {
     const parts = partsOf(type);
-    const isReplaced = (key: string) => parts.some(([, { replaces }]) => replaces === key);
     return {
       type: type.type,
       label: type.label,
       has_credential: parts.some(([key]) => key === 'credential'),
       is_for_mcp: type.from !== 'session',
-      fields: parts.flatMap(([key, part]) => {
-        const { question, isOptional, replaces, isMapping, isList, isData, example = '' } = part;
-        if (key === 'credential') return [];
-        const form = isData ? 'JSON' : isMapping ? 'a line for each: NAME=VALUE' : isList ? 'separated by commas' : undefined;
-        return {
-          name: key,
-          label: key.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase()),
-          hint: [question, form].filter((text) => text !== undefined).join('; '),
-          example,
-          is_long: isMapping === true || isData === true,
-          is_required: question !== undefined && !isOptional && replaces === undefined && !isReplaced(key),
-        };
-      }),
+      fields: parts.filter(([key]) => key !== 'credential').map(([key, part]) => fieldOf(key, part, parts)),
     };
   });
+}
+
+function fieldOf(name: string, part: AuthPart, all: ReturnType<typeof partsOf>): ShownAuthType['fields'][number] {
+  const { question, isOptional, replaces, isMapping, isList, isData, example = '' } = part;
+  const form = isData ? 'JSON' : isMapping ? 'a line for each: NAME=VALUE' : isList ? 'separated by commas' : undefined;
+  const isReplaced = all.some(([, other]) => other.replaces === name);
+  return {
+    name,
+    label: name.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase()),
+    hint: [question, form].filter((text) => text !== undefined).join('; '),
+    example,
+    is_long: isMapping === true || isData === true,
+    is_required: question !== undefined && !isOptional && replaces === undefined && !isReplaced,
+  };
 }
 
 /** Converts the texts of the form. Throws a Problem (`bad-request`) for a type or an option that does not exist. */
