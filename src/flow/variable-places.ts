@@ -84,9 +84,19 @@ function placeInNode([option = '', ...more]: readonly string[]): VariablePlace |
   return option === 'body' || option === 'arguments' ? 'json' : 'value';
 }
 
-function placeInAuth([option = '']: readonly string[]): VariablePlace | undefined {
+function placeInAuth([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'login') return placeInLogin(more);
+  if (option === 'send') return ['headers', 'query'].includes(more[0] ?? '') && more.length === 2 ? 'text' : undefined;
   if (urls.has(option)) return 'url';
   return authOptions.has(option) ? 'text' : undefined;
+}
+
+/** The requests of a login are like those of a node. */
+function placeInLogin([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'auth') return placeInAuth(more);
+  if (['session', 'credential', 'take', 'expect', 'method'].includes(more.at(-1) ?? option) || option === 'take') return undefined;
+  if (option === 'body') return more.length > 0 ? 'value' : 'json';
+  return option === 'url' ? 'url' : ['headers', 'form', 'text'].includes(option) ? 'text' : undefined;
 }
 
 /** True if the option decides which host receives a credential or is part of the authentication, wherever in it the variable is. */

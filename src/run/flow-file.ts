@@ -11,6 +11,7 @@ import { type BuildContext, DataNeeded, type JoinedFile, type LimitOverrides, ty
 import { type CredentialUse, dataFilesOf, joinedFilesOf, type Plan } from '../core/plan.ts';
 import type { GivenVariables, InputOptions } from '../core/run-options.ts';
 import { didYouMean } from '../core/text/suggest.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { readConnections, type SavedConnections } from '../credentials/connections-file.ts';
 import { similarFile } from '../files/folder.ts';
 import { envOf } from '../files/home.ts';
@@ -61,12 +62,12 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 
 /** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
-  // A backslash can hide the name of a function that needs the engine.
-  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
-  if (hasExpressions(text)) await loadExpressionLibrary();
-  if (mayUseDates(text)) await loadDates();
-  await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, files, otherVariable, ...others } = options;
+  const savedConnections = () => saved ?? readConnections(process.env);
+  await loadLibraries(text);
+  // Without the file of connections, a flow that uses a saved one is not valid, which is found later.
+  if (/connection|\\/.test(text)) await loadLibraries(JSON.stringify(orUndefined(savedConnections) ?? {}));
+  await loadNodeTypesIn(text);
   const variables: VariableChoice = {
     given: new Map(given),
     env: () => envOf(env),
@@ -74,7 +75,6 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     takesStandIns: caller === 'later',
     other: otherVariable,
   };
-  const savedConnections = () => saved ?? readConnections(process.env);
   const fileText = filesBeside(file, files);
   const readBeside = readerBeside(file);
   const compiled = (): Plan => ({
@@ -115,9 +115,17 @@ async function readTextBeside(flow: string, path: string): Promise<FileText> {
   }
 }
 
+/** Loads what the expressions in a flow or a connection need. */
+export async function loadLibraries(text: string): Promise<void> {
+  // A backslash can hide the name of a function that needs the engine.
+  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
+  if (hasExpressions(text)) await loadExpressionLibrary();
+  if (mayUseDates(text)) await loadDates();
+}
+
 /** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
 export function hasExpressions(text: string): boolean {
-  return /cel|when|where|while|until|rules|\\/.test(text);
+  return /cel|when|where|while|until|rules|expect|\\/.test(text);
 }
 
 /** A backslash can hide letters, and a line break in a string of YAML. */

@@ -5,6 +5,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
@@ -34,6 +35,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
+  await loadLibraries(JSON.stringify(written));
   compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);

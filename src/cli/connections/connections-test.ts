@@ -20,7 +20,7 @@ interface ConnectionTestOptions extends AskingOptions {
 }
 
 export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
-  const connection = loadConnection(name, options.allowHttp ?? false);
+  const connection = await loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
 }
 
@@ -58,7 +58,7 @@ export async function toolsCommand(
   options: ToolsCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const connection = loadConnection(name, options.allowHttp ?? false);
+  const connection = await loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
     throw new AutomateError(
       'usage',

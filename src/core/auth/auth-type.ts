@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { orUndefined } from '../value/value.ts';
 
 /** A type of authentication, with its options in a flow, and the questions that `connections add` asks to set them. */
 export interface AuthType<Options extends z.ZodType = z.ZodType> {
@@ -45,6 +46,26 @@ export interface AuthPart {
   readonly example?: string;
   readonly suggested?: (connection: string) => string;
   readonly replaces?: string;
+}
+
+/** Converts text to the form that the option has in a flow. Members of a mapping are on lines of their own. Throws an Error with the reason. */
+export function optionValue(text: string, { isList, isMapping, isData }: AuthPart): unknown {
+  if (isData) return jsonIn(text);
+  if (isList) return text.split(',').map((entry) => entry.trim());
+  if (!isMapping) return text;
+  return Object.fromEntries(
+    text.split('\n').map((line) => {
+      const [, name = line, value = ''] = /^([^=]*)=(.*)$/s.exec(line) ?? [];
+      return [name.trim(), value];
+    }),
+  );
+}
+
+/** The message does not show the text, which might be a secret. */
+function jsonIn(text: string): unknown {
+  const value = orUndefined(() => JSON.parse(text) as unknown);
+  if (value === undefined) throw new Error(`expected JSON, such as {"url":"/login"}, found text that is not JSON`);
+  return value;
 }
 
 export interface AuthProblem {

@@ -97,6 +97,13 @@ export const publicAuthOptions: ReadonlySet<string> = new Set(
   [...allTypes.values()].flatMap(({ parts }) => Object.entries<AuthPart>(parts).flatMap(([key, part]) => (part.isCredential ? [] : [key]))),
 );
 
+/** All options, followed by what separates them from their value. */
+export const settableAuthOptions: readonly string[] = [
+  ...new Set(
+    [...allTypes.values()].flatMap(({ parts }) => Object.entries<AuthPart>(parts).map(([key, part]) => key + (part.isMapping ? '.' : '='))),
+  ),
+];
+
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
 /** A mistake that the schema of the options cannot detect. */

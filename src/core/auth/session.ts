@@ -46,7 +46,10 @@ const takenPath = z
   })
   .meta({ title: 'path' });
 
-const condition = z.union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == 200' }).transform(String);
+const condition = z
+  .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == 200' })
+  .transform(String)
+  .meta({ title: 'condition' });
 
 const expectedLifetime = 'expected a duration such as 20m, or a path such as body.expires_in';
 

@@ -1,6 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { type Auth, boundAuth } from '../../../src/core/auth/auth.ts';
+import { authTypes } from '../../../src/core/auth/auth-types.ts';
 import { workplace } from '../../helpers/cli.ts';
 import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
+import { createSender } from '../sending.ts';
 
 const password = 'canary-password-1';
 const env = { AUTOMATE_CREDENTIAL_WIKI: password };
@@ -330,4 +334,171 @@ describe('a session in a flow', () => {
     const tested = await place.automate(['test', 'flow.test.yaml']);
     expect([tested.code, tested.stdout + tested.stderr]).toEqual([0, expect.any(String)]);
   });
+});
+
+describe('automate connections add http NAME --auth session', () => {
+  const login = JSON.stringify({ url: '/login', form: { user: 'me', password: { credential: 'shop-password' } }, take: { t: 'token' } });
+  const add = ['connections', 'add', 'http', 'shop', '--base-url', 'https://shop.example.com', '--auth', 'session'];
+
+  test('takes the options as JSON, and says which secrets to store', async () => {
+    const place = await workplace({});
+    const send = JSON.stringify({ headers: { Authorization: { session: 't', prefix: 'Bearer ' } } });
+    const more = [
+      '--auth-set',
+      `login=${login}`,
+      '--auth-set',
+      `send=${send}`,
+      '--auth-set',
+      'renew_on=[401,403]',
+      '--auth-set',
+      'lasts=20m',
+    ];
+    const { code, stdout, stderr } = await place.automate([...add, ...more]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('store it: automate credentials set shop-password')]);
+    expect(stdout).toContain('lasts: 20m');
+  });
+
+  test.each([
+    [[], 'expected --auth-set login=VALUE for --auth session'],
+    [['--auth-set', 'login={canary'], '--auth-set login: expected JSON, such as {"url":"/login"}, found text that is not JSON'],
+    [['--auth-set', `login=${login.replace('"/login"', '"http://shop.example.com/login"')}`], 'https'],
+  ])('refuses %j', async (more, message) => {
+    const place = await workplace({});
+    const { code, stderr } = await place.automate([...add, ...more]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(stderr).not.toContain('canary');
+    expect((await place.automate(['connections', 'list'])).stdout).not.toContain('shop');
+  });
+
+  test('is completed by the shell', async () => {
+    const { stdout } = await (await workplace({})).automate(['completion', 'bash']);
+    for (const word of ['issuer=', 'claims.', 'login=', 'renew_when=']) expect(stdout).toContain(word);
+  });
+});
+
+test.each([
+  ['a literal password in a login', 'form: { user: me, password: hunter2-canary-77 }', '"password" in the body contains a literal secret'],
+  [
+    'a literal token in a header of a login',
+    'headers: { Authorization: "Bearer canary-abcdef-123456" }',
+    'the header "Authorization" contains a literal secret',
+  ],
+])('%s is found, and not shown', async (_name, option, message) => {
+  const place = await workplace({
+    'flow.yaml': `connections:\n  c: { type: http, base_url: "https://x.example.com", auth: { type: session, login: { url: /login, ${option} } } }\nnodes: [{ type: http, connection: c, url: /x }]\n`,
+  });
+  const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
+  expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
+});
+
+test('a login can have variables of the flow, but not in the names of secrets', async () => {
+  const server = await httpServer(({ path }, response) => json(response, path === '/v2/login' ? { t: 'canary-token-2' } : { ok: true }));
+  const flow = (credential: string) =>
+    `vars: { user: ada, version: v2 }\nnodes: [{ type: http, url: "${server.origin}/x", map: [ok], auth: { type: session, login: { url: "/{{vars.version}}/login", body: { user: "{{vars.user}}", p: { credential: ${credential} } }, take: { t: t } }, send: { query: { t: { session: t } } } } }]\n`;
+  const { code } = await run(flow('wiki'), 1);
+  expect(code).toBe(0);
+  expect(server.requests.map(({ path, body }) => [path, body])).toEqual([
+    ['/v2/login', JSON.stringify({ user: 'ada', p: password })],
+    ['/x?t=canary-token-2', ''],
+  ]);
+  const place = await workplace({ 'flow.yaml': flow('"{{vars.user}}"') });
+  expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('a variable is not allowed here');
+});
+
+describe('the time that a session lasts', () => {
+  const sessionOf = (options: object) => {
+    const [type] = authTypes.filter((one) => one.type === 'session');
+    return boundAuth((type as (typeof authTypes)[number]).options.parse({ type: 'session', ...options }) as Auth, 'http://127.0.0.1:1');
+  };
+
+  async function times(lasts: string, answer: unknown) {
+    let logins = 0;
+    const server = await httpServer(({ path }, response) => {
+      if (path !== '/login') return void response.end();
+      logins++;
+      return void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(typeof answer === 'string' ? answer : JSON.stringify(answer));
+    });
+    let ms = 0;
+    const { get } = createSender({ now: () => ms });
+    const auth = sessionOf({ login: { url: `${server.origin}/login` }, lasts });
+    return async (atMs: number) => {
+      ms = atMs;
+      await get(`${server.origin}/x`, { auth, timeoutMs: 60_000 });
+      return logins;
+    };
+  }
+
+  test.each<[string, unknown, readonly (readonly [ms: number, logins: number])[]]>([
+    [
+      '20m',
+      {},
+      [
+        [0, 1],
+        [1_199_999, 1],
+        [1_200_000, 2],
+        [2_399_999, 2],
+        [2_400_000, 3],
+      ],
+    ],
+    [
+      'body.expires_in',
+      { expires_in: 3600 },
+      [
+        [0, 1],
+        [3_569_999, 1],
+        [3_570_000, 2],
+      ],
+    ],
+    [
+      'session.seconds',
+      { session: { seconds: '100' } },
+      [
+        [0, 1],
+        [89_999, 1],
+        [90_000, 2],
+      ],
+    ],
+  ])('is that of lasts: %s', async (lasts, answer, steps) => {
+    const loginsAt = await times(lasts, answer);
+    for (const [ms, logins] of steps) expect([ms, await loginsAt(ms)]).toEqual([ms, logins]);
+  });
+
+  test.each([{}, { expires_in: 'soon' }, { expires_in: -1 }, 'not JSON'])(
+    'cannot be found in %j, which refuses the login',
+    async (answer) => {
+      const loginsAt = await times('body.expires_in', answer);
+      await expect(loginsAt(0)).rejects.toMatchObject({
+        name: 'LimitReached',
+        message: 'no answer to the login has a number of seconds at "body.expires_in" (lasts)',
+      });
+    },
+  );
+});
+
+test('a login can answer in XML', async () => {
+  const server = await httpServer(({ path }, response) => {
+    if (path !== '/login') return json(response, { ok: true });
+    return response.writeHead(200, { 'content-type': 'text/xml' }).end('<login><sessionId>canary-xml-1</sessionId></login>');
+  });
+  const flow = `nodes: [{ type: http, url: "${server.origin}/x", map: [ok], auth: { type: session, login: { url: /login, text: "<l/>", take: { id: body.login.sessionId } }, send: { headers: { X-Session: { session: id } } } } }]\n`;
+  expect((await run(flow, 1)).code).toBe(0);
+  expect(server.requests.map(({ headers }) => headers['x-session'])).toEqual([undefined, 'canary-xml-1']);
+});
+
+test.each([
+  ['too long', (response: ServerResponse) => response.end('x'.repeat(1_000_001)), 'canary|1 MB|1,000,000|too large|larger'],
+  [
+    'a redirect to another origin',
+    (response: ServerResponse) => response.writeHead(302, { location: 'http://127.0.0.2:1/canary' }).end(),
+    'a redirect that is not followed',
+  ],
+])('the answer to a login that is %s is refused', async (_name, answer, message) => {
+  const server = await httpServer((_request, response) => answer(response));
+  const flow = `nodes: [{ type: http, url: "${server.origin}/x", retry: { max: 0 }, auth: { type: session, login: { url: /login } } }]\n`;
+  const { code, written } = await run(flow, 1);
+  expect(code).not.toBe(0);
+  expect(written).toMatch(new RegExp(message));
+  expect(server.requests.map(({ path }) => path)).toEqual(['/login']);
 });
