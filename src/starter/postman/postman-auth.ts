@@ -68,7 +68,7 @@ function wayOf(type: string, read: Read, variables: Variables): Way | undefined 
 /** A user name that is a variable stays in the flow. Any other one is stored together with the password. */
 function login(type: string, read: Read, variables: Variables): Way {
   const written = read('username') ?? '';
-  const username = written.includes('{{') ? variables.inText(written) : '';
+  const username = written.includes('{{') ? (publicText(written, variables) ?? '') : '';
   const isPublic = /^\{\{vars\.\w+\}\}$/.test(username);
   return {
     auth: { type, ...(isPublic && { username }) },

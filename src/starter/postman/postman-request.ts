@@ -8,7 +8,7 @@ import type { UrlBase } from '../starter.ts';
 import type { Example } from '../starter-references.ts';
 import type { CredentialToStore } from '../starter-secrets.ts';
 import { formIn, type WrittenHeader, type WrittenRequest } from '../written-node.ts';
-import type { PostmanRequest } from './collection.ts';
+import { headerPairs, type PostmanRequest } from './collection.ts';
 import { translatedAuth } from './postman-auth.ts';
 import { Variables } from './variables.ts';
 
@@ -117,13 +117,10 @@ function listed(list: unknown): JsonPart[] {
     .filter(({ disabled, key }) => disabled !== true && (key ?? '') !== '');
 }
 
-/** Some exporters write the headers as text. */
 function headersOf(written: unknown, variables: Variables): WrittenHeader[] {
-  const lines = typeof written === 'string' ? written.split(/\r?\n/).map((line) => line.split(/:\s*(.*)/s)) : [];
-  const pairs = [...lines.map(([key, value]) => ({ key, value })), ...listed(written)];
-  return pairs
-    .filter(({ key }) => String(key ?? '').trim() !== '')
-    .map(({ key, value }) => [variables.inText(String(key)).trim(), variables.inText(String(value ?? ''))]);
+  return headerPairs(typeof written === 'string' ? written : listed(written))
+    .filter(([name]) => name !== '')
+    .map(([name, value]) => [variables.inText(name).trim(), variables.inText(value)]);
 }
 
 interface TranslatedBody {

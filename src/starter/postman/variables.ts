@@ -148,7 +148,7 @@ export class Variables {
 
   #isSecret(name: string): boolean {
     const { value = '', type } = this.#written.get(name) ?? {};
-    if (type === 'secret' || isSecretName(name, String(value) || 'x')) return true;
+    if (type === 'secret' || isSecretName(name, String(value) || 'x') || this.secrets.isVariable(name, String(value))) return true;
     const text = percentDecoded(String(value));
     return text !== '' && (isSecretVariable(name, text) || this.secrets.isIn(text));
   }
