@@ -61,6 +61,10 @@ export class KnownSecrets {
     return [...this.#standIns].find(([standIn]) => text.includes(standIn))?.[1];
   }
 
+  isStandIn(text: string): boolean {
+    return this.#standIns.has(text);
+  }
+
   isIn(text: string): boolean {
     if (this.#values.size === 0) return false;
     const decoded = percentDecoded(text);
@@ -77,7 +81,11 @@ export class KnownSecrets {
   }
 
   /** Judges by the name, or by the value. */
-  readonly rule: NameRule = (name, place, text, isLiteral) => isPossiblySecret(name, place, text, isLiteral) || this.isIn(text);
+  readonly rule: NameRule = (name, place, text, isLiteral) => {
+    // The members of a body that is JSON text are judged one by one.
+    const isJsonText = name === 'body' && /^\s*[[{]/.test(text);
+    return isPossiblySecret(name, place, text, isLiteral) || (!isJsonText && this.isIn(text));
+  };
 }
 
 const shortest = 6;
@@ -100,7 +108,9 @@ export function pathWithFields(url: string, known: KnownSecrets, write = (field:
   const segments = path.split('/');
   const isSecret = (segment: string) => known.isIn(segment) || holdsToken(percentDecoded(segment));
   // Some tokens, as those of webhooks, are recognized by the host and the segments before them.
-  const last = tokenIn(start + path)?.split('/').at(-1);
+  const last = tokenIn(start + path)
+    ?.split('/')
+    .at(-1);
   const replaced = segments.map((segment) => {
     if (!isSecret(segment) && (segment === '' || segment !== last)) return segment;
     const field = (known.credentialIn(percentDecoded(segment)) ?? 'token').replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_');
@@ -111,7 +121,7 @@ export function pathWithFields(url: string, known: KnownSecrets, write = (field:
 }
 
 const named = [
-  /<(?:[\w-]+:)?([\w.-]{1,60})(?:\s[^<>]*)?>([^<>]+)(?=<\/)/g,
+  /<(?:[\w-]+:)?([\w.-]{1,60})(?:\s[^<>]*)?>(?:\s*<!\[CDATA\[)?([^<>\]]+)(?=(?:\]\]>\s*)?<\/)/g,
   /([\w.-]{1,60})\s*=\s*["']([^"'<>&]+)(?=["'])/g,
   /"([\w.-]{1,60})"\s*:\s*"((?:[^"\\]|\\.)+)(?=")/g,
   /(?:^|[&?;\s])([\w.-]{1,60})=([^&\s"'<>;]+)/g,
@@ -137,12 +147,22 @@ export function textWithFields(text: string, known: KnownSecrets): WithFields {
 const secretNames =
   '[\\w.-]{0,60}(?:token|secret|passw|pwd|pass|session|jwt|key|credential|csrf|xsrf|sid|auth|assertion|otp|sig)[\\w.-]{0,60}';
 /** Quotes can have backslashes before them, because a string often contains JSON. */
-const secretMember = new RegExp(`\\\\*"(${secretNames})\\\\*"\\s*:\\s*(?:\\\\*"([^"\\\\]{1,8192})|(\\{\\{[^{}]*\\}\\}))`, 'gi');
-const secretElement = new RegExp(`<(?:[\\w-]+:)?(${secretNames})(?:\\s[^<>]*)?>([^<>]{1,8192})</`, 'gi');
+const quoted = '\\\\*"([^"\\\\]{1,8192})';
+const secretMember = new RegExp(`\\\\*"(${secretNames})\\\\*"\\s*:\\s*(?:${quoted}|(\\{\\{[^{}]*\\}\\}))`, 'gi');
+const secretPair = new RegExp(
+  `\\\\*"(?:name|key|field|header)\\\\*"\\s*:\\s*\\\\*"(${secretNames})\\\\*"\\s*,\\s*\\\\*"value\\\\*"\\s*:\\s*${quoted}`,
+  'gi',
+);
+const secretArgument = new RegExp(`\\b(${secretNames})\\s*:\\s*${quoted}`, 'gi');
+const secretInUrl = new RegExp(`[?&](${secretNames})=([^&\\s"'<>\\\\]{1,8192})`, 'gi');
+const secretElement = new RegExp(
+  `<(?:[\\w-]+:)?(${secretNames})(?:\\s[^<>]*)?>(?:\\s*<!\\[CDATA\\[)?([^<>\\]]{1,8192})(?:\\]\\]>\\s*)?</`,
+  'gi',
+);
 
 /** Takes the secrets of a body, which are recognized by their names. */
 export function addSecretsIn(text: string, known: KnownSecrets): void {
-  for (const pattern of [secretMember, ...(text.includes('</') ? [secretElement] : [])]) {
+  for (const pattern of [secretMember, secretPair, secretArgument, secretInUrl, ...(text.includes('</') ? [secretElement] : [])]) {
     for (const [, name = '', quoted, bare = ''] of text.matchAll(pattern)) {
       const value = quoted ?? bare;
       known.addVariables(name, value);
@@ -156,7 +176,8 @@ export function addSecretPairs(pairs: string, known: KnownSecrets): void {
   for (const pair of pairs.split('&')) {
     const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => percentDecoded(part.replaceAll('+', ' ')));
     known.addVariables(name, value);
-    if (isPossiblySecret(name, 'query', value, true) || isPossiblySecret(name, 'body', value, true)) known.add(value);
+    const isSignature = /signature$/i.test(name) && isDistinct(value);
+    if (isSignature || isPossiblySecret(name, 'query', value, true) || isPossiblySecret(name, 'body', value, true)) known.add(value);
   }
 }
 

@@ -10,6 +10,8 @@ export interface Cleaned {
   /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
+  /** True if a field takes the place of a secret. */
+  readonly takesField: boolean;
 }
 
 /** A credential that a flow needs. The note says where the secret was found and what to store. */
@@ -59,7 +61,7 @@ class Cleaning {
     const signers = (node.auth ?? []).map(({ credential }) => String(credential));
     const names = credentialNames(secretsOf(node, known), signers, (name) => known.isIn(name));
     this.#names = { ...names, of: (secret, kind) => known.credentialIn(secret.carrier.value) ?? names.of(secret, kind) };
-    this.cleaned = { node, credentials: [], notes: [] };
+    this.cleaned = { node, credentials: [], notes: [], takesField: false };
   }
 
   remove(secret: LiteralSecret): void {
@@ -68,7 +70,7 @@ class Cleaning {
   }
 
   #fromBody(secret: LiteralSecret): void {
-    const { node, credentials, notes } = this.cleaned;
+    const { node, credentials, notes, takesField } = this.cleaned;
     const { carrier, found, text } = secret;
     const isText = typeof node.body === 'string';
     const field = fieldFor(carrier, this.#names);
@@ -82,11 +84,12 @@ class Cleaning {
       node: { ...node, [part]: body },
       credentials: isText ? credentials : [...credentials, entry],
       notes: isText ? [...notes, `${found} contains a secret, which is taken from the field "${field}"`] : notes,
+      takesField: takesField || isText,
     };
   }
 
   #fromRequest(secret: LiteralSecret): void {
-    const { node, credentials, notes } = this.cleaned;
+    const { node, credentials, notes, takesField } = this.cleaned;
     const { carrier, found } = secret;
     const bare = withoutCarrier(node, secret);
     if (!bare) throw this.refusal(secret);
@@ -97,15 +100,21 @@ class Cleaning {
         signers.length === maxSigners
           ? `a request carries at most ${maxSigners} credentials`
           : 'auth already sets that part of the request';
-      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
+      this.cleaned = { ...this.cleaned, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
       return;
     }
     const name = this.#names.of(secret, kind);
     this.cleaned = {
       node: { ...bare, auth: [...signers, { ...auth, credential: name }] },
-      credentials: [...credentials, neededCredential(found, what, name)],
+      credentials: [...credentials, neededCredential(found, what === 'it' && this.#isPart(carrier) ? 'its whole value' : what, name)],
       notes,
+      takesField,
     };
+  }
+
+  /** True if the value contains the secret and more. */
+  #isPart({ name, value }: SecretCarrier): boolean {
+    return /^cookie$/i.test(name) || (this.known.credentialIn(value) !== undefined && !this.known.isStandIn(secretOf({ value })));
   }
 
   refusal({ found, carrier }: LiteralSecret): Error {
@@ -183,6 +192,6 @@ function isDistinct(secret: string): boolean {
   return secret.length >= 8 && /\d/.test(secret);
 }
 
-function secretOf({ value }: SecretCarrier): string {
+function secretOf({ value }: Pick<SecretCarrier, 'value'>): string {
   return value.replace(/^\s*(?:bearer|basic|token)\s+/i, '');
 }

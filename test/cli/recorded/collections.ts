@@ -45,8 +45,6 @@ const url = (isNew: boolean, raw: string, more: object = {}) => {
   return { raw, host: host.split('.'), path, ...(pairs.length > 0 && { query: pairs }), ...more };
 };
 
-const json = (value: unknown) => ({ mode: 'raw', raw: JSON.stringify(value, null, 2), options: { raw: { language: 'json' } } });
-
 function bodies(isNew: boolean) {
   const post = (name: string, body: object, header: unknown = []) => ({
     name,
@@ -82,7 +80,10 @@ function bodies(isNew: boolean) {
           { key: 'document', type: 'file', src: '/home/ada/a.pdf' },
         ],
       }),
-      post('graphql', { mode: 'graphql', graphql: { query: 'query ($id: ID!) { user(id: $id) { id } }', variables: '{"id": "{{userId}}"}' } }),
+      post('graphql', {
+        mode: 'graphql',
+        graphql: { query: 'query ($id: ID!) { user(id: $id) { id } }', variables: '{"id": "{{userId}}"}' },
+      }),
       post('file', { mode: 'file', file: { src: '/home/ada/b.bin' } }),
       post('none', {}),
     ],
@@ -144,7 +145,11 @@ function places(isNew: boolean) {
       }),
       get('vague header', [{ key: 'X-Api-Key', value: '{{k}}' }], '{{baseUrl}}/me'),
       get('vague query', [], '{{baseUrl}}/me?api_key={{k2}}&page={{page}}'),
-      get('header as text', isNew ? [{ key: 'Authorization', value: 'Token {{t}}' }] : 'Authorization: Token {{t}}\nX-Tenant: acme', '{{host}}/me'),
+      get(
+        'header as text',
+        isNew ? [{ key: 'Authorization', value: 'Token {{t}}' }] : 'Authorization: Token {{t}}\nX-Tenant: acme',
+        '{{host}}/me',
+      ),
       get('disabled', [{ key: 'X-Auth-Token', value: secrets.disabled, disabled: true }], `https://api.example.com/${secrets.disabled}/x`),
       get('nested', [{ key: 'X-Secret-Key', value: '{{outer}}' }], '{{baseUrl}}/nested?note={{inner}}'),
       {

@@ -11,7 +11,9 @@ type Pair = readonly [name: string, value: string];
 
 const list = (pairs: readonly Pair[]) => pairs.map(([name, value]) => ({ name, value }));
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-const har = (creator: string, entries: readonly object[]) => ({ log: { version: '1.2', creator: { name: creator, version: '1' }, entries } });
+const har = (creator: string, entries: readonly object[]) => ({
+  log: { version: '1.2', creator: { name: creator, version: '1' }, entries },
+});
 
 interface Sent {
   readonly method?: string;
@@ -177,7 +179,10 @@ const chrome: RecordedFile = {
         headers: [...browser, ['content-type', 'application/json'], ['authorization', `Bearer ${chromeSecrets.jwt}`]],
         postData: {
           mimeType: 'application/json',
-          text: JSON.stringify({ query: 'query Q($id: ID!) { order(id: $id) { id total lines { nodes { sku } } } }', variables: { id: 'o-1' } }),
+          text: JSON.stringify({
+            query: 'query Q($id: ID!) { order(id: $id) { id total lines { nodes { sku } } } }',
+            variables: { id: 'o-1' },
+          }),
         },
       },
       { content: json({ data: { order: { id: 'o-1', total: 12.5, lines: { nodes: [{ sku: 'a' }] } } } }) },
@@ -196,7 +201,11 @@ const chrome: RecordedFile = {
       { status: 204 },
       { _resourceType: 'ping' },
     ),
-    entry({ url: `https://push.shop.example/socket?ticket_token=${chromeSecrets.socket}` }, { status: 101 }, { _resourceType: 'websocket' }),
+    entry(
+      { url: `https://push.shop.example/socket?ticket_token=${chromeSecrets.socket}` },
+      { status: 101 },
+      { _resourceType: 'websocket' },
+    ),
     entry(
       { url: 'https://app.shop.example/main.js', headers: [['sec-fetch-dest', 'script']] },
       { content: { mimeType: 'application/javascript', text: 'x' } },
@@ -323,7 +332,11 @@ const safari: RecordedFile = {
   ]),
 };
 
-const charlesSecrets = { path: 'T0AAAAAAA/B0BBBBBBB/cH4rl3sW3bhookS3cr3t0001', key: 'ch4rlesSubscriptionKey11', user: 'l0ginPassw0rdInUrl' };
+const charlesSecrets = {
+  path: 'T0AAAAAAA/B0BBBBBBB/cH4rl3sW3bhookS3cr3t0001',
+  key: 'ch4rlesSubscriptionKey11',
+  user: 'l0ginPassw0rdInUrl',
+};
 
 const charles: RecordedFile = {
   tool: 'Charles',
@@ -426,4 +439,58 @@ const mitmproxy: RecordedFile = {
   ]),
 };
 
-export const recordings: readonly RecordedFile[] = [chrome, firefox, safari, charles, mitmproxy];
+const places: RecordedFile = {
+  tool: 'secrets in unusual places',
+  secrets: [
+    'fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024',
+    'aB3/d9Zx8Yw7Vu6=',
+    'pairPassw0rd99',
+    'graphqlPassw0rd12',
+    'callbackT0ken1234',
+    'cdataPassw0rd123',
+    'onlyT0kenAsUser12',
+    'numberPassw0rd12',
+    'innerT0ken9f8e7d',
+    'basicPassw0rd777',
+    'bodyInBase64Pass1',
+  ],
+  calls: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  document: har('places', [
+    entry(
+      {
+        url: 'https://files.example.com/k.json?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20261120%2Fus-east-1%2Fs3&X-Amz-Signature=fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024&sig=aB3%2Fd9Zx8Yw7Vu6%3D',
+      },
+      { content: json({ ok: true }) },
+    ),
+    sent(JSON.stringify({ fields: [{ name: 'password', value: 'pairPassw0rd99' }] })),
+    sent(JSON.stringify({ query: 'mutation { login(user: "a", password: "graphqlPassw0rd12") { ok } }' })),
+    sent(JSON.stringify({ callback: 'https://cb.example.com/?token=callbackT0ken1234' })),
+    sent('<a><password><![CDATA[cdataPassw0rd123]]></password></a>', 'application/xml'),
+    entry({ url: 'https://onlyT0kenAsUser12@api.example.com/me' }, { content: json({ ok: true }) }),
+    sent('{"n":1.50,"password":"numberPassw0rd12"}'),
+    sent(JSON.stringify({ payload: JSON.stringify({ access_token: 'innerT0ken9f8e7d' }) })),
+    entry(
+      {
+        method: 'POST',
+        url: 'https://api.example.com/note',
+        headers: [['Authorization', `Basic ${base64('bob:basicPassw0rd777')}`]],
+        postData: { mimeType: 'application/json', text: JSON.stringify({ note: 'basicPassw0rd777' }) },
+      },
+      { content: json({ ok: true }) },
+    ),
+    entry(
+      {
+        method: 'POST',
+        url: 'https://api.example.com/encoded',
+        postData: { mimeType: 'application/json', text: base64('{"password":"bodyInBase64Pass1"}'), encoding: 'base64' },
+      },
+      { content: json({ ok: true }) },
+    ),
+  ]),
+};
+
+function sent(text: string, mimeType = 'application/json') {
+  return entry({ method: 'POST', url: 'https://api.example.com/x', postData: { mimeType, text } }, { content: json({ ok: true }) });
+}
+
+export const recordings: readonly RecordedFile[] = [chrome, firefox, safari, charles, mitmproxy, places];
