@@ -21,7 +21,7 @@ export interface HarEntry {
   readonly kind: 'JSON' | 'XML' | 'form' | undefined;
 }
 
-export interface HarAnswer {
+interface HarAnswer {
   /** 0 if the request has no answer. */
   readonly status: number;
   /** In lower case and without parameters; empty if it is unknown. */

@@ -130,12 +130,12 @@ const named = [
 /** Puts `{{name}}` in place of each secret in a text, such as XML, because a text cannot contain a credential. */
 export function textWithFields(text: string, known: KnownSecrets): WithFields {
   const fields = new Map<string, string>();
+  const isTaken = (name: string) => [...fields.values()].includes(name);
   const whole = named.reduce(
     (left, pattern) =>
       left.replace(pattern, (found: string, name: string, value: string) => {
         if (!known.rule(name, 'body', value.trim(), !/^\s*\{\{/.test(value))) return found;
-        const field =
-          fields.get(value) ?? freeName(name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_'), (taken) => [...fields.values()].includes(taken));
+        const field = fields.get(value) ?? freeName(name.replace(/[^\p{L}\p{M}\p{N}_]+/gu, '_'), isTaken);
         fields.set(value, field);
         return `${found.slice(0, found.length - value.length)}{{${field}}}`;
       }),

@@ -5,7 +5,7 @@ export interface CollectionFile {
   readonly secrets: readonly string[];
 }
 
-export const secrets = {
+const secrets = {
   bearer: 'b3arerOfTheCollection01',
   basicUser: 'robot-of-basic',
   basic: 'b4sicPasswordOfFolder2',
