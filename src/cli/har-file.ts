@@ -50,7 +50,7 @@ export function harListing({ entries, secrets }: Har, file: string, width: numbe
 /** `taken` are the fields of the records. */
 export async function harSource(har: Har, entry: HarEntry, file: string, taken: readonly string[]) {
   const { request, notes } = recordedRequest(entry);
-  const answer = await recordedMap(entry.answer, taken, har.secrets);
+  const answer = await recordedMap(entry.answer, { url: entry.url, taken, secrets: har.secrets });
   return {
     request: { ...request, map: answer.map },
     notes: [...notes, ...answer.notes],

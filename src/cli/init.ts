@@ -40,7 +40,7 @@ export const init = command({
     "automate init crm --from-curl 'curl https://api.example.com/users/17'",
     'automate init pets --from-openapi openapi.yaml --operation getPetById',
     'automate init orders --from-har recording.har --entry 12',
-    'automate init crm --from-postman crm.postman_collection.json --request "Users/Get a user"',
+    'automate init crm --from-postman crm.json --request "Users/Get a user"',
     'automate init crm --schema flow.schema.json',
   ],
   args: { dir: argument('[dir]', 'the folder for the flow, which is created if it does not exist', { default: '.' }) },

@@ -66,7 +66,7 @@ export async function postmanSource({ secrets }: Collection, chosen: PostmanRequ
   const { request, ...translated } = translatedRequest(chosen, secrets, example);
   const answers = chosen.answers.map(answerOf);
   const success = answers.find(({ status, text }) => status >= 200 && status < 300 && text !== undefined);
-  const answer = await recordedMap(success, [...referableNames(example?.columns ?? [])].flat(), secrets);
+  const answer = await recordedMap(success, { url: request.url, taken: [...referableNames(example?.columns ?? [])].flat(), secrets });
   return { ...translated, request: { ...request, map: answer.map }, notes: [...translated.notes, ...answer.notes], secrets };
 }
 

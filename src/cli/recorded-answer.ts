@@ -6,8 +6,9 @@ import { freeName } from '../core/text/suggest.ts';
 import { parseJson } from '../core/value/json.ts';
 import { orUndefined, type Value } from '../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../flow/secrets/secret-text.ts';
-import { allPaths, type StructureRow, structureOf } from '../preview/structure.ts';
+import { allPaths, pathsWithin, type StructureRow, structureOf } from '../preview/structure.ts';
 import type { KnownSecrets } from '../starter/known-secrets.ts';
+import { recordedList } from '../starter/openapi/answer-list.ts';
 
 interface RecordedAnswer {
   /** 0 if there is no answer. */
@@ -25,12 +26,15 @@ interface RecordedMap {
 const maxFields = 50;
 const others = 'automate test-request lists the others';
 
-/** Reads the values of a recorded answer, except secrets. `taken` are names that fields already have. */
-export async function recordedMap(
-  answer: RecordedAnswer | undefined,
-  taken: readonly string[],
-  secrets: KnownSecrets,
-): Promise<RecordedMap> {
+interface RecordedRequest {
+  readonly url: string;
+  /** Names that fields already have. */
+  readonly taken: readonly string[];
+  readonly secrets: KnownSecrets;
+}
+
+/** Reads the values of a recorded answer, except secrets. */
+export async function recordedMap(answer: RecordedAnswer | undefined, request: RecordedRequest): Promise<RecordedMap> {
   if (!answer) return { notes: [] };
   const { status, text } = answer;
   if (status === 0) return { notes: ['the request has no answer in the file, so the flow has no map'] };
@@ -39,7 +43,7 @@ export async function recordedMap(
     return status === 204 ? { notes: [] } : { notes: ['the file does not contain the answer, so the flow has no map'] };
   const body = await bodyOf(text, answer.type);
   if (body === undefined) return { notes: [] };
-  return mapOf(body, new Set(taken), secrets);
+  return mapOf(body, request);
 }
 
 /** Undefined if the answer is neither JSON nor XML. */
@@ -51,10 +55,14 @@ async function bodyOf(text: string, type: string): Promise<Value | undefined> {
   return orUndefined(() => parseJson(text));
 }
 
-function mapOf(body: Value, taken: ReadonlySet<string>, secrets: KnownSecrets): RecordedMap {
+function mapOf(body: Value, { url, taken: names, secrets }: RecordedRequest): RecordedMap {
   const { rows } = structureOf(body);
+  const taken = new Set(names);
+  const list = recordedList(body, url);
   const secret = new Set(rows.filter((row) => isSecret(row, secrets)).map(({ path }) => path));
-  const all = allPaths(rows);
+  const all = pathsWithin(rows, list);
+  const leaves = allPaths(rows).filter((path) => !all.includes(path));
+  const arrays = new Set(leaves.map((path) => arrayIn(path, list)));
   const harmless = all.filter((path) => !secret.has(path));
   const map = new Map<string, string>();
   const renamed: string[] = [];
@@ -73,9 +81,21 @@ function mapOf(body: Value, taken: ReadonlySet<string>, secrets: KnownSecrets): 
       ...(harmless.length > maxFields
         ? [`the map has ${maxFields} of the answer's ${formatCount(harmless.length)} values; ${others}`]
         : []),
+      ...(arrays.size > 0
+        ? [
+            `the map leaves out ${[...arrays].join(', ')}, because a map with ${arrays.size === 1 ? 'this list' : 'such a list'} makes a row for each element`,
+          ]
+        : []),
       ...(left > 0 ? [`the map leaves out ${left === 1 ? 'a value' : `${left} values`} of the answer that might be secret`] : []),
     ],
   };
+}
+
+/** Returns the path of the array for which a value was left out. */
+function arrayIn(path: string, list: string | undefined): string {
+  const start = list !== undefined && path.startsWith(`${list}[]`) ? list.length + '[]'.length : 0;
+  const at = path.indexOf('[]', start);
+  return at < 0 ? path : path.slice(0, at);
 }
 
 /** Judges by the name and the value. A name on the path that looks generated can be a key of the data, and so a secret itself. */

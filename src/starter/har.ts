@@ -3,9 +3,9 @@ import { canHaveBody } from '../core/options/methods.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { bytesOfBase64 } from '../core/text/base64.ts';
 import { orUndefined } from '../core/value/value.ts';
-import { isPossiblySecret, isSecretHeader } from '../flow/secrets/secret-text.ts';
+import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
 import { type JsonPart, listOf, partOf, textIn } from './json-parts.ts';
-import { addCookie, addSecretPairs, addSecretsIn, KnownSecrets } from './known-secrets.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from './known-secrets.ts';
 import { formIn, formType, mergedHeaders, type WrittenAuth, type WrittenHeader, type WrittenRequest } from './written-node.ts';
 
 /** A request of a recording (HTTP Archive 1.2), with its answer. */
@@ -21,7 +21,7 @@ export interface HarEntry {
   readonly kind: 'JSON' | 'XML' | 'form' | undefined;
 }
 
-export interface HarAnswer {
+interface HarAnswer {
   /** 0 if the request has no answer. */
   readonly status: number;
   /** In lower case and without parameters; empty if it is unknown. */
@@ -171,17 +171,6 @@ function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
   addSecretsIn(sent, known);
   const content = partOf(response.content);
   if (!/^(?:image|font|audio|video)\//.test(textIn(content.mimeType) ?? '')) addSecretsIn(contentText(content) ?? '', known);
-}
-
-function addSecretHeader(name: string, value: string, known: KnownSecrets): void {
-  if (/^(?:cookie|set-cookie)$/i.test(name)) {
-    // Set-Cookie has a cookie and its attributes on each line.
-    for (const [, cookie = '', text = ''] of value.matchAll(/(?:^|[;\n]\s*)([^=;\s]+)=([^;\n]*)/g)) addCookie(cookie, text, known);
-  } else if (isSecretHeader(name, value, isPossiblySecret)) {
-    const [, scheme = '', token = value] = /^\s*(\w+)\s+(\S+)\s*$/.exec(value) ?? [];
-    known.add(token);
-    if (/^basic$/i.test(scheme)) known.add((bytesOfBase64(token) ?? '').split(/:(.*)/s)[1] ?? '');
-  }
 }
 
 interface RecordedRequest {

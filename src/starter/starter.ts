@@ -52,9 +52,9 @@ export interface UrlBase {
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [], secrets } = about;
-  const hidden = withSecretFields(request, secrets);
+  const hidden = withSecretFields(withLoginHeader(request), secrets);
   const referring = withReferences(nodeOf(hidden.request), example);
-  const { node, ...cleaned } = withoutSecrets(referring.node, secrets);
+  const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
   const text = flowText(withBase(node, about), referring, { ...about, examples: sent });
   if (secrets?.isIn(text)) throw unusableRequest('a secret of the file is in a part of the request that cannot refer to a credential');
@@ -71,8 +71,15 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     usesFields: fieldsOf(node).length > 0,
     reference: `{{${example?.columns.find(isReferable) ?? 'name'}}}`,
     needsAllowHttp: isPlainHttp(node.url),
-    lacksColumns: hidden.fields.length > 0,
+    lacksColumns: takesField || hidden.fields.length > 0,
   };
+}
+
+/** A user name without a password, before the host, is often a token. */
+function withLoginHeader(request: WrittenRequest): WrittenRequest {
+  const [, scheme = '', user = '', rest = ''] = /^(https?:\/\/)([^/?#@:]+):?@(.*)$/is.exec(request.url) ?? [];
+  if (user === '') return request;
+  return { ...request, url: scheme + rest, headers: [...request.headers, ['Authorization', `Basic ${btoa(`${user}:`)}`]] };
 }
 
 /** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */

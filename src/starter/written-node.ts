@@ -109,7 +109,8 @@ function verbOf({ method, body, form, text }: WrittenRequest): string {
 
 /** Returns the headers that the flow has to contain, keyed by lower-case name. */
 function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
-  const implied = form !== undefined ? /^application\/x-www-form-urlencoded$/i : /^application\/json(?:; *charset=utf-8)?$/i;
+  const implied =
+    form !== undefined ? /^(?:application\/x-www-form-urlencoded$|multipart\/form-data\b)/i : /^application\/json(?:; *charset=utf-8)?$/i;
   const isImplied = (type: string) => (text !== undefined ? false : (body ?? form) === undefined || implied.test(type));
   const isOwn = ([name, value]: readonly [string, string]) =>
     ownHeaders.test(name) || (/^accept$/i.test(name) && value === '*/*') || (/^content-type$/i.test(name) && isImplied(value));

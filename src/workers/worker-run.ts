@@ -117,8 +117,16 @@ export class WorkerRun {
     this.end();
   }
 
+  #giveUp(reason: StopReason): void {
+    const { unanswered, failedAlike } = this.#parts;
+    // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
+    if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
+    else if (reason.ending === 'same-failure') failedAlike?.(reason);
+    else unanswered(reason);
+  }
+
   async #pass({ manifest, plan, credentials, messages, release }: PreparedRun): Promise<void> {
-    const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
+    const { link, clock, gates, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
@@ -149,13 +157,7 @@ export class WorkerRun {
       gates,
       trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
     };
-    const giveUp = (reason: StopReason) => {
-      // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
-      if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
-      else if (reason.ending === 'same-failure') failedAlike?.(reason);
-      else unanswered(reason);
-    };
-    const worker = { giveUp: manifest.keepsGoing ? undefined : giveUp, mayBegin };
+    const worker = { giveUp: manifest.keepsGoing ? undefined : (reason: StopReason) => this.#giveUp(reason), mayBegin };
     const started = startRun(plan, parts, { unordered: true, keepGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {

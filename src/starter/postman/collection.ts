@@ -2,7 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { isMapping } from '../../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../../flow/secrets/secret-text.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
-import { addSecretPairs, addSecretsIn, KnownSecrets } from '../known-secrets.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from '../known-secrets.ts';
 
 /** A request of a Postman collection, with what it inherits from its folders. */
 export interface PostmanRequest {
@@ -32,6 +32,7 @@ export function readCollection(document: unknown, file: string): Collection {
   if (!Array.isArray(root.item)) throw new AutomateError('input', `${file}: expected a Postman collection, found ${otherKind(outer)}`);
   const secrets = new KnownSecrets();
   addSecrets(root, secrets);
+  addSecretVariables(variablesIn(root), secrets);
   const start = inheritedFrom(root, { path: [], auth: {}, variables: [], hasScripts: false });
   return { requests: requestsIn(root.item, start), secrets };
 }
@@ -90,16 +91,63 @@ function addSecrets(value: unknown, known: KnownSecrets): void {
   if (Array.isArray(value)) for (const member of value) addSecrets(member, known);
   if (!isMapping(value)) return;
   const { key, id, type, value: own } = value;
-  const name = textIn(key) ?? textIn(id) ?? '';
-  if (typeof own === 'string' && (type === 'secret' || isSecretName(name, own))) known.add(own);
+  if (typeof own === 'string') addNamed(textIn(key) ?? textIn(id) ?? '', own, type === 'secret', known);
   for (const [member, inner] of Object.entries(value)) {
-    if (member === 'apikey') known.add(parameterOf(value, 'value') ?? '');
     if (member === 'event') continue;
-    if (typeof inner !== 'string') addSecrets(inner, known);
-    else if (member === 'raw' && /^[^\s{[<]*\?/.test(inner)) addSecretPairs(inner.split(/\?(.*)/s)[1] ?? '', known);
-    else if (member === 'raw' || member === 'body') addSecretsIn(inner, known);
-    else if (isSecretName(member, inner)) known.add(inner);
+    if (member === 'apikey') addNamed('secret', parameterOf(value, 'value') ?? '', true, known);
+    if (member === 'header') for (const [name, text] of headerPairs(inner)) addSecretHeader(name, text, known);
+    if (member === 'cookie')
+      for (const { name, key: other, value: text } of listOf(inner).map(partOf))
+        addCookie(String(name ?? other ?? ''), String(text ?? ''), known);
+    if (typeof inner === 'string') addSecretText(member, inner, known);
+    else addSecrets(inner, known);
   }
+}
+
+function variablesIn(part: unknown): JsonPart[] {
+  const { variable, item } = partOf(part);
+  return [...listOf(variable).map(partOf), ...listOf(item).flatMap(variablesIn)];
+}
+
+/** A variable with any name can have the value of a secret, and this value can again be a variable. */
+function addSecretVariables(variables: readonly JsonPart[], known: KnownSecrets): void {
+  const left = new Set(variables);
+  const isSecret = ({ key, id, value }: JsonPart) => known.isVariable(String(key ?? id), String(value ?? ''));
+  for (let found = [...left].filter(isSecret); found.length > 0; found = [...left].filter(isSecret)) {
+    for (const variable of found) {
+      left.delete(variable);
+      addNamed('secret', String(variable.value ?? ''), true, known);
+    }
+  }
+}
+
+function addNamed(name: string, text: string, isSecret: boolean, known: KnownSecrets): void {
+  known.addVariables(name, text);
+  if (isSecret || isSecretName(name, text)) known.add(text);
+}
+
+/** `member` is the member of the collection that contains the text. */
+function addSecretText(member: string, text: string, known: KnownSecrets): void {
+  if (!/^(?:raw|body|url|urlencoded|variables)$/.test(member)) {
+    addNamed(member, text, false, known);
+    return;
+  }
+  const [start = '', query] = text.split(/\?(.*)/s);
+  for (const [, password = ''] of text.matchAll(/^\w+:\/\/[^/?#@]*:([^/?#@]*)@/g)) addNamed('password', password, true, known);
+  if (/^\s*[^\s"<[]*=/.test(text)) addSecretPairs(query ?? start, known);
+  else addSecretsIn(text, known);
+}
+
+/** Some exporters write the headers as text. */
+export function headerPairs(written: unknown): [name: string, value: string][] {
+  if (typeof written === 'string')
+    return written
+      .split(/\r?\n/)
+      .map((line) => line.split(/:\s*(.*)/s))
+      .map(([name = '', value = '']) => [name.trim(), value]);
+  return listOf(written)
+    .map(partOf)
+    .map(({ key, value }) => [String(key ?? '').trim(), String(value ?? '')]);
 }
 
 export function isSecretName(name: string, value: string): boolean {

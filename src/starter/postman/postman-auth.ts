@@ -27,7 +27,7 @@ export function translatedAuth(auth: JsonPart, variables: Variables, url: string
   const type = textIn(auth.type);
   if (type === undefined || type === 'noauth') return { auth: [], credentials: [], notes: [] };
   const read = (name: string) => parameterOf(auth, name);
-  const way = wayOf(type, read, variables);
+  const way = type === 'awsv4' ? aws(read, variables, url) : wayOf(type, read, variables);
   if (!way) return { auth: [], credentials: [], notes: [`auth of the type "${type}" was left out: a flow does not have it`] };
   const credential = variables.credentialOf(way.secret ?? '') ?? `${hostName(url)?.replace(/[^\w.-]/g, '') || 'my'}-${way.kind}`;
   return {
@@ -54,10 +54,6 @@ function wayOf(type: string, read: Read, variables: Variables): Way | undefined 
     }
     case 'oauth2':
       return oauth2(read, variables);
-    case 'awsv4': {
-      const auth = { type: 'aws_sigv4', ...literals({ service: read('service'), region: read('region') }, variables) };
-      return { auth, what: 'ACCESS_KEY_ID:SECRET_ACCESS_KEY', secret: undefined, kind: 'aws' };
-    }
     case 'jwt':
       return jwt(read, variables);
     default:
@@ -65,10 +61,24 @@ function wayOf(type: string, read: Read, variables: Variables): Way | undefined 
   }
 }
 
+/** Postman has defaults for services behind other hosts than those of AWS, whose names say both. */
+function aws(read: Read, variables: Variables, url: string): Way {
+  const defaults: WrittenAuth = /^https?:\/\/[^/?#]*\.amazonaws\.com/i.test(url) ? {} : { service: 'execute-api', region: 'us-east-1' };
+  const written = literals({ service: read('service'), region: read('region') }, variables);
+  const isGuess = (['service', 'region'] as const).some((name) => read(name) !== undefined && written[name] === undefined);
+  return {
+    auth: { type: 'aws_sigv4', ...defaults, ...written },
+    what: `ACCESS_KEY_ID:SECRET_ACCESS_KEY${read('sessionToken') === undefined ? '' : ':SESSION_TOKEN'}`,
+    secret: undefined,
+    kind: 'aws',
+    notes: isGuess ? ['the collection has no value for the service or region of AWS: write them into auth'] : [],
+  };
+}
+
 /** A user name that is a variable stays in the flow. Any other one is stored together with the password. */
 function login(type: string, read: Read, variables: Variables): Way {
   const written = read('username') ?? '';
-  const username = written.includes('{{') ? variables.inText(written) : '';
+  const username = written.includes('{{') ? (publicText(written, variables) ?? '') : '';
   const isPublic = /^\{\{vars\.\w+\}\}$/.test(username);
   return {
     auth: { type, ...(isPublic && { username }) },

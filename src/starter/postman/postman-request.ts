@@ -8,7 +8,7 @@ import type { UrlBase } from '../starter.ts';
 import type { Example } from '../starter-references.ts';
 import type { CredentialToStore } from '../starter-secrets.ts';
 import { formIn, type WrittenHeader, type WrittenRequest } from '../written-node.ts';
-import type { PostmanRequest } from './collection.ts';
+import { headerPairs, type PostmanRequest } from './collection.ts';
 import { translatedAuth } from './postman-auth.ts';
 import { Variables } from './variables.ts';
 
@@ -65,7 +65,7 @@ interface TranslatedUrl {
 function urlOf(written: unknown, variables: Variables): TranslatedUrl {
   const parts = typeof written === 'string' ? { raw: written } : partOf(written);
   const [, origin = '', path = '', query = ''] = /^((?:[a-z][a-z\d+.-]*:\/\/)?[^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(addressOf(parts)) ?? [];
-  const start = variables.inOrigin(origin);
+  const start = variables.inOrigin(origin, path !== '');
   const own = new Map(listOf(parts.variable).map((variable) => [String(partOf(variable).key ?? partOf(variable).id), partOf(variable)]));
   const segments = path.split('/').map((segment) => {
     const name = /^:(.+)$/.exec(segment)?.[1];
@@ -117,13 +117,10 @@ function listed(list: unknown): JsonPart[] {
     .filter(({ disabled, key }) => disabled !== true && (key ?? '') !== '');
 }
 
-/** Some exporters write the headers as text. */
 function headersOf(written: unknown, variables: Variables): WrittenHeader[] {
-  const lines = typeof written === 'string' ? written.split(/\r?\n/).map((line) => line.split(/:\s*(.*)/s)) : [];
-  const pairs = [...lines.map(([key, value]) => ({ key, value })), ...listed(written)];
-  return pairs
-    .filter(({ key }) => String(key ?? '').trim() !== '')
-    .map(({ key, value }) => [variables.inText(String(key)).trim(), variables.inText(String(value ?? ''))]);
+  return headerPairs(typeof written === 'string' ? written : listed(written))
+    .filter(([name]) => name !== '')
+    .map(([name, value]) => [variables.inText(name).trim(), variables.inText(value)]);
 }
 
 interface TranslatedBody {
@@ -143,7 +140,7 @@ function bodyOf(body: JsonPart, headers: readonly WrittenHeader[], variables: Va
       const { urlencoded } = body;
       const form =
         typeof urlencoded === 'string'
-          ? formIn(urlencoded)
+          ? formIn(variables.inText(urlencoded))
           : formOfParts(listed(urlencoded).map((pair) => textPart(pair, variables))).part.form;
       return form && Object.keys(form).length > 0 ? { ...noBody, part: { form } } : noBody;
     }
@@ -184,8 +181,10 @@ function rawBody(raw: string, language: string, headers: readonly WrittenHeader[
   if (raw.trim() === '') return noBody;
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1] ?? '';
   const isOther = type === '' ? Object.hasOwn(typesOf, language) && language !== 'text' : !/json/i.test(type);
-  const json = isOther ? undefined : variables.inJson(raw);
-  if (json !== undefined && /^\s*[[{]/.test(json) && orUndefined(() => JSON.parse(json)) !== undefined)
+  // Postman leaves comments out of JSON.
+  const bare = raw.replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*.*?\*\//gs, '$1').trim();
+  const json = isOther ? undefined : variables.inJson(bare);
+  if (json !== undefined && /^[[{]/.test(json) && orUndefined(() => JSON.parse(json)) !== undefined)
     return { ...noBody, part: { body: json } };
   const written = language === 'json' ? 'application/json' : typesOf[language];
   return {

@@ -93,8 +93,11 @@ export class Variables {
     return text;
   }
 
-  /** Returns the beginning of a URL with the values of its variables, and with references to them. The host of a flow must have a value. */
-  inOrigin(text: string): { readonly value: string; readonly reference: string } {
+  /**
+   * Returns the beginning of a URL with the values of its variables, and with references to them. The host of a flow must have a value.
+   * `hasPath` is true if a slash and a path follow.
+   */
+  inOrigin(text: string, hasPath: boolean): { readonly value: string; readonly reference: string } {
     for (const [, name = ''] of text.matchAll(reference)) {
       if (String(this.#written.get(name)?.value ?? '') === '' && !this.#isSecret(name)) this.#setPlaceholder(name, text);
     }
@@ -102,8 +105,10 @@ export class Variables {
     const isBare = !/^[a-z][a-z\d+.-]*:\/\//i.test(this.valuesIn(refer));
     const first = isBare ? [...this.#used.values()].find(({ name }) => refer.startsWith(`{{vars.${name}}}`)) : undefined;
     if (first) first.value = withScheme(String(first.value));
-    for (const one of this.#used.values()) if (refer.endsWith(`{{vars.${one.name}}}`)) one.value = String(one.value).replace(/\/+$/, '');
-    const result = isBare && !first ? withScheme(refer) : refer;
+    const last = hasPath ? [...this.#used.values()].find(({ name }) => refer.endsWith(`{{vars.${name}}}`)) : undefined;
+    if (last) last.value = String(last.value).replace(/\/+$/, '');
+    const whole = isBare && !first ? withScheme(refer) : refer;
+    const result = hasPath ? whole.replace(/\/+$/, '') : whole;
     return { value: this.valuesIn(result), reference: result };
   }
 
@@ -115,12 +120,15 @@ export class Variables {
   }
 
   /** Returns the value of a text without any reference; undefined if a variable has no value or is a secret. */
-  literal(text: string): string | undefined {
+  literal(text: string, above: readonly string[] = []): string | undefined {
+    let isLiteral = true;
     const value = text.replace(reference, (found, name: string) => {
-      const written = this.#written.get(name);
-      return written && String(written.value) !== '' && !this.#isSecret(name) ? String(written.value) : found;
+      const written = above.includes(name) || this.#isSecret(name) ? undefined : this.#written.get(name)?.value;
+      const own = written === undefined || written === '' ? undefined : this.literal(String(written), [...above, name]);
+      isLiteral &&= own !== undefined;
+      return own ?? found;
     });
-    return value.includes('{{') ? undefined : value;
+    return isLiteral ? value : undefined;
   }
 
   /** The name of the credential for a secret variable; undefined for any other text. */
@@ -140,15 +148,19 @@ export class Variables {
     if (this.#isSecret(name)) return this.secrets.standIn(schemeWords(name));
     const { value, type } = this.#written.get(name) ?? { value: '', type: undefined };
     if (value === '' || (typeof value === 'object' && value !== null) || above.includes(name)) return this.#field(name);
-    if (String(value).includes('{{')) return this.inText(String(value), [...above, name]);
-    const used = this.#used.get(name) ?? { name: this.#freeVariable(name), value: typed(value, type) };
+    const literal = this.literal(String(value), [name]);
+    if (literal === undefined) return this.inText(String(value), [...above, name]);
+    const used = this.#used.get(name) ?? {
+      name: this.#freeVariable(name),
+      value: typed(typeof value === 'string' ? literal : value, type),
+    };
     this.#used.set(name, used);
     return `{{vars.${used.name}}}`;
   }
 
   #isSecret(name: string): boolean {
     const { value = '', type } = this.#written.get(name) ?? {};
-    if (type === 'secret' || isSecretName(name, String(value) || 'x')) return true;
+    if (type === 'secret' || isSecretName(name, String(value) || 'x') || this.secrets.isVariable(name, String(value))) return true;
     const text = percentDecoded(String(value));
     return text !== '' && (isSecretVariable(name, text) || this.secrets.isIn(text));
   }
