@@ -21,6 +21,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
     { code: 4, files: { 'positions.csv': 'expected.csv', 'positions.errors.csv': 'expected.errors.csv' } },
     { code: 4, files: { 'positions.csv': 'expected.retried.csv', 'positions.errors.csv': 'expected.retried.errors.csv' } },
   ],
+  owners: [{ code: 0, files: { 'owned.csv': 'expected.csv' } }],
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
   mcp: [{ code: 4, files: { 'weather.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } }],
@@ -39,6 +40,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
   environments: [{ code: 0, files: { 'elevations.csv': 'expected.csv' } }],
   serve: [],
+  'several-sources': [{ code: 0, files: { 'named.csv': 'expected.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
   workers: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
 };

@@ -47,6 +47,8 @@ export class Failure extends Error implements CodedMessage {
   node: string | undefined;
   /** Number of attempts, including the first. */
   attempts = 0;
+  /** True if the server asks for a longer wait than the flow allows. */
+  waitsTooLong = false;
   /** The fields that contain a secret, with the secret masked. The worker process that knows the secret sets them. */
   masked: ReadonlyMap<string, Value> | undefined;
 
@@ -82,6 +84,7 @@ export class Failure extends Error implements CodedMessage {
     copy.node = this.node;
     copy.cause = this.cause;
     copy.attempts = this.attempts;
+    copy.waitsTooLong = this.waitsTooLong;
     return copy;
   }
 }

@@ -1,6 +1,7 @@
 import { retryAfterMs } from '../core/answer/rate-limit.ts';
 import { type Auth, signature, signedFrom } from '../core/auth/auth.ts';
 import { combined } from '../core/auth/auth-type.ts';
+import { isSession, sessionSignature } from '../core/auth/session.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import type { Clock, Http, HttpRequest, HttpResponse } from '../core/ports.ts';
@@ -66,16 +67,19 @@ export function createTestHttp(parts: TestHttpParts): Http {
   };
 }
 
-/** Replaces what would need a key or a server: an access token, or a signature over the request, is then `test-NAME`. */
+/** Replaces what would need a key or a server: an access token, a value of a session, or a signature over the request is then `test-NAME`. */
 function withTestSignature(request: HttpRequest): HttpRequest {
-  const { auth = [], headers, path } = request;
+  const { auth = [], headers, path, secretBody } = request;
   const computed = auth.filter((one) => signedFrom(one) !== undefined);
   if (computed.length === 0) return request;
-  const sign = combined(computed.map((one) => signature(one, testSecret(one.credential))));
+  const sign = combined(
+    computed.map((one) => (isSession(one) ? sessionSignature(one, testSecret) : signature(one, testSecret(one.credential)))),
+  );
   return {
     ...request,
     headers: { ...headers, ...sign.headers },
     path: withQuery(path, sign.query),
+    secretBody: secretBody && { ...secretBody, render: () => secretBody.render(testSecret) },
     auth: auth.filter((one: Auth) => signedFrom(one) === undefined),
   };
 }

@@ -1,7 +1,9 @@
+import type { Documents } from '../core/answer/document.ts';
 import { redirectStatuses } from '../core/answer/link.ts';
 import { excerpt } from '../core/answer/response.ts';
-import { type Auth, shownSignature, signature } from '../core/auth/auth.ts';
+import { type Auth, type Session, sessionIn, shownSignature, signature } from '../core/auth/auth.ts';
 import { combined, type Signature } from '../core/auth/auth-type.ts';
+import { isSession } from '../core/auth/session.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
@@ -11,6 +13,7 @@ import { withoutEcho } from './auth/echo.ts';
 import type { LoginTools } from './auth/login-tokens.ts';
 import { AccessTokens, type WithSecret } from './auth/oauth.ts';
 import { type RequestSigner, refuseWrongClock, sendSigned, signsRequests, withSignature } from './auth/request-signers.ts';
+import type { LoggedIn, Sessions } from './auth/sessions.ts';
 import { RequestSigners } from './auth/signer-types.ts';
 import type { SourceTools } from './auth/source-tools.ts';
 import { hasToken, type TokenAuth, tokenSource } from './auth/token-sources.ts';
@@ -24,6 +27,8 @@ export interface HttpTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Undefined if no credential of the flow has a command. */
   readonly commands?: CommandSecrets;
+  /** Reads answers to logins that are not JSON. */
+  readonly documents?: Documents;
   readonly allowHttp: boolean;
   now(): number;
   /** Time in ms since 1970. */
@@ -44,11 +49,21 @@ const maxRedirects = 10;
 export interface Authentication {
   readonly tokens: AccessTokens;
   readonly signers: RequestSigners;
+  /** Loaded at the first request that needs a login. */
+  sessions(): Promise<Sessions>;
 }
 
 /** The HTTP clients of several runs may share the result. */
 export function createAuthentication(tools: HttpTools): Authentication {
-  return { tokens: new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd }), signers: new RequestSigners(tools) };
+  let sessions: Promise<Sessions> | undefined;
+  return {
+    tokens: new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd }),
+    signers: new RequestSigners(tools),
+    sessions() {
+      sessions ??= import('./auth/sessions.ts').then((module) => new module.Sessions());
+      return sessions;
+    },
+  };
 }
 
 /** The tools of a client, and what it shares with others. */
@@ -65,18 +80,47 @@ export function createHttp(given: HttpTools, authentication = createAuthenticati
       transport.abort();
     },
     async send(request) {
-      const { auth } = request;
-      const names = tools.commands ? commandsOf(request, tools.commands) : [];
-      if (names.length > 0) return sendWithCommands(request, names, { ...tools, ended: ending.signal });
-      if (auth?.some(hasToken)) return sendWithTokens(request, auth.filter(hasToken), tools);
-      return sendAndFollow(request, now() + request.timeoutMs, auth && (await signingOf(request, [], tools)), tools);
+      const session = sessionIn(request.auth);
+      return session ? sendInSession(request, session, tools, sendInside) : sendInside(request);
     },
   };
+
+  async function sendInside(request: SessionRequest): Promise<HttpResponse> {
+    const { auth } = request;
+    const names = tools.commands ? commandsOf(request, tools.commands) : [];
+    if (names.length > 0) return sendWithCommands(request, names, { ...tools, ended: ending.signal });
+    if (auth?.some(hasToken)) return sendWithTokens(request, auth.filter(hasToken), tools);
+    return sendAndFollow(request, now() + request.timeoutMs, await signingOf(request, [], tools), tools);
+  }
+}
+
+/** A request of a login, or in the session that the login has made. */
+interface SessionRequest extends HttpRequest {
+  readonly session?: LoggedIn;
+}
+
+/** The time that logins take does not count toward the request's timeout. */
+async function sendInSession(
+  request: HttpRequest,
+  session: Session,
+  tools: ClientTools,
+  send: (request: SessionRequest) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  let leftMs = request.timeoutMs;
+  const unfollowed = [...(request.unfollowed ?? []), ...session.renewOn];
+  const sessions = await tools.sessions();
+  const login = { ...tools, send: (own: HttpRequest, loggedIn: LoggedIn) => send({ ...own, session: loggedIn }) };
+  return sessions.sendWith(session, request, login, async (loggedIn) => {
+    const startedMs = tools.now();
+    const response = await send({ ...request, timeoutMs: leftMs, unfollowed, session: loggedIn });
+    leftMs -= tools.now() - startedMs;
+    return loggedIn.cookies?.masked(response) ?? response;
+  });
 }
 
 /** Leaves out the secrets for access tokens, because they are used only in requests for tokens. */
 function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
-  const keys = auth.flatMap((one) => (hasToken(one) ? [] : one.credential));
+  const keys = auth.flatMap((one) => (hasToken(one) || isSession(one) ? [] : one.credential));
   return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));
 }
 
@@ -123,24 +167,27 @@ interface Signing {
 }
 
 /** `tokens` are the access tokens of the types that have one, in their order. Undefined if requests are not signed. */
-async function signingOf(request: HttpRequest, tokens: readonly string[], tools: ClientTools): Promise<Signing | undefined> {
-  const { auth, origin } = request;
-  if (!auth) return undefined;
+async function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Promise<Signing | undefined> {
+  const { auth, origin, session } = request;
+  if (!auth && !session) return undefined;
   const left = [...tokens];
-  const fixed = auth.filter((one) => !signsRequests(one));
-  const sign = combined(fixed.map((one) => signature(one, hasToken(one) ? (left.shift() as string) : secretFor(one, origin, tools))));
-  if (fixed.length === auth.length) return { fixed: sign, signers: [], parameters: sign.parameters };
-  const signers = auth.filter(signsRequests).map((one) => {
+  const keys = (auth ?? []).filter((one) => !isSession(one));
+  const fixed = keys.filter((one) => !signsRequests(one));
+  const signs = fixed.map((one) => signature(one, hasToken(one) ? (left.shift() as string) : secretFor(one, origin, tools)));
+  const sign = combined(session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs);
+  const cookies = session?.signers ?? [];
+  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign.parameters };
+  const signers = keys.filter(signsRequests).map((one) => {
     const { credential } = one;
     return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });
   });
-  return { fixed: sign, signers: await Promise.all(signers), parameters: shownSignature(auth).parameters };
+  return { fixed: sign, signers: [...cookies, ...(await Promise.all(signers))], parameters: shownSignature(auth ?? []).parameters };
 }
 
 /** The time to obtain the tokens does not count toward the request's timeout. */
 function sendWithTokens(request: HttpRequest, auths: readonly TokenAuth[], tools: ClientTools): Promise<HttpResponse> {
   // Refuses other secrets before a token is requested.
-  for (const one of request.auth ?? []) if (!hasToken(one)) secretFor(one, request.origin, tools);
+  for (const one of request.auth ?? []) if (!hasToken(one) && !isSession(one)) secretFor(one, request.origin, tools);
   let leftMs = request.timeoutMs;
   const sources = auths.map((auth) => tokenSource(auth, request.origin, sourceTools(tools)));
   return tools.tokens.sendWith<HttpResponse>(sources, async (tokens) => {
@@ -230,7 +277,8 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
-    current = next;
+    const { waitedMs = 0 } = response;
+    current = waitedMs > 0 ? { ...next, deadlineMs: next.deadlineMs + waitedMs } : next;
     // After a redirect to a different origin, requests no longer contain the credential. Otherwise a server could have the credential sent
     // to any origin.
     if (current.origin !== request.origin) isTrusted = false;
@@ -241,7 +289,7 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
 /** Access tokens are not reported here, because `Tokens` reports them. */
 function reportUse({ auth = [], secretBody }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
   if (status < 200 || status > 299) return;
-  for (const one of auth) if (!hasToken(one)) tools.used(one.credential);
+  for (const one of auth) if (!hasToken(one) && !isSession(one)) tools.used(one.credential);
   for (const name of secretBody?.credentials ?? []) tools.used(name);
 }
 
@@ -259,12 +307,14 @@ function throwAsSent(error: unknown): never {
   throw error instanceof Failure ? error.asSent() : error;
 }
 
-function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
+function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
+  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert, http2 } = request;
   const rendered = secretBody
-    ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
+    ? secretBody.render((name, kind) =>
+        kind === 'session' ? (request.session?.value(origin, name) ?? '') : secretFor({ credential: name }, origin, tools),
+      )
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
+  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert, http2 };
 }

@@ -75,7 +75,7 @@ export interface Claim {
  */
 export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // A retry replaces the errors file that it reads, but it must not overwrite the input of the run that it retries.
-  refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
+  refuseMixedFiles(flow, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
@@ -90,7 +90,7 @@ export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan:
 }
 
 /** Throws if `claimOutput` would throw because of existing files. Writes nothing, not even locks. */
-export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
+export async function refuseOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<void> {
   refuseMixedFiles(flow, options, plan);
   refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
@@ -111,7 +111,7 @@ function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
 }
 
 /** Throws if two paths lead to the same file, or if two outputs go to stdout. */
-function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
+function refuseMixedFiles(flow: FlowInFile, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
   refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
 }

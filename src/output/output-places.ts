@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { OutputRole } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
+import { joinedFilesOf } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
@@ -9,6 +10,7 @@ import { inputPaths } from '../records/inputs.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
 import { retriedTruth, truthPart } from './replace.ts';
+import type { FlowInFile } from './run-identity.ts';
 import { truthFactsIn, truthName, truthPath } from './truth.ts';
 
 /** The names for messages. */
@@ -24,11 +26,13 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
  * Throws an AutomateError: `usage` if an output would overwrite the input, the flow, another output, a helper file or the home folder;
  * `output-exists` for a dangling link, whose author would choose the path.
  */
-export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
+export function refusePlaces({ file: flow, plan: { steps } }: FlowInFile, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
   const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
   refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
+  for (const path of new Set(joinedFilesOf({ steps }).map(({ path }) => path)))
+    refuseSameFiles([{ what: 'a file that the flow joins', path }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
   for (const { what, path, of } of outputs) {
     if (path === undefined || path === '-') continue;

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
-import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
@@ -33,6 +34,8 @@ export interface Identity {
   readonly dataFiles: Readonly<Record<string, string>>;
   /** A hash for each file that belongs to the flow, such as a schema. */
   readonly flowFiles: Readonly<Record<string, string>>;
+  /** A hash for each joined file, by its path in the flow. */
+  readonly joinedFiles: Readonly<Record<string, string>>;
   readonly filesFolder?: string;
   readonly reading: Partial<RunOptions>;
   /** A hash; undefined if no fields are set. */
@@ -78,6 +81,29 @@ function flowFilesOf({ files }: Plan): Readonly<Record<string, string>> {
   return Object.fromEntries([...files].map(([file, text]) => [file, contentHash(text)]));
 }
 
+/** The names of the joined files whose content has changed. */
+export async function changedJoinedFiles({ plan }: FlowInFile, { joinedFiles = {} }: Partial<Identity>): Promise<string[]> {
+  const now = await joinedHashes(plan);
+  return Object.keys(now).filter((name) => joinedFiles[name] !== undefined && joinedFiles[name] !== now[name]);
+}
+
+async function joinedHashes(plan: Plan): Promise<Readonly<Record<string, string>>> {
+  const hashes: Record<string, string> = {};
+  for (const { name, path } of joinedFilesOf(plan)) hashes[name] ??= await hashOfFile(path);
+  return hashes;
+}
+
+/** Of the whole content. Throws an AutomateError (`input`) if the file cannot be read. */
+export async function hashOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk);
+  } catch (error) {
+    throw readError(path, error);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
 /** Leaves out variables' values, which are compared one by one, and `max_cost` amounts, which the user raises to resume a run. */
 async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   const { range } = plan.variables;
@@ -104,6 +130,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     inputs: await Promise.all(inputPaths(options).map(inputIdentity)),
     dataFiles: Object.fromEntries(dataFilesOf(flow.plan).map((file) => [file, stateOf(file)])),
     flowFiles: flowFilesOf(flow.plan),
+    joinedFiles: await joinedHashes(flow.plan),
     filesFolder: folder === undefined ? undefined : fullPath(folder),
     reading: { ...valuesOf(options, optionsWith('identity', 'reading')), noInput },
     setFields: set.length > 0 ? contentHash(JSON.stringify(set)) : undefined,
@@ -175,7 +202,7 @@ const versionName = 'the version of automate';
 
 /** The parts of an identity, by their names in messages. */
 function factsOf(identity: Identity): Map<string, Fact> {
-  const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, filesFolder } = identity;
+  const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, joinedFiles = {}, filesFolder } = identity;
   const { reading, setFields, writing } = identity;
   const facts: [string, Fact | undefined][] = [
     [versionName, version],
@@ -186,6 +213,7 @@ function factsOf(identity: Identity): Map<string, Fact> {
     ...inputs.flatMap((input, index) => inputFacts(input, index, inputs.length)),
     ...Object.entries(dataFiles).map(([file, state]): [string, Fact] => [`the data file ${file}`, state]),
     ...Object.entries(flowFiles).map(([file, hash]): [string, Fact] => [`the file ${file}`, { hash }]),
+    ...Object.entries(joinedFiles).map(([file, hash]): [string, Fact] => [`the joined file ${file}`, { hash }]),
     ['the folder for files', filesFolder],
     ['the way the input is read', { options: reading }],
     ['the list of set fields', hashed(setFields)],

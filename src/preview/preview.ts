@@ -55,6 +55,7 @@ function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null,
   const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
   return {
     ...{ status: response.status, ms, headers, body },
+    ...(response.httpVersion && { http_version: response.httpVersion }),
     ...(response.saved && { saved: { ...response.saved } }),
     ...shownFacts,
     ...(unread && { unread: unreadReason(unread) }),

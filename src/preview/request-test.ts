@@ -4,7 +4,7 @@ import { type Arrival, arrivalOf } from '../core/answer/facts.ts';
 import { inQuotes, readBody } from '../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { type Action, type Node, type Step, Unasked } from '../core/node.ts';
+import { type Action, type Inner, type Node, type Step, Unasked } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -187,10 +187,16 @@ function prepareFor(action: Action, fields: Fields, clock: Clock, unsent: readon
 /** Undefined if the step is not among `steps`. */
 function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
   for (const [index, candidate] of steps.entries()) {
-    const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
+    const inside = candidate === step ? [] : stepsBeforeInside(candidate.node.inner, step);
     if (inside) return [...steps.slice(0, index), ...inside];
   }
   return undefined;
+}
+
+/** An alternative starts from the record as it came in, so the others do not run before it. */
+function stepsBeforeInside({ steps, areAlternatives }: Partial<Inner> = {}, step: Step): Step[] | undefined {
+  if (!areAlternatives) return stepsBefore(steps ?? [], step);
+  return steps?.map((each) => stepsBefore([each], step)).find((before) => before !== undefined);
 }
 
 function makesCalls({ action, inner }: Node): boolean {

@@ -1,6 +1,7 @@
+import { rateText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { allSteps, type ReplacedColumn } from '../core/plan.ts';
+import { allSteps, type Plan, type ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { givenUpOf } from '../output/failed-records.ts';
@@ -12,11 +13,16 @@ import type { WorkerFigures } from './run-progress.ts';
 import {
   type FailureGroup,
   type FoundConcurrency,
+  type LearnedPace,
   type LookupCounts,
   type MorePagesEvent,
   nextPathsSince,
   noTokens,
+  notAsked,
+  type SearchCounts,
   type ShortPages,
+  type StepCounts,
+  type Tally,
   type TokenCounts,
 } from './tally.ts';
 
@@ -87,6 +93,13 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  /** The rates at which servers accept calls, as refusals have taught. */
+  readonly paces?: readonly {
+    readonly gate: string;
+    readonly rate: string;
+    readonly refusals: number;
+    readonly statuses: readonly number[];
+  }[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
   /** Likely mistakes in the input, with their places. */
@@ -99,6 +112,9 @@ export interface RunView {
     readonly node: string;
     readonly rules: readonly { readonly rule: string; readonly records: number }[];
   }[];
+  /** How many of the records that a join node looked up in its file were found. */
+  readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
+  readonly searches?: readonly SearchView[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
@@ -188,6 +204,12 @@ interface MappingView {
 
 type LookupView = Pick<LookupCounts, 'node' | 'matched' | 'ambiguous' | 'of'> &
   Partial<Omit<LookupCounts, 'lacking'>> & { readonly lacking?: Readonly<Record<string, number>> };
+
+/** The searches of a `first` node since the run was resumed, with its steps in their order. */
+interface SearchView extends Pick<SearchCounts, 'known' | 'notFound'> {
+  readonly node: string;
+  readonly steps: readonly ({ readonly step: string } & Readonly<Partial<StepCounts> & Omit<StepCounts, 'cost'>>)[];
+}
 
 /** The tokens that a node's language models used in the whole run. */
 export interface TokensView extends TokenFigures {
@@ -280,6 +302,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    paces: listed([...tally.paces.values()].flatMap(pacesOf), (pace) => pace),
     givenNames: listed(source.givenNames ?? [], (name) => name),
     inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
@@ -289,6 +312,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
       node,
       rules: [...counts].map(([rule, records]) => ({ rule, records })),
     })),
+    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -296,9 +320,25 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
+/** Empty as long as it is not known which rate the server accepts. */
+function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
+  if (learned.size === 0) return [];
+  const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
+  return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
+}
+
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function joinsOf(plan: Plan, { joined }: Tally): RunView['joins'] {
+  const joins = allSteps(plan.steps).flatMap(({ id, node }) => {
+    const counts = joined.get(id);
+    return node.joined && counts ? [{ node: id, file: node.joined.name, ...counts }] : [];
+  });
+  return joins.length === 0 ? undefined : joins;
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -336,6 +376,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     mapping: mappingOf(run),
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
     tokens: tokensOf(run),
+    searches: searchesOf(run),
     credits: {
       spent: from.credits + credits,
       part: from.credits > 0 ? credits : undefined,
@@ -356,7 +397,8 @@ function endOf(
   if (!end) return { state: 'running' };
   if (end.problem !== undefined) return { state: 'failed', ending: endings.failed, reason: end.problem };
   const { ending = 'interrupted', stop } = tally;
-  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: endings[ending], reason: stop && messageView(stop, words).text };
+  const text = stop?.step ? `stopped: ${stop.step.node} can only fail` : endings[ending];
+  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: text, reason: stop && messageView(stop, words).text };
 }
 
 export function countsOf(run: ReportedRun): RecordCounts {
@@ -385,6 +427,18 @@ function countsBefore({ request: { retried }, claim: { from }, output, progress:
     unchanged: from.unchanged,
     givenUp: retried && (givenUpOf(retried, tally.ending === 'complete' ? output.saved().records : retried.counts.failed) || undefined),
   };
+}
+
+function searchesOf({ request: { plan }, progress: { tally } }: ReportedRun): SearchView[] | undefined {
+  const all = allSteps(plan.steps);
+  return listed(tally.searches, ([node, { known, notFound, steps: counts }]) => {
+    const ids = all.find(({ id }) => id === node)?.node.inner?.steps.map(({ id }) => id) ?? [...counts.keys()];
+    const steps = ids.map((step) => {
+      const { credits, cost, ...others } = counts.get(step) ?? notAsked;
+      return { step, ...others, credits: rounded(credits), cost: cost === undefined ? undefined : rounded(cost) };
+    });
+    return { node, known, notFound, steps };
+  });
 }
 
 /** The tokens of the whole run. Nodes that used tokens before the run was resumed come first. */
@@ -475,6 +529,7 @@ export function summaryJson(view: RunView): string {
     workers: endedWorkers && { most: endedWorkers.most, lost: endedWorkers.lost },
     maybe_spent: endedWorkers?.maybeSpent || undefined,
     concurrency: view.concurrency?.map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })),
+    learned_rates: view.paces?.map(({ gate, rate, refusals }) => ({ gate, rate, refusals })),
     ms: Math.round(ms),
     response_ms: times && { p50: times.p50Ms, p95: times.p95Ms, max: times.maxMs },
     paused_ms: Math.round(view.pauses.totalMs),
@@ -490,7 +545,12 @@ export function summaryJson(view: RunView): string {
     named_columns: view.givenNames,
     input_notes: view.inputNotes,
     replaced: view.replaced,
+    joins: view.joins,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
+    searches: view.searches?.map(({ node, known, notFound, steps }) => ({
+      ...{ node, known, not_found: notFound },
+      steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
+    })),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),
   };

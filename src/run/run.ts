@@ -57,6 +57,8 @@ class FlowRun implements RunHandle {
   #isAborted = false;
   #waits: NodeJS.Timeout | undefined;
 
+  #releaseData: () => void = () => undefined;
+
   constructor(request: RunRequest, surroundings: RunSurroundings) {
     this.#request = request;
     this.#surroundings = surroundings;
@@ -97,6 +99,7 @@ class FlowRun implements RunHandle {
     } finally {
       clearInterval(this.#waits);
       await this.#surroundings.workers?.close();
+      this.#releaseData();
       this.#claim?.release();
     }
   }
@@ -106,7 +109,7 @@ class FlowRun implements RunHandle {
     refuseWithoutFolder(plan, options);
     const { messages, warn = messages.warn, workers } = this.#surroundings;
     await workers?.prepare(this.#request, { ...messages, warn });
-    await readDataFiles(plan);
+    this.#releaseData = await readDataFiles(plan, { shared: options.workers !== undefined });
     const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
     if (claim.earlier) return completeAlready(claim.earlier);

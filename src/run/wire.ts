@@ -73,22 +73,22 @@ export type WiredPorts = Ports & {
 /** Creates a run's ports. Only this function connects the engine's ports to the code for network, files and secrets. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
-  const { redactor, credentials, allowHttp } = options;
+  const { redactor, credentials, allowHttp, cacert, certified, warn } = options;
   const { now, wallNow } = clock;
-  const { cacert, certified, warn } = options;
   const how = { cacert, certified, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);
+  const documents = createDocuments(clock);
   const httpTools = (own: Transport, files: RunFiles) => ({
+    documents,
     transport: flushingFirst(own, options.ledger),
     files,
     secrets: credentials.secrets,
     commands: credentials.commands,
     used: credentials.used,
     allowHttp,
-    now: clock.now,
-    wallNow,
+    ...{ now, wallNow },
     secret: redactor.add,
     logins: loginsOf(options, clock),
   });
@@ -105,7 +105,7 @@ export function wire(options: WireOptions): WiredPorts {
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
-    documents: createDocuments(clock),
+    documents,
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,

@@ -6,7 +6,7 @@ import { filesOf } from '../run/open-run.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { childArgument } from './child-argument.ts';
 import { RunDesk } from './desk.ts';
-import { manifestOf } from './manifest.ts';
+import { manifestOf, sharedRowsOf } from './manifest.ts';
 import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
@@ -37,7 +37,11 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
     warn,
     attempt,
   });
-  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
+  const manifest = manifestOf(run, attempt !== undefined, {
+    cacert: request.options.cacert,
+    files: { folder, reserved },
+    sharedRows: sharedRowsOf(request.plan),
+  });
   const pool = new Pool({ children, manifest, hasHeader: source.header !== undefined, desk, newText: () => run.output.newText() });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),

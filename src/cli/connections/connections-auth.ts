@@ -1,5 +1,5 @@
 import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
-import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
+import { type AuthPart, type AuthType, optionValue } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -11,6 +11,7 @@ import { openCredentials } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { connectionExists } from '../../run/flow-folder.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials-set.ts';
@@ -25,7 +26,7 @@ const flags = [
 
 type AuthOptions = Pick<AddOptions, 'auth' | 'authSet' | (typeof flags)[number]>;
 
-export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
+export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential?: string };
 
 type ConnectionType = 'http' | 'mcp';
 
@@ -50,6 +51,7 @@ export async function authOf(
 ): Promise<GivenAuth | undefined> {
   const type =
     options.auth === undefined ? await chosenType(options, questions, connection) : typeNamed(options.auth, typesFor(connection));
+  if (type.type === 'session') await loadLibraries('expect');
   refuseForeignFlags(type, options, connection);
   if (type === none) return undefined;
   const parts = Object.entries(type.parts).filter(([key]) => !isReplaced(key, type, options));
@@ -57,7 +59,14 @@ export async function authOf(
   for (const [key, part] of parts) {
     const check = (answer: string) => {
       if (answer === '') return part.isOptional ? undefined : 'expected a value, found nothing';
-      return problemWith({ ...Object.fromEntries(parts.flatMap(example)), type: type.type, [key]: written(answer, part) }, connection);
+      try {
+        return problemWith(
+          { ...Object.fromEntries(parts.flatMap(example)), type: type.type, [key]: optionValue(answer, part) },
+          connection,
+        );
+      } catch (error) {
+        return (error as Error).message;
+      }
     };
     const value = given(options, key, part) ?? (await answerFor(key, part, type, { name, check, connection, ...questions }));
     if (value !== undefined) auth[key] = value;
@@ -65,12 +74,13 @@ export async function authOf(
   return auth as GivenAuth;
 }
 
-/** True if the secret must have the form `username:password`. */
-function needsPair(written: GivenAuth): boolean {
+/** A session has the secrets of its logins, and all others have one. */
+function secretsOf(written: GivenAuth): { readonly name: string; readonly isPair: boolean }[] {
   const { data: auth = null } = connectionAuth.safeParse(written);
-  return placedAuths(auth)
-    .flatMap((placed) => neededCredentials(placed.auth, undefined))
-    .some(({ name, isPair }) => isPair && name === written.credential);
+  const needed = placedAuths(auth).flatMap((placed) => neededCredentials(placed.auth, undefined));
+  const { credential } = written;
+  if (credential === undefined) return needed;
+  return [{ name: credential, isPair: needed.some(({ name, isPair }) => isPair && name === credential) }];
 }
 
 interface AuthQuestion extends AuthQuestions {
@@ -87,15 +97,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Auth
     throw new AutomateError('usage', `expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
   const suggested = part.suggested?.(name);
   const answer = await asker.text(part.question, { check, default: suggested });
-  return answer === '' ? undefined : written(answer, part);
-}
-
-/** Converts an answer, or the value of --auth-set, to the form that it has in a flow. */
-function written(answer: string, { isList, isMapping }: AuthPart): unknown {
-  if (isList) return answer.split(',').map((entry) => entry.trim());
-  if (!isMapping) return answer;
-  const [, name = answer, value = ''] = /^([^=]*)=(.*)$/s.exec(answer) ?? [];
-  return { [name.trim()]: value };
+  return answer === '' ? undefined : optionValue(answer, part);
 }
 
 /** An example command that adds a connection with all options that the auth type requires. */
@@ -117,7 +119,7 @@ function problemWith(auth: object, connection: ConnectionType): string | undefin
 }
 
 function example([key, part]: readonly [string, AuthPart]): (readonly [string, unknown])[] {
-  return part.example === undefined ? [] : [[key, written(part.example, part)]];
+  return part.example === undefined ? [] : [[key, optionValue(part.example, part)]];
 }
 
 function refuseForeignFlags(type: Type, options: AuthOptions, connection: ConnectionType): void {
@@ -200,10 +202,18 @@ function given(options: AuthOptions, key: string, part: AuthPart): unknown {
   const set = options.authSet ?? [];
   if (!part.isMapping) {
     const value = set.findLast(([name]) => name === key)?.[1];
-    return value === undefined ? undefined : written(value, part);
+    return value === undefined ? undefined : setValue(key, value, part);
   }
   const members = set.flatMap(([name, value]) => (name.startsWith(`${key}.`) ? [[name.slice(key.length + 1), value] as const] : []));
   return members.length === 0 ? undefined : Object.fromEntries(members);
+}
+
+function setValue(key: string, value: string, part: AuthPart): unknown {
+  try {
+    return optionValue(value, part);
+  } catch (error) {
+    throw new AutomateError('usage', `--auth-set ${key}: ${(error as Error).message}`);
+  }
 }
 
 /** Undefined for an option that only --auth-set can give. The flag --query, for example, is for text, not for a mapping. */
@@ -277,11 +287,19 @@ function nameProblem(name: string, { force }: AddOptions): string | undefined {
 
 /** Asks for the secret of a new connection and stores it. If there is no terminal, prints how to store it. */
 export async function offerSecret(auth: GivenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
-  const { credential } = auth;
+  for (const secret of secretsOf(auth)) await offerOne(secret, asker, terminal, env);
+}
+
+async function offerOne(
+  { name: credential, isPair }: ReturnType<typeof secretsOf>[number],
+  asker: Asker | undefined,
+  terminal: Terminal,
+  env: string | undefined,
+): Promise<void> {
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
-  if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
+  if (isPair) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
   else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envWords(store.env)}`);

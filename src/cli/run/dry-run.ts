@@ -119,11 +119,12 @@ function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serial
   ].join('\n');
 }
 
-function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
+function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forecast): string {
   return [
     'if every answer is a success with one record',
     'every condition after the first request is true',
     ...(hasPasses ? ['each loop and poll has one pass'] : []),
+    ...(hasAlternatives ? ['the first step of each first finds everything'] : []),
     ...(hasPages ? ['each record has one page'] : []),
     ...(hasBatches ? ['batches are full'] : []),
     'nothing comes from the cache',

@@ -177,10 +177,11 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
   const source = await openFlowInput(plan, flow, options);
+  let release: (() => void) | undefined;
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
-    await readDataFiles(plan);
+    release = await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     if (options.update) refuseConflicts(options, files);
@@ -202,12 +203,13 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    await refuseOutput(flow, options, files);
+    await refuseOutput({ file: flow, plan }, options, files);
     authorities(options.cacert, process.env);
     // In a run with a queue, only the workers need the secrets.
     if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
+    release?.();
     await source.close();
   }
 }

@@ -2,9 +2,10 @@ import { join } from 'node:path';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecrets, shownSignature } from '../../core/auth/auth.ts';
 import type { CurlSecret, CurlText } from '../../core/auth/auth-type.ts';
+import { isSession, sessionVariable } from '../../core/auth/session.ts';
 import type { ClientCertificate } from '../../core/connection.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
-import type { HttpRequest, SecretOf } from '../../core/ports.ts';
+import type { HttpRequest, HttpResponse, SecretOf } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/url.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools.ts';
@@ -47,9 +48,14 @@ function formPartText(part: FormPart): string {
   return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
+/** The version that was spoken, for requests that ask for HTTP/2; otherwise empty. */
+export function versionText({ httpVersion }: HttpResponse): string {
+  return httpVersion === undefined ? '' : ` over HTTP/${httpVersion}`;
+}
+
 /** A curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows send. */
 export function curlText(request: HttpRequest, folder = ''): string {
-  const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
+  const { method, headers, body, form, secretBody, auth, clientCert, http2, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -59,6 +65,7 @@ export function curlText(request: HttpRequest, folder = ''): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // For curl, a header name followed by a semicolon means an empty value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
+    ...(http2 ? ['--http2'] : []),
     ...(clientCert ? certificateWords(clientCert) : []),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),
@@ -82,7 +89,7 @@ export function curlNotes({ auth = [] }: HttpRequest): string[] {
 }
 
 function curlSecretsOf(auth: Auth): readonly CurlSecret[] {
-  return curlSecrets(auth, credentialVariable(auth.credential));
+  return curlSecrets(auth, isSession(auth) ? '' : credentialVariable(auth.credential));
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
@@ -120,9 +127,12 @@ function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
   while (body.includes(mark)) mark += '-';
-  const marked = String(secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`));
+  const names: string[] = [];
+  const marked = String(
+    secretBody.render((name, kind) => `${mark}${names.push(kind === 'session' ? sessionVariable(name) : credentialVariable(name)) - 1}.`),
+  );
   const pieces = marked.split(new RegExp(`${mark}(\\d+)\\.`));
-  const variable = (index: string) => `"$${credentialVariable(secretBody.credentials[Number(index)] as string)}"`;
+  const variable = (index: string) => `"$${names[Number(index)]}"`;
   return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 

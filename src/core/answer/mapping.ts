@@ -45,6 +45,8 @@ export interface Mapping {
 export interface MappedField {
   readonly field: string;
   readonly member: WrittenMember;
+  /** The file whose column fills the field; `path` is then the column. Undefined if an answer fills it. */
+  readonly file?: string;
   readonly at: readonly (string | number)[];
 }
 

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { orUndefined } from '../value/value.ts';
 
 /** A type of authentication, with its options in a flow, and the questions that `connections add` asks to set them. */
 export interface AuthType<Options extends z.ZodType = z.ZodType> {
@@ -16,9 +17,10 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
   /**
    * `token`: a token is made or requested with the secret, and used for many requests (`http/auth/token-sources.ts`). `request`: the signature
-   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). Undefined: the secret itself is sent.
+   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). `session`: requests log in first
+   * (`http/auth/sessions.ts`). Undefined: the secret itself is sent.
    */
-  readonly from?: 'token' | 'request';
+  readonly from?: 'token' | 'request' | 'session';
   /** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
   sign(auth: z.output<Options>, secret: string): Signature;
   /** Returns the signature to show in previews. If a type does not define it, previews call `sign` with `***` as the secret. */
@@ -36,12 +38,34 @@ export interface AuthPart {
   readonly isList?: boolean;
   /** True if the option is a mapping of names and values. */
   readonly isMapping?: boolean;
+  /** True if the option has parts of its own. As an answer or on the command line, it is written in JSON. */
+  readonly isData?: boolean;
   /** True if the value of the option is the name of a credential. The values of all other options are public. */
   readonly isCredential?: boolean;
   /** A valid value. It is shown as an example, and stands for this option while another option is checked. */
   readonly example?: string;
   readonly suggested?: (connection: string) => string;
   readonly replaces?: string;
+}
+
+/** Converts text to the form that the option has in a flow. Members of a mapping are on lines of their own. Throws an Error with the reason. */
+export function optionValue(text: string, { isList, isMapping, isData }: AuthPart): unknown {
+  if (isData) return jsonIn(text);
+  if (isList) return text.split(',').map((entry) => entry.trim());
+  if (!isMapping) return text;
+  return Object.fromEntries(
+    text.split('\n').map((line) => {
+      const [, name = line, value = ''] = /^([^=]*)=(.*)$/s.exec(line) ?? [];
+      return [name.trim(), value];
+    }),
+  );
+}
+
+/** The message does not show the text, which might be a secret. */
+function jsonIn(text: string): unknown {
+  const value = orUndefined(() => JSON.parse(text) as unknown);
+  if (value === undefined) throw new Error(`expected JSON, such as {"url":"/login"}, found text that is not JSON`);
+  return value;
 }
 
 export interface AuthProblem {

@@ -72,6 +72,13 @@ export const innerNodes = z
   .min(1, 'expected at least one node')
   .describe('the nodes that each pass runs, written as at the top of the flow');
 
+/** Like `innerNodes`, but for a node that asks its inner nodes one after the other. */
+export const alternativeNodes = innerNodes
+  .clone()
+  .describe('the steps, each of them a node that gives exactly one row; every step starts from the record as it came in');
+
+export const nodeLists: ReadonlySet<unknown> = new Set([innerNodes, alternativeNodes]);
+
 export function fieldUses({ named, fields, ofRecord }: Expression<unknown>, at: FieldUse['at']): FieldUse[] {
   return named.map((field) => ({ field, at, isTested: !fields.includes(field), isOfRecord: ofRecord.has(field) }));
 }

@@ -11,6 +11,7 @@ export type SignedRequest = Pick<WireRequest, 'method' | 'origin' | 'path' | 'he
 /** The part of an answer that tells a signer that it has to sign differently. */
 export interface SignedAnswer {
   readonly status: number;
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   header(name: string): string | undefined;
 }
 
@@ -78,9 +79,8 @@ export async function* bodyBytes({ body, encode }: SignedRequest): AsyncGenerato
   }
   const upload = await body.open();
   try {
-    for await (const chunk of upload.body) yield chunk as Buffer;
+    for await (const chunk of upload.body()) yield chunk as Buffer;
   } finally {
-    upload.body.destroy();
     await upload.close();
   }
 }

@@ -1,4 +1,4 @@
-import type { Auth } from '../../core/auth/auth.ts';
+import { type Auth, authKey } from '../../core/auth/auth.ts';
 import type { RequestSigner, SignerSecret, SignerTools } from './request-signers.ts';
 
 type SignerType<Type extends Auth['type']> = (
@@ -18,24 +18,16 @@ const signerTypes = {
 export class RequestSigners {
   readonly #tools: SignerTools;
   readonly #signers = new Map<string, Promise<RequestSigner>>();
-  /** Writing the key takes time, and all requests of a node have the same object. */
-  readonly #keys = new WeakMap<Auth, string>();
 
   constructor(tools: SignerTools) {
     this.#tools = tools;
   }
 
   of(auth: Auth, secret: SignerSecret): Promise<RequestSigner> {
-    const key = `${secret.origin} ${this.#keyOf(auth)} ${secret.text}`;
+    const key = `${secret.origin} ${authKey(auth)} ${secret.text}`;
     const signer = this.#signers.get(key) ?? this.#create(auth, secret);
     this.#signers.set(key, signer);
     return signer;
-  }
-
-  #keyOf(auth: Auth): string {
-    const key = this.#keys.get(auth) ?? JSON.stringify(auth);
-    this.#keys.set(auth, key);
-    return key;
   }
 
   async #create(auth: Auth, secret: SignerSecret): Promise<RequestSigner> {

@@ -1,4 +1,4 @@
-import { type Auth, type Login, signedFrom } from '../../core/auth/auth.ts';
+import { type Auth, authKey, type Login, signedFrom } from '../../core/auth/auth.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Renewed } from '../../credentials/renewals.ts';
 import { loginTokens } from './login-tokens.ts';
@@ -25,13 +25,9 @@ export function tokenSource(auth: TokenAuth, origin: string, tools: SourceTools)
   }
 }
 
-const keys = new WeakMap<Auth, string>();
-
 /** All nodes with the same settings share the token. */
 function sourceOf(auth: TokenAuth, scope: string, request: (key: string) => Promise<Renewed>): TokenSource {
-  const settings = keys.get(auth) ?? JSON.stringify(auth);
-  keys.set(auth, settings);
-  const key = scope + settings;
+  const key = scope + authKey(auth);
   return { key, credential: auth.credential, request: () => request(key) };
 }
 

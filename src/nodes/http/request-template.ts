@@ -1,6 +1,8 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
-import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
+import { type Auth, authProblem, boundAuth, placedAuths, sessionIn } from '../../core/auth/auth.ts';
+import { isSession } from '../../core/auth/session.ts';
+import { planSession } from '../../core/auth/session-plan.ts';
 import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
@@ -39,16 +41,16 @@ export function compileRequest(
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
   const written = headersOf(options, connection);
-  const body = compileBody(options, literalType(written), context);
+  const own = signersOf(options, { allowHttp, base: connection?.baseUrl ?? url?.origin }, context);
+  const signers = options.auth === undefined ? connection?.auth : own;
+  const body = compileBody(options, { type: literalType(written), session: sessionIn(signers) }, context);
   const headers = written.map(({ name, text, at }) => ({ name, render: tryOption(context, at, () => headerTemplate(name, text)) }));
   const areConstant = written.every(({ text }) => referencedFields(text).length === 0);
   let constantHeaders: Record<string, string> | undefined;
-  const own = signersOf(options, allowHttp, context);
-  const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
   const hostFromData = { allowHosts };
   const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
-  const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
+  const { method, timeout: timeoutMs, max_body: maxBodyBytes, http2 = connection?.http2 } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
@@ -67,6 +69,7 @@ export function compileRequest(
       secretBody: body.secrets?.(inBody, clock, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       clientCert: origin === connection?.origin ? connection.clientCert : undefined,
+      http2,
       timeoutMs,
       maxBodyBytes,
       followAny,
@@ -114,9 +117,15 @@ function isAnswered(url: string, connection: HttpConnection | undefined | null, 
 }
 
 /** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */
-function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
-  const own = placedAuths(written);
+function signersOf(
+  { auth: written }: HttpOptions,
+  { allowHttp, base }: { readonly allowHttp: boolean; readonly base: string | undefined },
+  context: BuildContext,
+): readonly Auth[] | undefined {
+  const own = placedAuths(written).map(({ auth, at }) => ({ auth: boundAuth(auth, base), at }));
   for (const { auth, at } of own) {
+    if (isSession(auth))
+      planSession(auth, { allowHttp, problem: (place, message, offset) => context.problem(['auth', ...at, ...place], message, offset) });
     const wrong = authProblem(auth, allowHttp);
     if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
   }

@@ -60,6 +60,26 @@ export interface ServerInfo {
   readonly connections: number;
 }
 
+/** A type of authentication, and the fields that the form has for it. */
+export interface ShownAuthType {
+  readonly type: string;
+  readonly label: string;
+  /** False if the fields name the secrets. */
+  readonly has_credential: boolean;
+  readonly is_for_mcp: boolean;
+  readonly fields: readonly ShownAuthField[];
+}
+
+interface ShownAuthField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly example: string;
+  /** True if the value can have several lines. */
+  readonly is_long: boolean;
+  readonly is_required: boolean;
+}
+
 export interface ShownConnection {
   readonly name: string;
   readonly type: 'http' | 'mcp';
