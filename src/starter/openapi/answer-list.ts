@@ -109,7 +109,7 @@ function likeliest<A extends ArrayOfAnswer>(arrays: readonly A[], path: string, 
   const named = all.find((one) => resource.includes(singular(nameOf(one))));
   if (named) return named;
   const enveloped = all.find((one) => envelopes.test(nameOf(one)));
-  if (enveloped && (isPaged || isOnlyList(enveloped) || (enveloped.steps.length === 1 && !enveloped.beside().some(isId)))) return enveloped;
+  if (enveloped && (isPaged || isOnlyList(enveloped) || (isInEnvelopes(enveloped) && !enveloped.beside().some(isId)))) return enveloped;
   const objects = all.filter((one) => one.isOfObjects && !asides.test(nameOf(one)));
   const outer = objects.filter(({ steps }) => steps.length === objects[0]?.steps.length);
   const [only] = outer;
@@ -118,6 +118,13 @@ function likeliest<A extends ArrayOfAnswer>(arrays: readonly A[], path: string, 
 
 function nameOf({ steps }: ArrayOfAnswer): string {
   return steps.at(-1) ?? '';
+}
+
+/** True for `data` or `hits.hits`, but not for `items`, because an order has items, too. */
+function isInEnvelopes({ steps }: ArrayOfAnswer): boolean {
+  return (
+    steps.every((step) => envelopes.test(step)) && !/^(?:items|entries|content|elements|values?|list|objects)$/i.test(steps.at(-1) ?? '')
+  );
 }
 
 function isId(name: string): boolean {
