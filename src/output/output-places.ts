@@ -18,6 +18,7 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
   events: 'the events file',
   summary: 'the summary',
   report: 'the report',
+  gone: 'the file for gone records',
 };
 
 /**
@@ -26,7 +27,14 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
  */
 export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
-  const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
+  const paths: Readonly<Record<OutputRole, string | undefined>> = {
+    out: plan.out,
+    errors: plan.errors,
+    events,
+    summary,
+    report,
+    gone: plan.gone?.out,
+  };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
   refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
@@ -54,7 +62,7 @@ function placeRefused(
 }
 
 /** Helper files next to the output and the errors file, such as the journal. */
-function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
+function ownFiles({ out, errors, gone, isStreamed }: OutputPlan): NamedFile[] {
   const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
   const ofErrors =
     errors === undefined || errors === '-'
@@ -63,6 +71,9 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   if (isStreamed) return ofErrors;
   return [
     ...ofErrors,
+    ...(gone
+      ? [beside(gone.out, 'the lock of the file for gone records', 'lock'), beside(gone.out, 'the new file for gone records', 'part')]
+      : []),
     beside(out, 'the lock of the output', 'lock'),
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),

@@ -45,6 +45,8 @@ export interface RunView {
   readonly errorRecords?: number;
   /** Why a run that replaces its output has kept the old one. */
   readonly keptBecause?: string;
+  /** Records of the old output that are no longer in the input, of all of its records, and the file with their rows. */
+  readonly gone?: { readonly records: number; readonly of: number; readonly file: string; readonly repeatedKeys: number };
   /** Includes the parts of the run before it was resumed. */
   readonly counts: RecordCounts;
   /** Records since the run was resumed; undefined if none were finished before. */
@@ -272,6 +274,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
     // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? undefined : claim.from.records || undefined,
+    gone: goneOf(run, end),
     takenOverFrom: claim.memory?.old?.memory.at,
     unanswered: listed(tally.unanswered, ([origin, { attempts, failure }]) => ({ origin, attempts, ...messageView(failure, words) })),
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
@@ -294,6 +297,14 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     neverFound: neverFoundIn(run),
     attributions: end.attributions,
   };
+}
+
+/** Undefined if the run has not replaced the file. */
+function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun, end: RunEnd): RunView['gone'] {
+  const counts = claim.memory?.gone?.counts;
+  if (!files.gone || !counts || tally.ending !== 'complete' || (end.keptBecause ?? end.problem) !== undefined) return undefined;
+  const { gone, of, repeated } = counts;
+  return { records: gone, of, file: files.gone.out, repeatedKeys: repeated };
 }
 
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
@@ -466,6 +477,7 @@ export function summaryJson(view: RunView): string {
     error_records: view.errorRecords,
     resumed_behind: view.resumedAfter ?? 0,
     retries: counts.retries,
+    gone: view.gone && { records: view.gone.records, of: view.gone.of, file: view.gone.file, repeated_keys: view.gone.repeatedKeys },
     cached: counts.cached,
     cached_in_flight: view.cachedInFlight,
     credits_saved: credits.saved,

@@ -35,3 +35,7 @@ export function byteCount(written: string): number | undefined {
   const bytes = Math.floor(Number(number) * unitBytes[unit.toLowerCase() as keyof typeof unitBytes]);
   return bytes >= 1 ? bytes : undefined;
 }
+
+export function repeatedKeysText(keys: number): string {
+  return `${counted(keys, 'key')} ${keys === 1 ? 'occurs' : 'occur'} more than once in the input`;
+}

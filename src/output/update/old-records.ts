@@ -50,7 +50,7 @@ function readFully(file: number, into: Uint8Array | Uint32Array, bytes: number, 
 const maxHeld = 6 * 1024 * 1024;
 
 /** 32-bit numbers in memory or in a temporary file. All are zero at first. */
-class Table {
+export class Table {
   /** All entries, or only the entry that was loaded last. */
   readonly numbers: Uint32Array;
   readonly #width: number;
