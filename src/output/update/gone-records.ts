@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Fields } from '../../core/record.ts';
+import { type Fields, isErrorField } from '../../core/record.ts';
 import type { MaxErrors, RunOptions } from '../../core/run-options.ts';
 import { counted, formatCount, repeatedKeysText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
@@ -80,7 +80,8 @@ export class GoneRecords {
     const { header, columns = [] } = source;
     const missing = header && this.#keyNames.find((name) => !header.includes(name));
     if (missing !== undefined) throw invalidOption('goneKey', `the input has no column "${missing}"${didYouMean(missing, header ?? [])}`);
-    this.#newColumns = this.#flow.names.allInFile(this.#flow.columns(columns));
+    // A reader of the file would leave out `_error`, as the reader of the old output does.
+    this.#newColumns = this.#flow.names.allInFile(this.#flow.columns(columns)).filter((name) => !isErrorField(name));
     const see = (fields: Fields) => this.#see(fields);
     async function* read() {
       for await (const items of source.read()) {
