@@ -15,7 +15,6 @@ import { inputLabel, inputPaths } from '../../records/inputs.ts';
 import { openSource, type RecordSource } from '../../records/source.ts';
 import { openRowsSink } from '../open-output.ts';
 import type { OutputPlan } from '../output-plan.ts';
-import { maxRendered } from '../renderer.ts';
 import { partPath } from '../replace.ts';
 import { isRegularFile } from '../sink.ts';
 import { SpillFiles } from '../spill.ts';
@@ -145,15 +144,10 @@ export class GoneRecords {
   }
 
   async *#goneRows(): AsyncGenerator<readonly Fields[]> {
-    let rows: Fields[] = [];
-    for await (const { key, fields } of this.#old?.rows() ?? []) {
-      if (!this.#isGone(key)) continue;
-      rows.push(fields);
-      if (rows.length < maxRendered) continue;
-      yield rows;
-      rows = [];
+    for await (const rows of this.#old?.rows() ?? []) {
+      const gone = rows.filter(({ key }) => this.#isGone(key)).map(({ fields }) => fields);
+      if (gone.length > 0) yield gone;
     }
-    if (rows.length > 0) yield rows;
   }
 
   #see(fields: Fields): void {
@@ -168,10 +162,9 @@ export class GoneRecords {
 
   async #count(): Promise<GoneCounts> {
     let [gone, of] = [0, 0];
-    for await (const { key, isNewRecord } of this.#old?.rows() ?? []) {
-      if (!isNewRecord) continue;
-      of++;
-      if (this.#isGone(key)) gone++;
+    for await (const rows of this.#old?.records() ?? []) {
+      of += rows.length;
+      for (const { key } of rows) if (this.#isGone(key)) gone++;
     }
     return { gone, of, repeated: this.#keys.repeated };
   }
@@ -206,8 +199,8 @@ function keyOf(fields: Fields, names: readonly string[]): string[] | undefined {
 interface OldRow {
   readonly fields: Fields;
   readonly key: readonly string[] | undefined;
-  /** False for a further row of the same record. */
-  readonly isNewRecord: boolean;
+  /** The position after the row, in bytes of text. */
+  readonly end: number;
 }
 
 /** The rows of the old output, which is read from beginning to end each time. */
@@ -236,8 +229,8 @@ class OldRowsWithKeys {
   async refuseMissing(): Promise<void> {
     const names = new Set<string>();
     const { out } = this.#files;
-    for await (const { fields } of this.rows()) {
-      for (const name of fields.keys()) names.add(name);
+    for await (const rows of this.rows()) {
+      for (const { fields } of rows) for (const name of fields.keys()) names.add(name);
       if (this.#key.every((name) => names.has(name))) return;
     }
     const columns = names.size > 0 ? names : this.#columns;
@@ -247,28 +240,40 @@ class OldRowsWithKeys {
     throw new AutomateError('output-exists', message, { code: 'gone-unknown', details: {} });
   }
 
+  /** The first row of each record. */
+  async *records(): AsyncGenerator<readonly OldRow[]> {
+    const bounds = new RecordBounds(this.#memory && entriesOf(this.#memory));
+    try {
+      for await (const rows of this.rows()) {
+        const first: OldRow[] = [];
+        for (const row of rows) if (await bounds.beginsBefore(row.end)) first.push(row);
+        yield first;
+      }
+    } finally {
+      await bounds.close();
+    }
+  }
+
   /** Throws an AutomateError (`output-exists`) if the file cannot be read. */
-  async *rows(): AsyncGenerator<OldRow> {
+  async *rows(): AsyncGenerator<readonly OldRow[]> {
     const { out } = this.#files;
     const { delimiter, ...format } = this.#memory?.format ?? this.#files.format;
-    const bounds = new RecordBounds(this.#memory && entriesOf(this.#memory));
     let source: RecordSource | undefined;
     try {
       source = await openSource({ path: out, format, delimiter: delimiter ?? traitsOf(format).delimiter, stdin: process.stdin });
       for (const name of source.header ?? []) this.#columns.add(name);
       for await (const items of source.read()) {
-        for (const { fields, end } of items) {
-          if (!source.header) for (const name of fields.keys()) this.#columns.add(name);
+        if (!source.header) for (const { fields } of items) for (const name of fields.keys()) this.#columns.add(name);
+        yield items.map(({ fields, end }) => {
           const key = keyOf(fields, this.#key);
-          yield { fields, key: key && this.comparable(key), isNewRecord: await bounds.beginsBefore(end.offset) };
-        }
+          return { fields, key: key && this.comparable(key), end: end.offset };
+        });
       }
     } catch (error) {
       if (!(error instanceof AutomateError) || error.kind !== 'input') throw error;
       throw new AutomateError('output-exists', `it is not known which records are gone: ${error.message}`, { cause: error });
     } finally {
       await source?.close();
-      await bounds.close();
     }
   }
 }
@@ -304,6 +309,8 @@ class RecordBounds {
 
 /** Two numbers of the hash, and the state of the slot. */
 const slotWidth = 3;
+/** In bytes: enough for half a million keys, since every key is looked for, also in an unchanged input. */
+const maxHeldKeys = 16 * 1024 * 1024;
 const [once, repeatedly] = [1, 2];
 
 /** Hashes of keys, with open addressing. A large set is in a file, so memory use hardly grows with the records. */
@@ -312,63 +319,72 @@ class KeySet {
   #slots: Table;
   #size = 4096;
   #count = 0;
+  /** The slot that was loaded last. */
+  #loaded = 0;
   /** Number of keys that were added more than once. */
   repeated = 0;
 
   constructor(besides: string) {
     this.#besides = besides;
-    this.#slots = new Table(this.#size, slotWidth, besides);
+    this.#slots = new Table(this.#size, slotWidth, besides, maxHeldKeys);
   }
 
   add(key: readonly string[]): void {
     if (this.#count * 2 >= this.#size) this.#grow();
     const [first, second] = hashOf(key);
-    const slot = this.#slotOf(first, second);
-    const at = this.#slots.load(slot);
+    const at = this.#find(first, second);
     const state = this.#slots.numbers[at + 2];
     if (state === repeatedly) return;
     if (state === once) this.repeated++;
     else this.#count++;
-    this.#slots.numbers.set([first, second, state === once ? repeatedly : once], at);
-    this.#slots.save(slot);
+    this.#set(at, first, second, state === once ? repeatedly : once);
   }
 
   has(key: readonly string[]): boolean {
-    const at = this.#slots.load(this.#slotOf(...hashOf(key)));
-    return this.#slots.numbers[at + 2] !== 0;
+    const [first, second] = hashOf(key);
+    return this.#slots.numbers[this.#find(first, second) + 2] !== 0;
   }
 
   close(): void {
     this.#slots.close();
   }
 
-  /** The slot of this hash, or the empty slot for it. */
-  #slotOf(first: number, second: number): number {
+  /** Loads the slot of this hash, or the empty slot for it. Returns where it is in the table's numbers. */
+  #find(first: number, second: number): number {
     const mask = this.#size - 1;
+    const { numbers } = this.#slots;
     for (let slot = (first ^ second) & mask; ; slot = (slot + 1) & mask) {
       const at = this.#slots.load(slot);
-      const { numbers } = this.#slots;
-      if (numbers[at + 2] === 0 || (numbers[at] === first && numbers[at + 1] === second)) return slot;
+      if (numbers[at + 2] !== 0 && (numbers[at] !== first || numbers[at + 1] !== second)) continue;
+      this.#loaded = slot;
+      return at;
     }
+  }
+
+  /** Changes the slot that was loaded last. */
+  #set(at: number, first: number, second: number, state: number): void {
+    const { numbers } = this.#slots;
+    numbers[at] = first;
+    numbers[at + 1] = second;
+    numbers[at + 2] = state;
+    this.#slots.save(this.#loaded);
   }
 
   #grow(): void {
     const [old, size] = [this.#slots, this.#size];
     this.#size = size * 4;
-    this.#slots = new Table(this.#size, slotWidth, this.#besides);
+    this.#slots = new Table(this.#size, slotWidth, this.#besides, maxHeldKeys);
     for (let from = 0; from < size; from++) {
       const at = old.load(from);
       const [first = 0, second = 0, state = 0] = old.numbers.subarray(at, at + slotWidth);
       if (state === 0) continue;
-      const slot = this.#slotOf(first, second);
-      this.#slots.numbers.set([first, second, state], this.#slots.load(slot));
-      this.#slots.save(slot);
+      this.#set(this.#find(first, second), first, second, state);
     }
     old.close();
   }
 }
 
 function hashOf(key: readonly string[]): [first: number, second: number] {
-  const digest = Buffer.from(hash('sha256', JSON.stringify(key), 'hex').slice(0, 16), 'hex');
+  const digest = hash('sha256', JSON.stringify(key), 'buffer');
   return [digest.readUInt32BE(0), digest.readUInt32BE(4)];
 }

@@ -56,10 +56,10 @@ export class Table {
   readonly #width: number;
   readonly #file: number | undefined;
 
-  /** A temporary file is created in the same folder as the path `besides`. */
-  constructor(entries: number, width: number, besides: string) {
+  /** A temporary file is created in the same folder as the path `besides`. `held` is in bytes. */
+  constructor(entries: number, width: number, besides: string, held = maxHeld) {
     this.#width = width;
-    const isHeld = entries * width * 4 <= maxHeld;
+    const isHeld = entries * width * 4 <= held;
     this.numbers = new Uint32Array(isHeld ? entries * width : width);
     if (isHeld) return;
     const path = `${besides}.${randomUUID()}.part`;
