@@ -78,7 +78,7 @@ export interface ErrorDetails {
 
   /** Rows of the existing output cannot be reused, because another program has written them or their origin is unknown. */
   readonly 'update-refused': None;
-  /** The old output lacks a column that identifies its records. */
+  /** The old output lacks a column that identifies its records, or cannot be read. */
   readonly 'gone-unknown': None;
   /** More records are gone than expected. `allowed` would have let the run replace its output; undefined for an input without records. */
   readonly 'too-many-gone': { readonly allowed: string | undefined };

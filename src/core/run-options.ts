@@ -345,7 +345,7 @@ export const runOptions = {
     about: 'output',
     type: reportName,
     value: '<file>',
-    help: 'with {update}: write the rows of the old output whose records are no longer in the input to this file',
+    help: 'with {update}: write to this file the rows of the old output whose records have disappeared from the input',
   },
   goneKey: {
     group: 'Output',

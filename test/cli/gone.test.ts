@@ -226,7 +226,7 @@ describe('wrong use of --gone', () => {
     const { code, stderr } = await automate([...base, '--gone', 'gone.csv', '--gone-key', 'code']);
     expect([code, stderr]).toEqual([
       73,
-      'automate: out.csv has no column "code", so it is not known which of its records are gone\n  if the flow keeps this column, run once without --gone: the new output has it\n',
+      'automate: out.csv has no column "code", so it is not known which of its records are gone\n  run once without --gone: the new output has the columns that the flow keeps\n',
     ]);
     const noFolder = await automate([...base, '--gone', 'none/gone.csv', '--gone-key', 'id']);
     expect([noFolder.code, noFolder.stderr]).toEqual([74, expect.stringContaining('none/gone.csv cannot be written')]);
@@ -238,4 +238,31 @@ describe('wrong use of --gone', () => {
     expect([refused.code, refused.stderr]).toEqual([73, expect.stringContaining('out.json has no column "nota"')]);
     expect(refused.stderr).toContain('did you mean "note"?');
   });
+});
+
+test('an old output that cannot be read is not taken for one without records', async () => {
+  const { automate, write, files, asked } = await firstDay();
+  await write('out.csv', 'id,note\n1,"a\n');
+  const before = await files();
+  const { code, stderr } = await automate([...run, '--replace']);
+  expect([code, stderr]).toEqual([
+    73,
+    expect.stringMatching(/^automate: it is not known which records are gone: out.csv:2: [\s\S]*\n {2}run once without --gone/),
+  ]);
+  expect([await files(), asked()]).toEqual([before, []]);
+});
+
+test('several inputs, and an empty input after an empty one', async () => {
+  const { automate, write, read } = await firstDay();
+  const args = [...run, '--in', 'more.csv'];
+  await write('more.csv', table([11, 12]));
+  expect((await automate(args)).code).toBe(0);
+  await write('more.csv', table([12]));
+  expect((await automate(args)).stderr).toContain('1 of 12 records is gone from the input');
+  expect(await read('gone.csv')).toBe('id,note,name\n11,x11,new /11\n');
+  await write('rows.csv', table([]));
+  const empty = run.map((word) => (word === 'out.csv' ? 'empty.csv' : word));
+  expect((await automate(empty)).code).toBe(0);
+  const again = await automate(empty);
+  expect([again.code, again.stderr]).toEqual([5, 'automate: rows.csv has no records, and empty.csv has none: nothing is replaced\n']);
 });

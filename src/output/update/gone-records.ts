@@ -173,7 +173,8 @@ export class GoneRecords {
     const { maxGone = defaultMaxGone } = this.#options;
     const [out, input] = [this.#files.out, inputLabel(this.#options)];
     if (this.#read === 0) {
-      const message = `${input} has no records, so all ${counted(of, 'record')} of ${out} would be gone: nothing is replaced`;
+      const whose = of === 0 ? `and ${out} has none` : `so all ${counted(of, 'record')} of ${out} would be gone`;
+      const message = `${input} has no records, ${whose}: nothing is replaced`;
       throw new AutomateError('stoppedEarly', message, { code: 'too-many-gone', details: { allowed: undefined } });
     }
     const isTooMany = 'count' in maxGone ? gone > maxGone.count : gone / of > maxGone.share;
@@ -271,7 +272,8 @@ class OldRowsWithKeys {
       }
     } catch (error) {
       if (!(error instanceof AutomateError) || error.kind !== 'input') throw error;
-      throw new AutomateError('output-exists', `it is not known which records are gone: ${error.message}`, { cause: error });
+      const message = `it is not known which records are gone: ${error.message}`;
+      throw new AutomateError('output-exists', message, { code: 'gone-unknown', details: {}, cause: error });
     } finally {
       await source?.close();
     }
