@@ -46,7 +46,13 @@ export interface RunView {
   /** Why a run that replaces its output has kept the old one. */
   readonly keptBecause?: string;
   /** Records of the old output that are no longer in the input, of all of its records, and the file with their rows. */
-  readonly gone?: { readonly records: number; readonly of: number; readonly file: string; readonly repeatedKeys: number };
+  readonly gone?: {
+    readonly records: number;
+    readonly of: number;
+    readonly file: string;
+    readonly repeated: number;
+    readonly unreadable: number;
+  };
   /** Includes the parts of the run before it was resumed. */
   readonly counts: RecordCounts;
   /** Records since the run was resumed; undefined if none were finished before. */
@@ -303,8 +309,8 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
 function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun, end: RunEnd): RunView['gone'] {
   const counts = claim.memory?.gone?.counts;
   if (!files.gone || !counts || tally.ending !== 'complete' || (end.keptBecause ?? end.problem) !== undefined) return undefined;
-  const { gone, of, repeated } = counts;
-  return { records: gone, of, file: files.gone.out, repeatedKeys: repeated };
+  const { gone: records, ...others } = counts;
+  return { records, ...others, file: files.gone.out };
 }
 
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
@@ -477,7 +483,7 @@ export function summaryJson(view: RunView): string {
     error_records: view.errorRecords,
     resumed_behind: view.resumedAfter ?? 0,
     retries: counts.retries,
-    gone: view.gone && { records: view.gone.records, of: view.gone.of, file: view.gone.file, repeated_keys: view.gone.repeatedKeys },
+    gone: view.gone && goneJson(view.gone),
     cached: counts.cached,
     cached_in_flight: view.cachedInFlight,
     credits_saved: credits.saved,
@@ -522,6 +528,10 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
   };
+}
+
+function goneJson({ records, of, file, repeated, unreadable }: NonNullable<RunView['gone']>): object {
+  return { records, of, file, repeated_keys: repeated, unreadable };
 }
 
 function lookupJson({ lookup, node, of, matched, ambiguous, lacking = {}, ...counts }: LookupView): object {

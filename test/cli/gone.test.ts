@@ -34,7 +34,7 @@ describe('automate run --update --gone', () => {
     expect([code, asked()]).toEqual([0, ['/11']]);
     expect(await read('gone.csv')).toBe('id,note,name\n2,x2,new /2\n4,x4,new /4\n');
     expect(stderr).toContain('\n  2 of 10 records are gone from the input: see gone.csv\n');
-    expect(JSON.parse(await read('s.json')).gone).toEqual({ records: 2, of: 10, file: 'gone.csv', repeated_keys: 0 });
+    expect(JSON.parse(await read('s.json')).gone).toEqual({ records: 2, of: 10, file: 'gone.csv', repeated_keys: 0, unreadable: 0 });
     expect(await read('r.html')).toContain('gone from the input');
     expect((await automate(run)).code).toBe(0);
     expect(await read('gone.csv')).toBe('id,note,name\n');
@@ -187,7 +187,7 @@ describe('an input that lacks more records than expected', () => {
     ]);
     expect(await read('gone.csv')).toBe('id,note,name\n');
     await automate([...run, '--dry-run', '--summary', 's.json']);
-    expect(JSON.parse(await read('s.json')).gone).toEqual({ records: 2, of: 10, repeated_keys: 1 });
+    expect(JSON.parse(await read('s.json')).gone).toEqual({ records: 2, of: 10, repeated_keys: 1, unreadable: 0 });
     await write('rows.csv', table(upTo(5)));
     const refused = await automate([...run, '--dry-run']);
     expect([refused.code, refused.stdout]).toEqual([5, expect.stringContaining('gone:      5 of 10 records')]);
@@ -265,4 +265,18 @@ test('several inputs, and an empty input after an empty one', async () => {
   expect((await automate(empty)).code).toBe(0);
   const again = await automate(empty);
   expect([again.code, again.stderr]).toEqual([5, 'automate: rows.csv has no records, and empty.csv has none: nothing is replaced\n']);
+});
+
+test('says how many records could not be read, because they may be among those that seem gone', async () => {
+  const { automate, write, read } = await firstDay();
+  const args = [...run.map((word) => (word === 'rows.csv' ? 'rows.ndjson' : word)), '--keep-going'];
+  const lines = upTo(10).map((id) => `{"id":${id},"note":"x"}\n`);
+  await write('rows.ndjson', lines.join(''));
+  expect((await automate(args)).code).toBe(0);
+  await write('rows.ndjson', lines.join('').replace('{"id":4,', '{"id":4'));
+  const { code, stderr } = await automate(args);
+  expect([code, await read('gone.csv')]).toEqual([4, 'id,note,name\n4,x,new /4\n']);
+  expect(stderr).toContain(
+    '1 of 10 records is gone from the input: see gone.csv; 1 record of the input could not be read, and might be among those that seem gone\n',
+  );
 });

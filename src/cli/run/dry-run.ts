@@ -3,7 +3,7 @@ import { durationText } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import { counted, creditsText, creditText, formatCount, repeatedKeysText } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { bookPath } from '../../credits/book.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';
 import { createClock } from '../../files/clock.ts';
@@ -125,8 +125,9 @@ function planText(forecast: Forecast, { allowance, maxCredits, unchanged, gone, 
   ].join('\n');
 }
 
-function goneText({ gone, of, repeated }: GoneCounts): string {
-  return `${formatCount(gone)} of ${counted(of, 'record')} of the old output${repeated > 0 ? `; ${repeatedKeysText(repeated)}` : ''}`;
+function goneText(counts: GoneCounts): string {
+  const { gone, of } = counts;
+  return [`${formatCount(gone)} of ${counted(of, 'record')} of the old output`, ...goneNotes(counts)].join('; ');
 }
 
 function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
@@ -241,7 +242,7 @@ function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unch
     dry_run: true,
     records,
     ...(unchanged !== undefined && { unchanged }),
-    ...(gone && { gone: { records: gone.gone, of: gone.of, repeated_keys: gone.repeated } }),
+    ...(gone && { gone: { records: gone.gone, of: gone.of, repeated_keys: gone.repeated, unreadable: gone.unreadable } }),
     failing,
     kept,
     first_failure: firstFailure ?? null,

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ChalkInstance } from 'chalk';
 import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { counted, creditsText, creditText, formatCount, repeatedKeysText } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -92,12 +92,12 @@ function unchangedLines({ takenOverFrom, output, counts: { unchanged }, part }: 
 
 function goneLines({ gone }: RunView): string[] {
   if (!gone) return [];
-  const { records, of, file, repeatedKeys } = gone;
+  const { records, of, file } = gone;
   const found =
     records === 0
       ? `no record is gone from the input: ${file} has no rows`
       : `${formatCount(records)} of ${counted(of, 'record')} ${records === 1 ? 'is' : 'are'} gone from the input: see ${file}`;
-  return [`  ${found}${repeatedKeys > 0 ? `; ${repeatedKeysText(repeatedKeys)}` : ''}`];
+  return [`  ${[found, ...goneNotes(gone)].join('; ')}`];
 }
 
 function reasonLines({ reason }: RunView): string[] {

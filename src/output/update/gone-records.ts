@@ -2,10 +2,11 @@ import { hash, randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Fields, isErrorField } from '../../core/record.ts';
 import type { MaxErrors, RunOptions } from '../../core/run-options.ts';
-import { counted, formatCount, repeatedKeysText } from '../../core/text/number.ts';
+import { counted, formatCount, goneNotes } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { textOf } from '../../core/value/value.ts';
 import { refuseUnwritable } from '../../files/naming-errors.ts';
@@ -27,6 +28,8 @@ export interface GoneCounts {
   readonly of: number;
   /** Keys that several records of the new input have. */
   readonly repeated: number;
+  /** Records of the new input whose key is unknown, because they cannot be read. */
+  readonly unreadable: number;
 }
 
 const defaultMaxGone: MaxErrors = { share: 0.2 };
@@ -43,6 +46,7 @@ export class GoneRecords {
   /** The columns of the new output, for a gone file without old rows. */
   #newColumns: readonly string[] = [];
   #read = 0;
+  #unreadable = 0;
   #counts: GoneCounts | undefined;
 
   /** Throws an AutomateError: `output-exists` if the old output lacks a column of the key, `output` if the gone file cannot be written. */
@@ -81,10 +85,10 @@ export class GoneRecords {
     if (missing !== undefined) throw invalidOption('goneKey', `the input has no column "${missing}"${didYouMean(missing, header ?? [])}`);
     // A reader of the file would leave out `_error`, as the reader of the old output does.
     this.#newColumns = this.#flow.names.allInFile(this.#flow.columns(columns)).filter((name) => !isErrorField(name));
-    const see = (fields: Fields) => this.#see(fields);
+    const see = (item: Item) => this.#see(item);
     async function* read() {
       for await (const items of source.read()) {
-        for (const { fields } of items) see(fields);
+        items.forEach(see);
         yield items;
       }
     }
@@ -150,10 +154,11 @@ export class GoneRecords {
     }
   }
 
-  #see(fields: Fields): void {
+  #see({ fields, failure }: Item): void {
     this.#read++;
     const key = keyOf(fields, this.#keyNames);
     if (key !== undefined) this.#keys.add(this.#old?.comparable(key) ?? key);
+    else if (failure) this.#unreadable++;
   }
 
   #isGone(key: readonly string[] | undefined): boolean {
@@ -166,10 +171,11 @@ export class GoneRecords {
       of += rows.length;
       for (const { key } of rows) if (this.#isGone(key)) gone++;
     }
-    return { gone, of, repeated: this.#keys.repeated };
+    return { gone, of, repeated: this.#keys.repeated, unreadable: this.#unreadable };
   }
 
-  #refuse({ gone, of, repeated }: GoneCounts): void {
+  #refuse(counts: GoneCounts): void {
+    const { gone, of } = counts;
     const { maxGone = defaultMaxGone } = this.#options;
     const [out, input] = [this.#files.out, inputLabel(this.#options)];
     if (this.#read === 0) {
@@ -181,7 +187,7 @@ export class GoneRecords {
     if (!isTooMany) return;
     const limit = 'count' in maxGone ? formatCount(maxGone.count) : percentage(maxGone.share);
     const which = `${formatCount(gone)} of ${counted(of, 'record')} of ${out} ${gone === 1 ? 'is' : 'are'} gone from ${input}`;
-    const message = `${which}, more than ${limit}: nothing is replaced${repeated > 0 ? `\n${repeatedKeysText(repeated)}` : ''}`;
+    const message = [`${which}, more than ${limit}: nothing is replaced`, ...goneNotes(counts)].join('\n');
     const allowed = 'count' in maxGone ? String(gone) : percentage(Math.ceil((gone / of) * 100) / 100);
     throw new AutomateError('stoppedEarly', message, { code: 'too-many-gone', details: { allowed } });
   }
