@@ -69,6 +69,8 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
   'update-refused': () => '\nto run every record once, and replace the old files at the end: --replace --update',
+  'gone-unknown': () => '\nrun once without --gone: the new output has the columns that the flow keeps',
+  'too-many-gone': ({ allowed }) => (allowed === undefined ? '' : `\nif they are gone indeed, allow it: --max-gone ${allowed}`),
   'option-reached': ({ option, value }) => ` (${optionFlag(option)} ${value})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (to change it: automate credits limit N)',

@@ -90,7 +90,17 @@ export class Failure extends Error implements CodedMessage {
 }
 
 /** Each kind has its own exit code. */
-export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
+export type ErrorKind =
+  | 'usage'
+  | 'cancelled'
+  | 'flow'
+  | 'input'
+  | 'credential'
+  | 'credits'
+  | 'stoppedEarly'
+  | 'output-exists'
+  | 'output'
+  | 'stdout-closed';
 
 /**
  * Ends the run, or prevents its start. The message does not mention options: by the error code, the command line adds the option to type,

@@ -100,6 +100,14 @@ const maxErrors: OptionType<MaxErrors> = {
   },
 };
 
+const columnList: OptionType<readonly string[]> = {
+  expected: 'the names of columns, with commas',
+  parse(text) {
+    const names = [...new Set(text.split(',').map((name) => name.trim()))];
+    return names.includes('') ? undefined : names;
+  },
+};
+
 type OutTypes = 'text';
 
 const outTypes: OptionType<OutTypes> = { expected: 'text', choices: ['text'], parse: (text) => (text === 'text' ? text : undefined) };
@@ -331,6 +339,29 @@ export const runOptions = {
     value: '<duration>',
     help: 'with {update}: run a record again if its rows are older than this, such as 30d',
     identity: 'writing',
+  },
+  gone: {
+    group: 'Output',
+    about: 'output',
+    type: reportName,
+    value: '<file>',
+    help: 'with {update}: write to this file the rows of the old output whose records have disappeared from the input',
+  },
+  goneKey: {
+    group: 'Output',
+    about: 'output',
+    type: columnList,
+    value: '<columns>',
+    help: 'with {gone}: the column of the input that identifies a record, or several with commas',
+    identity: 'writing',
+  },
+  maxGone: {
+    group: 'Output',
+    about: 'output',
+    type: maxErrors,
+    value: '<n>',
+    help: 'with {gone}: replace nothing if more records than this are gone: a number, or a percentage such as 5%',
+    defaultText: '20%',
   },
   resume: {
     group: 'Output',
@@ -564,7 +595,7 @@ export type InputOptions = Pick<
   | 'trim'
 >;
 
-export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors' | 'gone'>;
 
 export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
 

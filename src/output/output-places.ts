@@ -20,6 +20,7 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
   events: 'the events file',
   summary: 'the summary',
   report: 'the report',
+  gone: 'the file for gone records',
 };
 
 /**
@@ -28,7 +29,14 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
  */
 export function refusePlaces({ file: flow, plan: { steps } }: FlowInFile, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
-  const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
+  const paths: Readonly<Record<OutputRole, string | undefined>> = {
+    out: plan.out,
+    errors: plan.errors,
+    events,
+    summary,
+    report,
+    gone: plan.gone?.out,
+  };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
   refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
   for (const path of new Set(joinedFilesOf({ steps }).map(({ path }) => path)))
@@ -58,7 +66,7 @@ function placeRefused(
 }
 
 /** Helper files next to the output and the errors file, such as the journal. */
-function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
+function ownFiles({ out, errors, gone, isStreamed }: OutputPlan): NamedFile[] {
   const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
   const ofErrors =
     errors === undefined || errors === '-'
@@ -67,6 +75,9 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   if (isStreamed) return ofErrors;
   return [
     ...ofErrors,
+    ...(gone
+      ? [beside(gone.out, 'the lock of the file for gone records', 'lock'), beside(gone.out, 'the new file for gone records', 'part')]
+      : []),
     beside(out, 'the lock of the output', 'lock'),
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),

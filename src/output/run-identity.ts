@@ -43,6 +43,8 @@ export interface Identity {
   readonly writing: Partial<RunOptions> & { readonly format: Format; readonly errorsFormat: Format };
   /** An absolute path, `-`, or `none`. */
   readonly errorsFile: string;
+  /** An absolute path; undefined if the run writes no such file. */
+  readonly goneFile?: string;
   /** The run whose failed records are retried. */
   readonly retryOf?: string;
 }
@@ -141,6 +143,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
       errorsFormat: output.errorsFormat,
     },
     errorsFile: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
+    goneFile: output.gone && fullPath(output.gone.out),
   };
 }
 
@@ -219,6 +222,7 @@ function factsOf(identity: Identity): Map<string, Fact> {
     ['the list of set fields', hashed(setFields)],
     ['the way the output is written', { options: writing }],
     ['the errors file', identity.errorsFile],
+    ['the file for gone records', identity.goneFile],
     ['the run whose failed records are retried', identity.retryOf],
   ];
   return new Map(facts.filter((fact): fact is [string, Fact] => fact[1] !== undefined));

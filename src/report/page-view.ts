@@ -28,6 +28,7 @@ export function pageView(view: RunView, { isOwn, out }: ReportedRun['request']['
     input: fileName(view.input),
     output: fileName(view.output),
     errors: view.errors && fileName(view.errors),
+    gone: view.gone && { ...view.gone, file: fileName(view.gone.file) },
     statuses: view.statuses.slice(0, maxRows),
     failures: largestFirst(failures)
       .slice(0, maxGroups)

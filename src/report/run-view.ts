@@ -51,6 +51,14 @@ export interface RunView {
   readonly errorRecords?: number;
   /** Why a run that replaces its output has kept the old one. */
   readonly keptBecause?: string;
+  /** Records of the old output that are no longer in the input, of all of its records, and the file with their rows. */
+  readonly gone?: {
+    readonly records: number;
+    readonly of: number;
+    readonly file: string;
+    readonly repeated: number;
+    readonly unreadable: number;
+  };
   /** Includes the parts of the run before it was resumed. */
   readonly counts: RecordCounts;
   /** Records since the run was resumed; undefined if none were finished before. */
@@ -294,6 +302,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
     // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? undefined : claim.from.records || undefined,
+    gone: goneOf(run, end),
     takenOverFrom: claim.memory?.old?.memory.at,
     unanswered: listed(tally.unanswered, ([origin, { attempts, failure }]) => ({ origin, attempts, ...messageView(failure, words) })),
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
@@ -320,11 +329,20 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
+<<<<<<< HEAD
 /** Empty as long as it is not known which rate the server accepts. */
 function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
   if (learned.size === 0) return [];
   const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
   return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
+=======
+/** Undefined if the run has not replaced the file. */
+function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun, end: RunEnd): RunView['gone'] {
+  const counts = claim.memory?.gone?.counts;
+  if (!files.gone || !counts || tally.ending !== 'complete' || (end.keptBecause ?? end.problem) !== undefined) return undefined;
+  const { gone: records, ...others } = counts;
+  return { records, ...others, file: files.gone.out };
+>>>>>>> gone
 }
 
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
@@ -520,6 +538,7 @@ export function summaryJson(view: RunView): string {
     error_records: view.errorRecords,
     resumed_behind: view.resumedAfter ?? 0,
     retries: counts.retries,
+    gone: view.gone && goneJson(view.gone),
     cached: counts.cached,
     cached_in_flight: view.cachedInFlight,
     credits_saved: credits.saved,
@@ -570,6 +589,10 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
   };
+}
+
+function goneJson({ records, of, file, repeated, unreadable }: NonNullable<RunView['gone']>): object {
+  return { records, of, file, repeated_keys: repeated, unreadable };
 }
 
 function lookupJson({ lookup, node, of, matched, ambiguous, lacking = {}, ...counts }: LookupView): object {

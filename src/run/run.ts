@@ -10,9 +10,11 @@ import type { StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../files/clock.ts';
 import { statOf } from '../files/stat.ts';
+import { untouched } from '../output/output.ts';
 import { type Claim, claimOutput } from '../output/output-claim.ts';
 import { canResume } from '../output/output-plan.ts';
 import { inputPaths, refuseWithoutFolder } from '../records/inputs.ts';
+import type { RecordSource } from '../records/source.ts';
 import { givenNamesText } from '../report/early-warnings.ts';
 import { checkFields, readDataFiles } from './flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
@@ -99,7 +101,11 @@ class FlowRun implements RunHandle {
     } finally {
       clearInterval(this.#waits);
       await this.#surroundings.workers?.close();
+<<<<<<< HEAD
       this.#releaseData();
+=======
+      this.#claim?.memory?.gone?.close();
+>>>>>>> gone
       this.#claim?.release();
     }
   }
@@ -113,7 +119,9 @@ class FlowRun implements RunHandle {
     const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
     if (claim.earlier) return completeAlready(claim.earlier);
-    const source = await this.#request.open(claim.from);
+    const gone = claim.memory?.gone;
+    if (gone?.canReadFirst) await gone.readFirst(await this.#request.open(untouched));
+    const source = await this.#openSource(claim);
     try {
       for (const note of source.notes) this.#surroundings.noted?.(note);
       if (source.header || options.noInput) checkFields(plan, flow, source.header ?? []);
@@ -126,6 +134,13 @@ class FlowRun implements RunHandle {
     } finally {
       await source.close();
     }
+  }
+
+  /** With records that are compared while they are read, a resumed run reads the whole input again. */
+  async #openSource({ from, memory }: Claim): Promise<RecordSource> {
+    const gone = memory?.gone;
+    if (!gone || gone.canReadFirst) return this.#request.open(from);
+    return gone.watch(await this.#request.open(untouched));
   }
 
   async #runRecords(run: OpenRun): Promise<RunResult> {

@@ -7,7 +7,7 @@ import { refuseOutput } from '../../output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
-import { lookForOld } from '../../output/update/claimed-memory.ts';
+import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
 import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -187,17 +187,21 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     if (options.update) refuseConflicts(options, files);
     const ofRun = { plan, options, files, source, redactor: terminal.redactor };
     const [looked] = await Promise.allSettled([options.update ? lookForOld(ofRun) : undefined]);
+    const gone = looked.status === 'fulfilled' ? await findGone(plan, options, files) : undefined;
     const memory = looked.status === 'fulfilled' ? looked.value : undefined;
     const noted = options.quiet ? () => undefined : sayNote(terminal);
     source.notes.forEach(noted);
-    const records = selectRecords(tellingNotes(source, noted), {
+    const told = tellingNotes(source, noted);
+    const records = selectRecords(gone?.watch(told) ?? told, {
       options,
       plan,
       format,
       takeOver: memory && ((item) => memory.takeOver(item)),
     });
-    await dryRun({ flow, plan, options, records }, terminal);
+    await dryRun({ flow, plan, options, records, gone }, terminal);
     memory?.close();
+    await gone?.refuseTooMany();
+    gone?.close();
     // If the old rows cannot be reused, the plan is that of a run which runs every record, as the error advises.
     if (looked.status === 'rejected') throw looked.reason;
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
@@ -221,10 +225,12 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
   return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
 }
 
-function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: GivenRun, files: OutputPlan): void {
+function refuseUpdate(options: GivenRun, files: OutputPlan): void {
+  const { update, maxAge, noInput, unordered, limit, skip, force } = options;
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
+  refuseGone(options);
   if (!update) {
     if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
     return;
@@ -241,6 +247,21 @@ function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }
   if (unordered) refuse('--update writes the records in their order: leave --unordered out');
   if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
   if (force) refuse('--update keeps the old output until the end, --force deletes it now: use only one of them');
+}
+
+function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  for (const [option, value] of Object.entries({ '--gone-key': goneKey, '--max-gone': maxGone }))
+    if (gone === undefined && value !== undefined) refuse(`${option} works only with --gone: add --gone FILE, or leave ${option} out`);
+  if (gone === undefined) return;
+  if (!update) refuse('--gone works only with --update: add --update, or leave --gone out');
+  if (goneKey === undefined)
+    refuse(
+      '--gone needs the column by which a record is recognized\ngive it with --gone-key, such as --gone-key id, or several with commas',
+    );
+  if (noInput) refuse('--gone compares the records of an input, and --no-input has none: leave --gone out');
 }
 
 /** Throws if options exclude each other, or if the output is a stream that does not support them. */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ChalkInstance } from 'chalk';
 import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -14,6 +14,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     headlines,
     resumedLines,
     unchangedLines,
+    goneLines,
     reasonLines,
     workerLines,
     waitingLines,
@@ -90,6 +91,16 @@ function unchangedLines({ takenOverFrom, output, counts: { unchanged }, part }: 
   const day = new Date(takenOverFrom).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
   const ofPart = part ? ` (this part: ${formatCount(part.unchanged ?? 0)})` : '';
   return [`  ${formatCount(unchanged)} unchanged: taken over from ${basename(output)} of ${day}, without a request${ofPart}`];
+}
+
+function goneLines({ gone }: RunView): string[] {
+  if (!gone) return [];
+  const { records, of, file } = gone;
+  const found =
+    records === 0
+      ? `no record is gone from the input: ${file} has no rows`
+      : `${formatCount(records)} of ${counted(of, 'record')} ${records === 1 ? 'is' : 'are'} gone from the input: see ${file}`;
+  return [`  ${[found, ...goneNotes(gone)].join('; ')}`];
 }
 
 function reasonLines({ reason }: RunView): string[] {

@@ -132,11 +132,12 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 }
 
 function CountsLine({ view }: { readonly view: RunView }) {
-  const { counts, earlier, leftMs, pauses, workers } = view;
+  const { counts, gone, earlier, leftMs, pauses, workers } = view;
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
       {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
+      {gone && <Figure number={gone.records} text="gone from the input" />}
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
       {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
       {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}
