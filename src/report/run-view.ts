@@ -329,20 +329,19 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
-<<<<<<< HEAD
 /** Empty as long as it is not known which rate the server accepts. */
 function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
   if (learned.size === 0) return [];
   const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
   return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
-=======
+}
+
 /** Undefined if the run has not replaced the file. */
 function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun, end: RunEnd): RunView['gone'] {
   const counts = claim.memory?.gone?.counts;
   if (!files.gone || !counts || tally.ending !== 'complete' || (end.keptBecause ?? end.problem) !== undefined) return undefined;
   const { gone: records, ...others } = counts;
   return { records, ...others, file: files.gone.out };
->>>>>>> gone
 }
 
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {

@@ -101,11 +101,8 @@ class FlowRun implements RunHandle {
     } finally {
       clearInterval(this.#waits);
       await this.#surroundings.workers?.close();
-<<<<<<< HEAD
       this.#releaseData();
-=======
       this.#claim?.memory?.gone?.close();
->>>>>>> gone
       this.#claim?.release();
     }
   }

@@ -125,16 +125,12 @@ function planText(forecast: Forecast, { allowance, maxCredits, unchanged, gone, 
   ].join('\n');
 }
 
-<<<<<<< HEAD
-function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forecast): string {
-=======
 function goneText(counts: GoneCounts): string {
   const { gone, of } = counts;
   return [`${formatCount(gone)} of ${counted(of, 'record')} of the old output`, ...goneNotes(counts)].join('; ');
 }
 
-function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
->>>>>>> gone
+function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forecast): string {
   return [
     'if every answer is a success with one record',
     'every condition after the first request is true',
