@@ -279,6 +279,8 @@ export class Calls {
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
     else this.#noteAnswer(call, running.caller);
+    // A 404, for example, is a call that the server has accepted.
+    if (failure.status !== undefined && failure.status < 500 && !isTooFast(failure)) this.#gates.answered(call, times);
     const rate = isTooFast(failure) ? this.#learn(call, running, failure, times) : undefined;
     const isUnblamed = rate !== undefined && running.unblamed < mostUnblamed;
     if (isUnblamed) running.unblamed++;

@@ -145,7 +145,7 @@ function left(pace: Pace, sentAtMs: number, isHeldUp: boolean): number {
   return isHeldUp ? 1 - heldUp.weight * (1 - share) : share;
 }
 
-/** In calls per second; infinity if the pace is forgotten. */
+/** In calls per second; infinity if the pace is forgotten. @internal */
 export function paceAt(pace: Pace, atMs: number): number {
   if (isForgotten(pace, atMs)) return Number.POSITIVE_INFINITY;
   const ms = Math.max(0, atMs - pace.activeMs);

@@ -40,7 +40,9 @@ test("automate nodes lists each option's values, default and purpose", async () 
   expect(stdout).toContain('\n  max_body: size, default 10MB\n');
   expect(stdout).toContain('\n  retry.backoff.max: duration, default 60s, or initial if that is longer\n      the longest wait\n');
   expect(stdout).toContain('\n  url: string, required\n');
-  expect(stdout).toContain('\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials | oauth2_jwt_bearer | jwt | hmac | aws_sigv4 | digest | session, required\n');
+  expect(stdout).toContain(
+    '\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials | oauth2_jwt_bearer | jwt | hmac | aws_sigv4 | digest | session, required\n',
+  );
 });
 
 test.each([
