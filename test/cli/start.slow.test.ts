@@ -58,12 +58,12 @@ describe('the files that a command loads', () => {
     ['serve --help', ['serve', '--help'], options],
     ['keys create --help', ['keys', 'create', '--help'], options],
     ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http', 'run']],
-    ['run of a flow with a set node', run, [...checks, 'run', 'shared', 'nodes-set']],
-    ['run of a flow with a filter node', filter, [...checks, 'run', 'shared', 'nodes-filter', 'packages/marcbachmann-cel-js']],
+    ['run of a flow with a set node', run, [...checks, 'run', 'records-csv-reader', 'nodes-set']],
+    ['run of a flow with a filter node', filter, [...checks, 'run', 'records-csv-reader', 'nodes-filter', 'packages/marcbachmann-cel-js']],
     [
       'run of a flow that reads dates',
       run.map((word) => word.replace('flow.yaml', 'dates.yaml')),
-      [...checks, 'run', 'shared', 'nodes-filter', 'packages/marcbachmann-cel-js', 'packages/temporal-polyfill'],
+      [...checks, 'run', 'records-csv-reader', 'nodes-filter', 'packages/marcbachmann-cel-js', 'packages/temporal-polyfill'],
     ],
   ])('are only these for %s', async (_, args, expected) => {
     const { folder, start } = await startPlace();
