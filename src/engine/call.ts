@@ -4,7 +4,7 @@ import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
-import type { AttemptTimes } from './pace.ts';
+import { type AttemptTimes, leastAnswers, type Pace } from './pace.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slots } from './slots.ts';
@@ -97,6 +97,9 @@ interface AttemptFailure {
 
 /** `retry.max` counts further refusals of a call, which might be refused for ever. */
 const mostUnblamed = 10;
+
+/** Maximum wait in ms of such a call, if the server asks for none: a record that is always refused would otherwise take minutes. */
+const mostUnblamedMs = 5000;
 
 /** A call that was refused lets this many others start before it is sent again, and twice as many after each further refusal. */
 const letBy = 4;
@@ -281,26 +284,29 @@ export class Calls {
     else this.#noteAnswer(call, running.caller);
     // A 404, for example, is a call that the server has accepted.
     if (failure.status !== undefined && failure.status < 500 && !isTooFast(failure)) this.#gates.answered(call, times);
-    const rate = isTooFast(failure) ? this.#learn(call, running, failure, times) : undefined;
-    const isUnblamed = rate !== undefined && running.unblamed < mostUnblamed;
+    const pace = isTooFast(failure) ? this.#learn(call, running, failure, times) : undefined;
+    // A call that is refused again although others were accepted may never be accepted, at any pace.
+    const isHopeless = running.unblamed > 1 && pace !== undefined && pace.since >= leastAnswers;
+    const isUnblamed = pace !== undefined && running.unblamed < mostUnblamed && !isHopeless;
     if (isUnblamed) running.unblamed++;
     const blamed = attempts - running.unblamed;
     let waitMs = waitBeforeRetry(call.retry, Math.max(1, isUnblamed ? running.unblamed : blamed), failure, this.#ports.random);
-    if (isUnblamed && failure.retryAfterMs === undefined) waitMs = Math.min(waitMs, (letBy * 2 ** (running.unblamed - 1) * 1000) / rate);
+    if (isUnblamed && failure.retryAfterMs === undefined)
+      waitMs = Math.min(waitMs, mostUnblamedMs, (letBy * 2 ** (running.unblamed - 1) * 1000) / pace.rate);
     const final = finalFailure(call.retry, failure, { attempts: blamed, waitMs });
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
-    if (failure.retryAfterMs !== undefined || (rate === undefined && concernsAll(failure, final)))
+    if (failure.retryAfterMs !== undefined || (pace === undefined && concernsAll(failure, final)))
       this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
   }
 
-  /** Returns the calls per second at which the gate goes on, instead of a pause that grows. Undefined if no pace is known. */
-  #learn(call: Call<unknown>, running: RunningCall, { status, retryAfterMs = 0 }: Failure, times: AttemptTimes): number | undefined {
+  /** Returns the pace at which the gate goes on, instead of a pause that grows. Undefined if none is known. */
+  #learn(call: Call<unknown>, running: RunningCall, { status, retryAfterMs = 0 }: Failure, times: AttemptTimes): Pace | undefined {
     if (retryAfterMs > call.retry.maxWaitMs) return undefined;
     const pace = this.#gates.refused(call, { ...times, pauseMs: retryAfterMs, isRepeated: running.unblamed > 1 });
     if (!pace) return undefined;
     this.#ports.report({ type: 'call-refused', gate: call.gate.origin, status, learned: pace.learned });
-    return pace.rate;
+    return pace;
   }
 
   /** Notes that a server has responded. If the record would continue without the answer, this does not help the nodes that it needs. */

@@ -13,7 +13,7 @@
  */
 
 /** With fewer answers before the first refusal, nothing is learned: the server might refuse every call. */
-const leastAnswers = 5;
+export const leastAnswers = 5;
 
 /** A refusal divides the rate by 1 plus this. */
 const step = 0.06;
