@@ -72,8 +72,11 @@ async function playground(name: string): Promise<Workplace> {
   await cp(examples, place.folder, { recursive: true });
   const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
   let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
-  for (const [address, script] of Object.entries(scripts))
-    if (text.includes(address)) text = text.replaceAll(address, await startExampleServer(script));
+  for (const [address, script] of Object.entries(scripts)) {
+    // The port of the API can begin with the same digits.
+    const written = new RegExp(`${address}(?!\\d)`, 'g');
+    if (written.test(text)) text = text.replace(written, await startExampleServer(script));
+  }
   // Starts the installed MCP server, because npx would download it.
   await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   return place;
