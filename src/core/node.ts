@@ -213,7 +213,7 @@ export interface JoinedFile {
    */
   open(options: { readonly shared: boolean }): Promise<void>;
   close(): void;
-  /** Where other processes find the rows; undefined unless they were opened for them. */
+  /** The place in which other processes find the rows; undefined unless they were opened for them. */
   shared(): SharedRows | undefined;
 }
 
@@ -251,7 +251,7 @@ export interface NodeContext {
   waitUntil(untilMs: number): Promise<void>;
 }
 
-/** What came of an inner node that ran alone. */
+/** The result of an inner node that ran alone. */
 export interface Asked {
   /** Empty if the node failed. */
   readonly rows: readonly Fields[];

@@ -24,7 +24,7 @@ const pauseMs = 1000;
 
 const maxAnswerBytes = 65_536;
 
-/** What is said about a run that has ended. */
+/** The facts that a notice can tell about a run that has ended. */
 export interface RunNotice {
   /** The flow or, in a retry, the output, as the user has written it. */
   readonly label: string;

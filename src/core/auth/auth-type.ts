@@ -104,7 +104,7 @@ export interface Signature {
   /** `name=value` pairs for the query, percent-encoded. */
   readonly query?: string;
   readonly parameters?: readonly string[];
-  /** What is computed from the secret for this one request. A server that returns it would otherwise put it into the output. */
+  /** Texts that are computed from the secret for this one request. A server that returns it would otherwise put it into the output. */
   readonly derived?: readonly string[];
 }
 

@@ -136,7 +136,7 @@ export function neededCredentials(auth: Auth, origin: string | undefined): reado
   return (allTypes.get(auth.type) as SigningType).credentials(auth, origin);
 }
 
-/** How requests are signed; undefined if the secret itself is sent. */
+/** The way in which requests are signed; undefined if the secret itself is sent. */
 export function signedFrom({ type }: Auth): SigningType['from'] {
   return (allTypes.get(type) as SigningType).from;
 }

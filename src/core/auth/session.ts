@@ -285,7 +285,7 @@ function sessionCredentials(
   });
 }
 
-/** What goes with every request, besides the cookies. */
+/** The headers and parameters of every request, besides the cookies. */
 export function sessionSignature({ send }: Session, find: (name: string) => string): Signature {
   const textOf = (value: SentValue) => sentText(value, ({ name }) => find(name));
   const parameters = Object.keys(send.query);

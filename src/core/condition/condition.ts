@@ -245,7 +245,7 @@ const patternChecks: Readonly<Record<PatternKind, (pattern: string) => unknown>>
   number: numberForm,
 };
 
-/** How an expression uses `record`, the record as a whole, whose members can have any name. */
+/** The uses of `record` in an expression: the record as a whole, whose members can have any name. */
 interface RecordUses {
   readonly fields: readonly string[];
   /** The fields that are only tested with `has()`. */

@@ -15,7 +15,7 @@ function temporal(): typeof TemporalApi {
   throw new Error('the library for dates is not loaded');
 }
 
-/** What a text says about a time. `half` is 0 before noon and 1 after it, `weekday` is 1 for Monday, and `offset` is in minutes. */
+/** The parts of a time that a text states. `half` is 0 before noon and 1 after it, `weekday` is 1 for Monday, and `offset` is in minutes. */
 type Said = 'year' | 'month' | 'day' | 'hour' | 'hour12' | 'half' | 'minute' | 'second' | 'millisecond' | 'weekday' | 'offset';
 
 type LocalTime = TemporalApi.ZonedDateTime;
