@@ -285,9 +285,7 @@ export class Calls {
     // A 404, for example, is a call that the server has accepted.
     if (failure.status !== undefined && failure.status < 500 && !isTooFast(failure)) this.#gates.answered(call, times);
     const pace = isTooFast(failure) ? this.#learn(call, running, failure, times) : undefined;
-    // A call that is refused again although others were accepted may never be accepted, at any pace.
-    const isHopeless = running.unblamed > 1 && pace !== undefined && pace.since >= leastAnswers;
-    const isUnblamed = pace !== undefined && running.unblamed < mostUnblamed && !isHopeless;
+    const isUnblamed = pace !== undefined && isLearnedFrom(pace, running.unblamed);
     if (isUnblamed) running.unblamed++;
     const blamed = attempts - running.unblamed;
     let waitMs = waitBeforeRetry(call.retry, Math.max(1, isUnblamed ? running.unblamed : blamed), failure, this.#ports.random);
@@ -373,6 +371,12 @@ export class Calls {
  */
 function concernsAll({ status, attempts }: Failure, final: Failure | undefined): boolean {
   return status === 429 && attempts === 1 && !final;
+}
+
+/** True if a refusal does not count for `retry.max`, because the pace is being learned from it. `unblamed` counts those before. */
+function isLearnedFrom({ since }: Pace, unblamed: number): boolean {
+  // A call that is refused again although others were accepted may never be accepted, at any pace.
+  return unblamed < mostUnblamed && (unblamed <= 1 || since < leastAnswers);
 }
 
 /** True if the server says that calls come too fast, so that the gate's pace reacts. */
