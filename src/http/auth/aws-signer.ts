@@ -4,7 +4,7 @@ import type { Auth } from '../../core/auth/auth.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import {
-  bodyBytes,
+  eachChunk,
   type RequestSigner,
   refuseWrongClock,
   type SignedRequest,
@@ -113,7 +113,7 @@ async function signedHeaders(
   else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await hashOf(request);
   else {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of bodyBytes(request)) chunks.push(chunk);
+    await eachChunk(request, (chunk) => chunks.push(chunk));
     body = chunks.length === 0 ? undefined : Buffer.concat(chunks);
     if (service === 's3')
       added['X-Amz-Content-Sha256'] = createHash('sha256')
@@ -140,6 +140,6 @@ function pathFor(service: string, path: string): string {
 
 async function hashOf(request: SignedRequest): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of bodyBytes(request)) hash.update(chunk);
+  await eachChunk(request, (chunk) => hash.update(chunk));
   return hash.digest('hex');
 }

@@ -3,7 +3,7 @@ import type { Auth } from '../../core/auth/auth.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
 import { withQuery } from '../../core/template/url.ts';
 import {
-  bodyBytes,
+  eachChunk,
   type RequestSigner,
   refuseWrongClock,
   type SignedRequest,
@@ -26,26 +26,34 @@ export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools
   const key = keyOf(auth, credential, text);
   const signed = hmacPieces(auth.of);
   const parts = { headers: templates(auth.headers), query: templates(auth.query) };
-  const usesTime = [...signed, ...parts.headers, ...parts.query]
-    .flat(2)
-    .some((piece) => typeof piece === 'object' && piece.name === 'timestamp');
+  const added = new Set([...parts.headers, ...parts.query].flatMap(([, pieces]) => pieces.map(nameOf)));
+  const named = new Set([...added, ...signed.map(nameOf)]);
   return {
     async send(request, next) {
-      const facts = { timestamp: timestamps[auth.timestamp](tools.wallNow()), nonce: randomBytes(16).toString('hex') };
+      const facts = {
+        timestamp: timestamps[auth.timestamp](tools.wallNow()),
+        nonce: named.has('nonce') ? randomBytes(16).toString('hex') : '',
+        body: added.has('body') ? await bodyText(request) : '',
+        body_sha256: named.has('body_sha256') ? await bodyHash('sha256', 'hex', request) : '',
+        body_md5_base64: named.has('body_md5_base64') ? await bodyHash('md5', 'base64', request) : '',
+      };
       // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
       // that are added here, except those with the signature itself.
-      const early = await filled(request, parts, facts, undefined);
+      const early = filled(request, parts, facts);
       const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
       const mac = createHmac(auth.algorithm, key);
-      for (const piece of signed) for await (const part of bytesOf(piece, before, facts)) mac.update(part);
+      for (const piece of signed) {
+        if (nameOf(piece) !== 'body') mac.update(textOf(piece, before, facts));
+        else await eachChunk(request, (chunk) => mac.update(chunk));
+      }
       const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
-      const late = await filled(request, parts, facts, signature);
+      const late = filled(request, parts, { ...facts, signature });
       const answer = await next({
         headers: { ...early.headers, ...late.headers },
         query: [early.query, late.query].filter(Boolean).join('&') || undefined,
         derived: [signature],
       });
-      if (usesTime) refuseWrongClock(answer, credential, tools.wallNow());
+      if (named.has('timestamp')) refuseWrongClock(answer, credential, tools.wallNow());
       return answer;
     },
   };
@@ -64,55 +72,49 @@ function templates(written: Readonly<Record<string, string>>): readonly Template
   return Object.entries(written).map(([name, value]) => [name, hmacPieces(value)]);
 }
 
-interface Facts {
-  readonly timestamp: string;
-  readonly nonce: string;
-}
+/** Values of placeholders that the templates contain. The signature is there once it is computed. */
+type Facts = Readonly<Partial<Record<Placeholder, string>>>;
 
 interface Filled {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string | undefined;
 }
 
-/** Fills in the parts that contain the signature, or those that do not, if `signature` is undefined. */
-async function filled(
+/** Fills in the parts that contain the signature, or those that do not, if it is not computed yet. */
+function filled(
   request: SignedRequest,
   { headers, query }: { readonly headers: readonly Template[]; readonly query: readonly Template[] },
   facts: Facts,
-  signature: string | undefined,
-): Promise<Filled> {
-  const textOf = async ([name, pieces]: Template): Promise<readonly [string, string][]> => {
-    if (pieces.some((piece) => typeof piece === 'object' && piece.name === 'signature') !== (signature !== undefined)) return [];
-    const chunks: Uint8Array[] = [];
-    for (const piece of pieces) {
-      if (typeof piece === 'object' && piece.name === 'signature') chunks.push(Buffer.from(signature as string));
-      else for await (const part of bytesOf(piece, request, facts)) chunks.push(part);
-    }
-    return [[name, Buffer.concat(chunks).toString()]];
-  };
-  const all = async (parts: readonly Template[]) => (await Promise.all(parts.map(textOf))).flat();
-  const parameters = (await all(query)).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
-  return { headers: Object.fromEntries(await all(headers)), query: parameters.join('&') || undefined };
+): Filled {
+  const own = (parts: readonly Template[]) =>
+    parts
+      .filter(([, pieces]) => pieces.some((piece) => nameOf(piece) === 'signature') === (facts.signature !== undefined))
+      .map(([name, pieces]) => [name, pieces.map((piece) => textOf(piece, request, facts)).join('')] as const);
+  const parameters = own(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return { headers: Object.fromEntries(own(headers)), query: parameters.join('&') || undefined };
 }
 
-async function* bytesOf(piece: HmacPiece, request: SignedRequest, facts: Facts): AsyncGenerator<Uint8Array> {
-  if (typeof piece === 'string') yield Buffer.from(piece);
-  else if (piece.name === 'body') yield* bodyBytes(request);
-  else if (piece.name === 'body_sha256') yield Buffer.from(await bodyHash('sha256', 'hex', request));
-  else if (piece.name === 'body_md5_base64') yield Buffer.from(await bodyHash('md5', 'base64', request));
-  else if (piece.name === 'header') yield Buffer.from(sentHeaders(request)[piece.of.toLowerCase()] ?? '');
-  else yield Buffer.from(plainText(piece.name, request, facts));
+async function bodyText(request: SignedRequest): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  await eachChunk(request, (chunk) => chunks.push(chunk));
+  return Buffer.concat(chunks).toString();
 }
 
 async function bodyHash(algorithm: string, encoding: BinaryToTextEncoding, request: SignedRequest): Promise<string> {
   const hash = createHash(algorithm);
-  for await (const chunk of bodyBytes(request)) hash.update(chunk);
+  await eachChunk(request, (chunk) => hash.update(chunk));
   return hash.digest(encoding);
 }
 
-function plainText(name: Placeholder, { method, origin, path }: SignedRequest, facts: Facts): string {
-  const [, plainPath = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(path) ?? [];
-  switch (name) {
+function nameOf(piece: HmacPiece): Placeholder | undefined {
+  return typeof piece === 'object' ? piece.name : undefined;
+}
+
+function textOf(piece: HmacPiece, request: SignedRequest, facts: Facts): string {
+  if (typeof piece === 'string') return piece;
+  const { method, origin, path } = request;
+  const queryAt = path.includes('?') ? path.indexOf('?') : path.length;
+  switch (piece.name) {
     case 'method':
       return method;
     case 'url':
@@ -120,16 +122,14 @@ function plainText(name: Placeholder, { method, origin, path }: SignedRequest, f
     case 'host':
       return new URL(origin).host;
     case 'path':
-      return plainPath;
+      return path.slice(0, queryAt);
     case 'path_and_query':
       return path;
     case 'query':
-      return query;
-    case 'timestamp':
-      return facts.timestamp;
-    case 'nonce':
-      return facts.nonce;
+      return path.slice(queryAt + 1);
+    case 'header':
+      return sentHeaders(request)[piece.of.toLowerCase()] ?? '';
     default:
-      return '';
+      return facts[piece.name] ?? '';
   }
 }

@@ -4,6 +4,7 @@ import { durationText } from '../../core/duration.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { withQuery } from '../../core/template/url.ts';
 import type { WireRequest } from '../exchange.ts';
+import type { FormUpload } from '../transfers/form-upload.ts';
 
 /** The part of a request that signatures depend on. It is the request as it is sent, apart from the headers that the connection needs. */
 export type SignedRequest = Pick<WireRequest, 'method' | 'origin' | 'path' | 'headers' | 'body' | 'encode'>;
@@ -70,16 +71,17 @@ export function sentHeaders({ headers, origin, body }: SignedRequest): Record<st
   return sent;
 }
 
-/** The bytes of the body as they are sent. Reads the files of a form, whose bytes are the same for all attempts. */
-export async function* bodyBytes({ body, encode }: SignedRequest): AsyncGenerator<Uint8Array> {
-  if (body === undefined) return;
-  if (typeof body === 'string') {
-    yield encode ? encode(body) : Buffer.from(body);
-    return;
-  }
+/** Takes the bytes of the body as they are sent. Reads the files of a form, whose bytes are the same for all attempts. */
+export function eachChunk({ body, encode }: SignedRequest, take: (chunk: Uint8Array) => void): Promise<void> | undefined {
+  if (typeof body === 'object') return eachUploaded(body, take);
+  if (body !== undefined) take(encode ? encode(body) : Buffer.from(body));
+  return undefined;
+}
+
+async function eachUploaded(body: FormUpload, take: (chunk: Uint8Array) => void): Promise<void> {
   const upload = await body.open();
   try {
-    for await (const chunk of upload.body()) yield chunk as Buffer;
+    for await (const chunk of upload.body()) take(chunk as Buffer);
   } finally {
     await upload.close();
   }
