@@ -53,18 +53,18 @@ metadata:
 function stepsOf(run: Declarations): readonly string[] {
   return [
     "Make a flow: `automate init job --in rows.csv --from-curl 'curl https://api.example.com/users/17'` writes `job/flow.yaml`. Put a value of the first record into the request (here the id 17), and `init` writes its field in that place, as `{{id}}`. If it says that no field is used, write `{{field}}` there yourself. Write `X` instead of a token: `init` leaves it out, and names the credential to set. It also reads `--from-openapi FILE --operation ID`, `--from-har FILE --entry N` and `--from-postman FILE --request NAME`. You can also write the flow yourself, from the examples below.",
-    'Check it: `automate validate job/flow.yaml --in rows.csv`. Do this after every change. It also finds fields that are not columns of the input. It ends with exit code 7 if a credential is missing; `--offline` only warns about that.',
-    'Send one request: `automate test-request job/flow.yaml --in rows.csv` sends the request of the first record, and lists the paths in the answer. `--record 3` takes another record, `--node ID` another node, `--no-send` only shows the request.',
+    'Check it: `automate validate job/flow.yaml --in rows.csv`. Do this after every change. It also finds fields that are not columns of the input. Read its warnings, too: most of them are mistakes, such as a reference that stays text. It ends with exit code 7 if a credential is missing; `--offline` only warns about that.',
+    'Send one request: `automate test-request job/flow.yaml --in rows.csv` sends the request of the first record, and lists the paths in the answer. `--record 3` takes another record, `--node ID` another node (the nodes before it run first), `--no-send` only shows the request.',
     "Choose the columns: write the paths into `map` in the flow. `automate test-request job/flow.yaml --in rows.csv --write 'data.user.name'` does it for you, and sends the request once more. Then validate again.",
     'Look at the plan: `automate run job/flow.yaml --in rows.csv --out out.csv --dry-run` sends nothing, and prints how many requests and credits the run needs, its time, and what language models would cost. Tell the user before you run something big.',
     'pilot' in run ? pilot : sample,
-    'Run it: `automate run job/flow.yaml --in rows.csv --out out.csv --summary run.json`. Add `--max-errors 5%` so that it stops early if something is wrong. Then read `failed`, `failures`, `mapped` (a path that is found in few answers may have a typo) and `next` in `run.json`. If the run was interrupted, add `--resume` to the same command: nothing is sent or written twice that was written already.',
-    'Retry: failed records are in `out.errors.csv`, with the columns `_error_class`, `_error_status` and `_error_message`. Correct their fields there, or the flow, and run `automate retry out.csv`, which inserts the rows into `out.csv` in input order. A 4xx fails again unless something has changed.',
+    'Run it: `automate run job/flow.yaml --in rows.csv --out out.csv --summary run.json`. Add `--max-errors 5%` so that it stops early if something is wrong. Then read `failed`, `failures`, `mapped` (a path that is found in few answers may have a typo) and `next` in `run.json`. If the run was interrupted, add `--resume` to the same command: it keeps what is written, and runs the other records.',
+    'Retry: failed records are in `out.errors.csv`, with the columns `_error_class`, `_error_status` and `_error_message`. Correct their fields there, or the flow, and run `automate retry out.csv`, which inserts the rows into `out.csv` in input order. A 4xx fails again unless something has changed. Until then, do not change `out.csv`, and leave `out.csv.automate` next to it.',
   ];
 }
 
 const pilot =
-  'Try it on some: `automate run job/flow.yaml --in rows.csv --out out.csv --pilot 40` runs 40 records for real and prints their new fields, their failures, and what the rest will take. It then ends with exit code 5 and the command that continues, in which nothing is paid twice. If the user agrees, use that command instead of the next step.';
+  'Try it on some: `automate run job/flow.yaml --in rows.csv --out out.csv --pilot 40` runs 40 records for real and prints their new fields, their failures, and what the rest will take. It then ends with exit code 5 and the command that continues, in which nothing is paid twice. If the user agrees, use that command instead of the next step. A file with fewer records is simply run.';
 
 const sample =
   'Try it on a few: `automate run job/flow.yaml --in rows.csv --out try.csv --limit 10` runs the first ten records for real. Look at `try.csv` and at the messages.';
@@ -136,7 +136,7 @@ const httpKeys = [
 const formsShown = ['string', 'duration', 'rate', 'size', 'distance'];
 
 const language = [
-  '- Template: `{{field}}` inserts a field, escaped for its place (URL, header, JSON, form). Names have letters, digits and `_`; for a column with another name, write `columns: { first_name: First Name }` at the top of the flow. A value that is only `"{{age}}"` in a JSON body keeps its type, but cells of CSV and Excel are text.',
+  '- Template: `{{field}}` inserts a field, escaped for its place (URL, header, JSON, form). Names have letters, digits and `_`; for a column with another name, write `columns: { first_name: First Name }` at the top of the flow. A value that is only `"{{age}}"` in a JSON body keeps its type, but cells of CSV and Excel are text. Take a value that is inside a field out with `set` first: `fields: { domain: { cel: org.domain } }`.',
   `- Path: \`data.user.name\`, \`results[0].value\`, \`data["odd key"]\`, \`items[].id\` (one row for each element), \`$body\`, \`$status\`, \`$headers.etag\`, and ${inCode(factNames.map((name) => `$${name}`))} for how the answer came.`,
   '- Expression: CEL, in `when`, `where`, `while`, `until`, `fail_when`, `retry_when`, `rules` and `{ cel: ... }`. Fields are names: `has(email) && int(age) >= 18`. `fail_when` and `retry_when` see `body`, `status`, `headers` and `record`. Cells are text: compare `amount == "3"` or `int(amount) == 3`. Both values after `?` need the same type.',
   `- Functions beyond those of CEL: \`now()\`, \`round(x, digits)\`, ${inCode(Object.entries(libraries).flatMap(([library, names]) => names.map((name) => `${library}.${name}`)))}, and methods of text such as \`trim()\`, \`split(",")\`, \`replace("-", "")\`, \`lowerAscii()\` and \`matches("^[A-Z]+$")\`.`,
@@ -144,7 +144,7 @@ const language = [
 
 const usedMost = [
   ...['in', 'out', 'dryRun', 'pilot', 'limit', 'set', 'var', 'records', 'resume', 'update', 'replace', 'errors'],
-  ...['maxCredits', 'maxErrors', 'concurrency', 'summary', 'env', 'allowHttp'],
+  ...['keepAnswers', 'maxCredits', 'maxErrors', 'concurrency', 'summary', 'env', 'allowHttp'],
 ];
 
 function optionLines(options: Declarations, names: readonly string[]): string[] {
