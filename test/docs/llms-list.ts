@@ -5,7 +5,7 @@ const introduction = `# automate
 
 > Runs a flow, which is a YAML file, over every record of a CSV, JSON or Excel file: sends an HTTP request, calls a tool or asks a language model for each, and writes the file with the answers added.
 
-If you are an agent, begin with \`automate skill\`. It prints the way from a job to a finished file, with the keys and options that are used most. The links below are relative to this file.`;
+If you are an agent, begin with \`automate skill\`. It explains each step of the way from a job to a finished file, and the keys and options that are used most:`;
 
 /** A page that is in none of the sections is in the last one. */
 const sections: Readonly<Record<string, readonly string[]>> = {
@@ -21,11 +21,12 @@ function inDocs(name: string): string {
 }
 
 /** Returns the content of docs/llms.txt, in the format of llmstxt.org. CONTRIBUTING.md is not in the package. */
-export function llmsList(pages: readonly Page[]): string {
+export function llmsList(pages: readonly Page[], skill: string): string {
+  const way = [...skill.matchAll(/^\d+\. .*?`automate .*?`/gm)].map(([step]) => step).join('\n');
   const listed = Object.values(sections).flat();
   const others = pages.map(({ path }) => path).filter((path) => path !== 'CONTRIBUTING.md' && !listed.includes(path));
   const all = Object.entries({ ...sections, ...(others.length > 0 && { 'More pages': others }) });
-  return `${[introduction, ...all.map(([title, paths]) => `## ${title}\n\n${paths.map((path) => line(path, pages)).join('\n')}`)].join('\n\n')}\n`;
+  return `${[introduction, way, 'The links are relative to this file.', ...all.map(([title, paths]) => `## ${title}\n\n${paths.map((path) => line(path, pages)).join('\n')}`)].join('\n\n')}\n`;
 }
 
 /** A page's title, the first sentence of its text, and its headings. */

@@ -9,7 +9,8 @@ import { blocksOf, type Page, parsePage, proseOf, readPages, root } from './page
 
 const pages = await readPages();
 const skill = parsePage('automate skill', await skillText(await Promise.all(commands.map(loadCommand))));
-const pagesAndSkill = [...pages, skill];
+const list = parsePage('docs/llms.txt', await readFile(`${root}docs/llms.txt`, 'utf8'));
+const pagesAndSkill = [...pages, skill, list];
 
 test('README contains the two commands that a new clone needs', () => {
   const readme = pages.find(({ path }) => path === 'README.md') as Page;
