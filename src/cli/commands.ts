@@ -108,6 +108,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./mcp.ts')).mcp,
   },
   {
+    name: 'skill',
+    help: 'print a SKILL.md, which teaches AI agents to use automate',
+    load: async () => (await import('./skill.ts')).skill,
+  },
+  {
     name: 'places',
     help: 'find chains and categories of places, which is free, and points of interest',
     load: async () => (await import('./places.ts')).places,

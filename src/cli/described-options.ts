@@ -13,6 +13,20 @@ export interface DescribedOption {
   readonly description: string | undefined;
 }
 
+/** The kinds of values, and how each is written in a flow. The links lead to pages in docs. */
+export const valueForms: readonly (readonly [kind: string, form: string])[] = [
+  ['string', 'a YAML string. If it contains `{{field}}` or `: `, put it into quotes: `"{{id}}"`'],
+  ['mapping', 'names with values: `{ name: value }`, or one name on each line'],
+  ['list', '`[a, b]`, or one `- item` on each line'],
+  ['duration', '`250ms`, `1s`, `5m`, `24h`, `7d`, or a whole number of milliseconds'],
+  ['rate', '`10/s`, `600/min`, `5000/h`'],
+  ['size', '`10MB`, `512kB`, or a whole number of bytes'],
+  ['distance', '`250m`, `5km`, `2mi`'],
+  ['condition', 'a [CEL expression](expressions.md) that is true or false: `status == "done" && progress >= 100`'],
+  ['path', 'a [path into an answer](mapping-and-templates.md#paths): `data.user.name`'],
+  ['variable', 'a [variable](variables.md) of the flow: `"{{vars.limit}}"`. `rate` and `timeout` accept one as well'],
+];
+
 /** Leaves out `type`. Inner options follow their option. An option is required if every variant of the mapping requires it. */
 export function describedOptions(schema: JsonSchema): DescribedOption[] {
   const variants = variantsOf(schema);

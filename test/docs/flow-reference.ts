@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type DescribedOption, describedOptions } from '../../src/cli/described-options.ts';
+import { type DescribedOption, describedOptions, valueForms } from '../../src/cli/described-options.ts';
 import { authTypes, loginTypes } from '../../src/core/auth/auth-types.ts';
 import { toJsonSchema } from '../../src/flow/json-schema.ts';
 import { commonOptions, connectionSchema, flowSchema, mcpConnectionSchema } from '../../src/flow/schema.ts';
@@ -18,16 +18,7 @@ The column "value" says what you can write:
 
 | value | is written |
 |---|---|
-| string | a YAML string. If it contains \`{{field}}\` or \`: \`, put it into quotes: \`"{{id}}"\` |
-| mapping | names with values: \`{ name: value }\`, or one name on each line |
-| list | \`[a, b]\`, or one \`- item\` on each line |
-| duration | \`250ms\`, \`1s\`, \`5m\`, \`24h\`, \`7d\`, or a whole number of milliseconds |
-| rate | \`10/s\`, \`600/min\`, \`5000/h\` |
-| size | \`10MB\`, \`512kB\`, or a whole number of bytes |
-| distance | \`250m\`, \`5km\`, \`2mi\` |
-| condition | a [CEL expression](expressions.md) that is true or false: \`status == "done" && progress >= 100\` |
-| path | a [path into an answer](mapping-and-templates.md#paths): \`data.user.name\` |
-| variable | a [variable](variables.md) of the flow: \`"{{vars.limit}}"\`. \`rate\` and \`timeout\` accept one as well |
+${valueForms.map(([kind, form]) => `| ${kind} | ${form} |`).join('\n')}
 
 You can leave out an option unless the column "default" says \`required\`. Inside a mapping, \`required\` means that you cannot write the mapping without it: for example, \`client_cert\` can be left out, but if you write it, it needs \`cert\` and \`key\`. In an option such as \`map.NAME.path\`, \`NAME\` stands for a name that you choose.
 `;

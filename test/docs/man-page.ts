@@ -1,3 +1,4 @@
+import { exitCodeMeanings } from '../../src/cli/exit-code-meanings.ts';
 import type { CommandSpec, Declarations, Declared } from '../../src/cli/options.ts';
 
 /** Returns the manual page automate(1) in roff, from the declarations of the commands. */
@@ -19,28 +20,13 @@ export function manPage(commands: readonly CommandSpec[]): string {
     '.SH COMMANDS',
     ...commands.flatMap((command) => commandLines(command, 'automate')),
     '.SH EXIT STATUS',
-    ...exitCodes.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, text(meaning)]),
+    ...exitCodeMeanings.flatMap(({ code, meaning }) => ['.TP', `.B ${code}`, text(meaning)]),
     '.SH ENVIRONMENT',
     ...variables.flatMap(([name, meaning]) => ['.TP', `.B ${name}`, text(meaning)]),
     '.SH SEE ALSO',
     text('The docs folder of the package has an introduction, recipes, and a reference of all options of a flow.'),
   ].join('\n')}\n`;
 }
-
-const exitCodes = [
-  ['0', 'every record succeeded'],
-  ['1', 'a bug, or an unexpected failure'],
-  ['2', 'the command line is wrong'],
-  ['3', 'the flow is not valid'],
-  ['4', 'finished, but some records failed'],
-  ['5', 'stopped early by a limit; --resume continues'],
-  ['6', 'the input cannot be read, or has changed while it was read'],
-  ['7', 'a credential or connection is missing or refused'],
-  ['73', 'the output exists, or another run is writing it'],
-  ['74', 'the output cannot be written'],
-  ['129, 130, 143', 'interrupted by a signal; --resume continues'],
-  ['141', 'stdout was closed'],
-] as const;
 
 const variables = [
   ['AUTOMATE_HOME', 'the folder for the files that automate keeps, such as credits and saved connections'],

@@ -1,11 +1,16 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { commands, loadCommand } from '../../src/cli/commands.ts';
+import { skillText } from '../../src/cli/skill-text.ts';
 import { readTestFile } from '../../src/flow-tests/test-file.ts';
 import { workplace } from '../helpers/cli.ts';
-import { blocksOf, type Page, proseOf, readPages, root } from './pages.ts';
+import { blocksOf, type Page, parsePage, proseOf, readPages, root } from './pages.ts';
 
 const pages = await readPages();
+const skill = parsePage('automate skill', await skillText(await Promise.all(commands.map(loadCommand))));
+const list = parsePage('docs/llms.txt', await readFile(`${root}docs/llms.txt`, 'utf8'));
+const pagesAndSkill = [...pages, skill, list];
 
 test('README contains the two commands that a new clone needs', () => {
   const readme = pages.find(({ path }) => path === 'README.md') as Page;
@@ -70,7 +75,7 @@ describe('the commands and options in the documentation', () => {
     const help = await readHelp();
     const unknown: string[] = [];
     let checked = 0;
-    for (const page of pages) {
+    for (const page of pagesAndSkill) {
       for (const code of codeOf(page)) {
         for (const [, words = '', rest = ''] of code.matchAll(/(?<![\w./-])automate((?: [a-z][a-z-]*)+)([^|&;]*)/g)) {
           const command = longestOf(words.trim().split(' '), help);
@@ -95,7 +100,7 @@ describe('the commands and options in the documentation', () => {
 test('every environment variable in the documentation is one that automate reads', async () => {
   const sources = (await readdir(`${root}src`, { recursive: true })).filter((name) => name.endsWith('.ts'));
   const source = (await Promise.all(sources.map((name) => readFile(`${root}src/${name}`, 'utf8')))).join('\n');
-  for (const page of pages) {
+  for (const page of pagesAndSkill) {
     for (const [name] of page.text.matchAll(/\bAUTOMATE_[A-Z]+(?:_[A-Z]+)*/g)) {
       if (!name.startsWith('AUTOMATE_CREDENTIAL_')) expect(source, `${page.path}: ${name}`).toContain(name);
     }
@@ -104,7 +109,7 @@ test('every environment variable in the documentation is one that automate reads
 
 describe('a flow in the documentation', () => {
   /** The YAML blocks that are not shown as files, such as complete flows, connections or single nodes. */
-  const flows = pages.flatMap((page) =>
+  const flows = pagesAndSkill.flatMap((page) =>
     blocksOf(page)
       .filter(({ language, file, notRun, lines }) => language === 'yaml' && !file && !notRun && lines[0] !== 'answers:')
       .map(({ line, lines }) => ({ place: `${page.path}:${line}`, flow: wholeFlow(lines.join('\n')) })),

@@ -1,6 +1,9 @@
+import { relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands, loadCommand } from '../../src/cli/commands.ts';
+import { skillText } from '../../src/cli/skill-text.ts';
 import { flowReference } from './flow-reference.ts';
+import { llmsList } from './llms-list.ts';
 import { manPage } from './man-page.ts';
 import { blocksOf, proseOf, readPages, root } from './pages.ts';
 import { isAlike } from './run-page.ts';
@@ -44,4 +47,14 @@ test('docs/flow-reference.md explains every option, and contains its default onl
 
 test('the manual page contains every command and option (npm test -- test/docs -u rewrites the page)', async () => {
   await expect(manPage(await Promise.all(commands.map(loadCommand)))).toMatchFileSnapshot(`${root}docs/automate.1`);
+});
+
+test('docs/llms.txt lists every page of the package (npm test -- test/docs -u rewrites the list)', async () => {
+  const loaded = await Promise.all(commands.map(loadCommand));
+  const list = llmsList(pages, await skillText(loaded));
+  await expect(list).toMatchFileSnapshot(`${root}docs/llms.txt`);
+  for (const { path } of pages) {
+    expect(list.split(`](${relative('docs', path)}): `)).toHaveLength(path === 'CONTRIBUTING.md' ? 1 : 2);
+  }
+  expect(list).toMatch(/^# .+\n\n> .+\n\n.+\n\n(\d\. .+\n)+\n.+\n(\n## .+\n\n(- \[[^\]]+\]\([^)\s]+\): \S.{19,}\n)+)+$/);
 });

@@ -49,7 +49,7 @@ export function proseOf({ parts }: Page, before?: Block): string {
     .join('\n');
 }
 
-function parsePage(path: string, text: string): Page {
+export function parsePage(path: string, text: string): Page {
   const lines = text.split('\n');
   const parts: (string[] | Block)[] = [[]];
   for (let index = 0; index < lines.length; index++) {

@@ -1,21 +1,11 @@
+import { exitCodeMeanings } from '../exit-code-meanings.ts';
 import { command } from '../options.ts';
 import { flow } from '../shared-options.ts';
 import { runOptions } from './run-options.ts';
 
 const exitCodesHelp = `
 Exit codes:
-  0    every record succeeded
-  1    a bug, or an unexpected failure
-  2    the command line is wrong
-  3    the flow is not valid
-  4    finished, but some records failed
-  5    stopped early, such as by a limit; --resume continues
-  6    the input cannot be read, or has changed while it was read
-  7    a credential or connection is missing or refused
-  73   the output exists or is in use, or a port is in use
-  74   the output cannot be written
-  129, 130, 143   interrupted by a signal; --resume continues
-  141  stdout was closed
+${exitCodeMeanings.map(({ code, meaning }) => `  ${code.padEnd(Math.max(4, code.length + 1))} ${meaning}`).join('\n')}
 
 Requests use a proxy if HTTP_PROXY or HTTPS_PROXY is set. NO_PROXY lists the
 hosts that are requested without it.`;

@@ -9,7 +9,7 @@ import { extractPattern } from './pattern.ts';
 import { folded, parseNumber, squeezed, urlEncoded } from './texts.ts';
 
 /** The functions that are called with a library name before the dot, as in `base64.encode`. */
-const libraries: Readonly<Record<string, readonly string[]>> = {
+export const libraries: Readonly<Record<string, readonly string[]>> = {
   base64: ['encode', 'decode'],
   date: ['parse', 'format'],
   hash: ['md5', 'sha1', 'sha256', 'sha512'],

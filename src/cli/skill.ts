@@ -1,0 +1,11 @@
+import { exitCodes } from '../run/exit-codes.ts';
+import { command } from './options.ts';
+
+export const skill = command({
+  examples: ['automate skill', 'automate skill > .agents/skills/automate/SKILL.md'],
+  async run({ allCommands, terminal }) {
+    const { skillText } = await import('./skill-text.ts');
+    await terminal.print(await skillText(await allCommands()));
+    return exitCodes.success;
+  },
+});
