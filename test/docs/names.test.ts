@@ -13,6 +13,17 @@ test('README contains the two commands that a new clone needs', () => {
   expect(readme.text).toMatch(/^\$ npm test\b/m);
 });
 
+test('README and CONTRIBUTING share no paragraph', () => {
+  const [readme = [], contributing = []] = ['README.md', 'CONTRIBUTING.md'].map((name) => {
+    const page = pages.find(({ path }) => path === name) as Page;
+    return proseOf(page)
+      .split(/\n{2,}/)
+      .filter((paragraph) => /[a-z]{3}/.test(paragraph) && !paragraph.startsWith('<!--'));
+  });
+  expect(readme.length).toBeGreaterThan(10);
+  expect(readme.filter((paragraph) => contributing.includes(paragraph))).toEqual([]);
+});
+
 describe('the links in the documentation', () => {
   /** Returns the anchors that GitHub generates for a page's headings. */
   const anchorsOf = (page: Page) =>
