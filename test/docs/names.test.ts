@@ -55,11 +55,16 @@ describe('the links in the documentation', () => {
 });
 
 describe('the commands and options in the documentation', () => {
+  /** A line in a crontab, a unit of systemd or a workflow of GitHub. */
+  const startsJob = /^(?:[\d*]+ .*&&|ExecStart=\S+| +- run:) automate /;
+
   /** Returns the inline code and the command lines of a page. */
   const codeOf = (page: Page) => [
     ...[...proseOf(page).matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code),
     ...blocksOf(page).flatMap(({ language, lines }) =>
-      language === 'console' ? lines.filter((line) => line.startsWith('$ ')).map((line) => line.replace(/ +# .*/, '')) : [],
+      lines
+        .filter((line) => (language === 'console' ? line.startsWith('$ ') : startsJob.test(line)))
+        .map((line) => line.replace(/ +# .*/, '')),
     ),
   ];
 
