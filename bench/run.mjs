@@ -1,5 +1,5 @@
 // Usage: npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [lookups] [workers]
-//   [--quick] [--node PATH] [--json FILE]
+//   [duration] [--quick] [--node PATH] [--json FILE]
 // Measures `automate` and other contestants on this machine, over loopback. Runs all parts unless some are listed. --quick leaves out the
 // longest runs.
 import { spawnSync } from 'node:child_process';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { automateProblem } from './contestants.mjs';
 import { batch } from './parts/batch.mjs';
+import { duration } from './parts/duration.mjs';
 import { flows } from './parts/flows.mjs';
 import { latency } from './parts/latency.mjs';
 import { lookups } from './parts/lookups.mjs';
@@ -17,7 +18,7 @@ import { startup } from './parts/startup.mjs';
 import { throughput } from './parts/throughput.mjs';
 import { workers } from './parts/workers.mjs';
 
-const parts = { throughput, latency, memory, startup, batch, flows, lookups, workers };
+const parts = { throughput, latency, memory, startup, batch, flows, lookups, workers, duration };
 
 const { values: options, positionals: wanted } = parseArgs({
   allowPositionals: true,

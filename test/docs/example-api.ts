@@ -28,6 +28,9 @@ const documents: Readonly<Record<string, ServerAnswer>> = {
   '/invoices/17': { headers: { 'content-type': 'application/pdf' }, body: 'Invoice 17\n\n' },
 };
 
+/** Prices by article, from the SOAP service `/soap`. */
+const prices: Readonly<Record<string, string>> = { 'TEA-1': '2.50', 'CAKE&CO': '4.00' };
+
 /** The secret in the password manager that the pages use. */
 export const secret = 's3cret-token';
 
@@ -42,6 +45,10 @@ export function exampleApi(): (request: SeenRequest) => ServerAnswer {
     const document = documents[path];
     if (document) return document;
     if (path.startsWith('/contacts')) return contactsAnswer(contacts, { path, method, body });
+    if (path === '/login') return loginAnswer(body);
+    if (path.startsWith('/statements/')) return statementAnswer(path, headers.authorization);
+    if (path === '/soap') return soapAnswer(body);
+    if (path === '/audiences/17/users') return { body: { received: (JSON.parse(body) as { data: string[] }).data.length } };
     if (path === '/documents') return { status: 201, body: { id: `doc-${/name="customer"\r\n\r\n(\w+)/.exec(body)?.[1]}` } };
     const [, version = '', kind = '', id = ''] = /^(\/v2)?\/(users|accounts|me)\/?(\w*)$/.exec(path) ?? [];
     if (version !== '' && headers.authorization !== `Bearer ${secret}`) return { status: 401, body: { error: 'bad token' } };
@@ -69,6 +76,31 @@ function contactsAnswer(contacts: Contact[], { path, method, body }: Pick<SeenRe
   }
   const email = new URL(path, 'https://api.example.com').searchParams.get('email');
   return { body: { items: contacts.filter((contact) => contact.email === email) } };
+}
+
+/** Creates a session for the right password. */
+function loginAnswer(body: string): ServerAnswer {
+  const { password } = JSON.parse(body) as { password: string };
+  return password === secret ? { body: { token: 'session-1', expires_in: 600 } } : { status: 403, body: { error: 'wrong password' } };
+}
+
+function statementAnswer(path: string, authorization: string | undefined): ServerAnswer {
+  if (authorization !== 'Bearer session-1') return { status: 401, body: { error: 'log in first' } };
+  return { body: { number: path.split('/').at(-1), total: '12.50', currency: 'EUR' } };
+}
+
+/** SOAP 1.1 sends a fault with status 500. */
+function soapAnswer(body: string): ServerAnswer {
+  const article = /<article>(.*)<\/article>/.exec(body)?.[1]?.replace('&amp;', '&') ?? '';
+  const price = prices[article];
+  const content = price
+    ? `<GetPriceResponse xmlns="urn:shop"><price currency="EUR">${price}</price></GetPriceResponse>`
+    : `<soap:Fault><faultcode>soap:Client</faultcode><faultstring>no article ${article}</faultstring></soap:Fault>`;
+  return {
+    status: price ? 200 : 500,
+    headers: { 'content-type': 'text/xml; charset=utf-8' },
+    body: `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>${content}</soap:Body></soap:Envelope>`,
+  };
 }
 
 function profileOf({ name, plan, orders }: User): object {

@@ -18,6 +18,17 @@ test('README contains the two commands that a new clone needs', () => {
   expect(readme.text).toMatch(/^\$ npm test\b/m);
 });
 
+test('README and CONTRIBUTING share no paragraph', () => {
+  const [readme = [], contributing = []] = ['README.md', 'CONTRIBUTING.md'].map((name) => {
+    const page = pages.find(({ path }) => path === name) as Page;
+    return proseOf(page)
+      .split(/\n{2,}/)
+      .filter((paragraph) => /[a-z]{3}/.test(paragraph) && !paragraph.startsWith('<!--'));
+  });
+  expect(readme.length).toBeGreaterThan(10);
+  expect(readme.filter((paragraph) => contributing.includes(paragraph))).toEqual([]);
+});
+
 describe('the links in the documentation', () => {
   /** Returns the anchors that GitHub generates for a page's headings. */
   const anchorsOf = (page: Page) =>
@@ -49,11 +60,16 @@ describe('the links in the documentation', () => {
 });
 
 describe('the commands and options in the documentation', () => {
+  /** A line in a crontab, a unit of systemd or a workflow of GitHub. */
+  const startsJob = /^(?:[\d*]+ .*&&|ExecStart=\S+| +- run:) automate /;
+
   /** Returns the inline code and the command lines of a page. */
   const codeOf = (page: Page) => [
     ...[...proseOf(page).matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code),
     ...blocksOf(page).flatMap(({ language, lines }) =>
-      language === 'console' ? lines.filter((line) => line.startsWith('$ ')).map((line) => line.replace(/ +# .*/, '')) : [],
+      lines
+        .filter((line) => (language === 'console' ? line.startsWith('$ ') : startsJob.test(line)))
+        .map((line) => line.replace(/ +# .*/, '')),
     ),
   ];
 

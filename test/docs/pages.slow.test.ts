@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { answer } from '../../examples/servers/answers.mjs';
 import { createDemoApi } from '../../src/cli/demo-api.ts';
@@ -8,7 +11,7 @@ import { workplace } from '../helpers/cli.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
 import { exampleApi } from './example-api.ts';
 import { readPages, root } from './pages.ts';
-import { runPage } from './run-page.ts';
+import { isAlike, runPage } from './run-page.ts';
 
 const pages = await readPages();
 const certificates = makeCertificates();
@@ -39,3 +42,13 @@ test.for(pages)(
     await expect(real).toMatchFileSnapshot(root + page.path);
   },
 );
+
+test('the picture in README shows what a run prints (npm run picture draws it again)', async () => {
+  const place = await workplace();
+  await promisify(execFile)(process.execPath, [`${root}.config/picture.mjs`, place.path('run.svg')]);
+  const [shown, drawn] = [await readFile(`${root}docs/images/run.svg`, 'utf8'), await place.read('run.svg')].map((svg) =>
+    [...svg.matchAll(/<text[^>]*>(.*)<\/text>/g)].map(([, line]) => line).join('\n'),
+  );
+  expect(shown).toContain('automate retry positions.csv');
+  expect(isAlike(shown ?? '', drawn ?? ''), drawn).toBe(true);
+});
