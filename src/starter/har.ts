@@ -134,22 +134,37 @@ function kindOf(
   { method, headers, postData, answer }: Pick<HarEntry, 'method' | 'headers' | 'postData' | 'answer'>,
   entry: JsonPart,
 ): HarEntry['kind'] {
-  const { type, text = '', status } = answer;
+  const { type, text = '' } = answer;
   if (otherType.test(type)) return undefined;
-  if (jsonType.test(type)) return 'JSON';
-  if (xmlType.test(type)) return 'XML';
   const sent = sentType(headers, postData);
-  if (jsonType.test(sent)) return 'JSON';
-  if (xmlType.test(sent)) return 'XML';
+  const stated = dataKind(type) ?? dataKind(sent);
+  if (stated) return stated;
   if (sent === formType || sent === 'multipart/form-data') return 'form';
-  if (!/html/.test(type) && /^\s*[[{]/.test(text) && orUndefined(() => JSON.parse(text)) !== undefined) return 'JSON';
+  if (!/html/.test(type) && isJson(text)) return 'JSON';
   if (type !== '' && text !== '') return undefined;
-  // An answer without a body, such as 204 or 304, has no type.
-  const accept = headerIn(headers, 'accept');
-  const isScript = /^(?:xhr|fetch)$/i.test(String(entry._resourceType ?? '')) || headerIn(headers, 'x-requested-with') !== '';
-  const isEmpty = text === '' && (type === '' || status === 204 || status === 304);
-  if (/json/i.test(accept) || (isEmpty && (/^(?:PUT|PATCH|DELETE)$/.test(method) || (isScript && sent === '')))) return 'JSON';
-  return undefined;
+  const isCall =
+    /json/i.test(headerIn(headers, 'accept')) || (isBare(answer) && (changes.test(method) || (isScript(entry, headers) && sent === '')));
+  return isCall ? 'JSON' : undefined;
+}
+
+const changes = /^(?:PUT|PATCH|DELETE)$/;
+
+/** An answer without a body, such as 204 or 304, has no type. */
+function isBare({ type, text = '', status }: HarAnswer): boolean {
+  return text === '' && (type === '' || status === 204 || status === 304);
+}
+
+function isScript({ _resourceType: type }: JsonPart, headers: readonly WrittenHeader[]): boolean {
+  return /^(?:xhr|fetch)$/i.test(String(type ?? '')) || headerIn(headers, 'x-requested-with') !== '';
+}
+
+function dataKind(type: string): 'JSON' | 'XML' | undefined {
+  if (jsonType.test(type)) return 'JSON';
+  return xmlType.test(type) ? 'XML' : undefined;
+}
+
+function isJson(text: string): boolean {
+  return /^\s*[[{]/.test(text) && orUndefined(() => JSON.parse(text)) !== undefined;
 }
 
 function sentType(headers: readonly WrittenHeader[], postData: JsonPart): string {
@@ -235,10 +250,8 @@ function bodyOf(postData: JsonPart, headers: readonly WrittenHeader[]): Recorded
     const isLost = type !== '' || written !== '' || Number(headerIn(headers, 'content-length')) > 0;
     return { part: {}, notes: isLost ? ['the recording does not contain the body of the request: write body into the flow'] : [] };
   }
-  if (jsonType.test(type) || (type !== formType && /^\s*[[{]/.test(text))) {
-    if (orUndefined(() => JSON.parse(text)) !== undefined && /^\s*[[{]/.test(text)) return { part: { body: text }, notes: [] };
-  }
-  const form = type === formType ? formIn(text) : undefined;
+  if (type !== formType) return { part: isJson(text) ? { body: text } : { text }, notes: [] };
+  const form = formIn(text);
   return { part: form ? { form } : { text }, notes: [] };
 }
 

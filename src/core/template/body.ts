@@ -1,7 +1,7 @@
 import { inQuotes } from '../answer/response.ts';
 import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
-import type { SecretOf } from '../ports.ts';
+import type { SecretBody, SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
 import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
 import { fieldOf, type TemplatePart, templateParts } from './template.ts';
@@ -52,6 +52,18 @@ function masked(): string {
   return '***';
 }
 
+/** The option that is written as the body of a request. */
+export interface BodyOption {
+  readonly name: 'body' | 'form' | 'text';
+  readonly value: Value;
+}
+
+export function payloadOf({ body, form, text }: { readonly [Name in BodyOption['name']]?: unknown }): BodyOption | undefined {
+  if (body !== undefined) return { name: 'body', value: body as Value };
+  if (form !== undefined) return { name: 'form', value: form as Value };
+  return text === undefined ? undefined : { name: 'text', value: text as Value };
+}
+
 export interface BodySecret {
   readonly kind: SecretKind;
   readonly name: string;
@@ -72,6 +84,11 @@ export function secretsWithin(body: Value | undefined, at: readonly (string | nu
     const found = secretIn(value, kinds);
     return found ? [{ ...found, at: [...at, key, found.kind] }] : secretsWithin(value, [...at, key], kinds);
   });
+}
+
+export function namesOf(secrets: readonly BodySecret[]): Pick<SecretBody, 'credentials' | 'sessions'> {
+  const named = (wanted: SecretKind) => [...new Set(secrets.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))];
+  return { credentials: named('credential'), sessions: named('session') };
 }
 
 function piecesOf(value: Value, special: Special): BodyPiece[] {

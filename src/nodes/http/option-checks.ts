@@ -3,10 +3,9 @@ import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { canHaveBody } from '../../core/options/methods.ts';
+import { payloadOf } from '../../core/template/body.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
-import { payloadOf } from './request-body.ts';
 
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
@@ -63,11 +62,11 @@ function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: B
   );
 }
 
-/** Reports a problem if the body of a batch does not contain the list of records. `used` are the names to which the body refers. */
-export function checkList(options: HttpOptions, used: readonly string[], problem: BuildContext['problem']): void {
+/** Reports a problem if the body of a batch does not contain the list of records. */
+export function checkList(options: HttpOptions, hasList: boolean, problem: BuildContext['problem']): void {
   const payload = payloadOf(options);
   if (!payload) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
-  else if (!used.includes(listField)) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
+  else if (!hasList) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
 /** True if an option other than the map reads values inside the body. */

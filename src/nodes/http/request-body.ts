@@ -12,9 +12,12 @@ import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import {
+  type BodyOption,
   type BodySecret,
   type BodyTemplate,
   bodyTemplate,
+  namesOf,
+  payloadOf,
   type SecretKind,
   type SpecialValue,
   secretsWithin,
@@ -28,17 +31,6 @@ import { didYouMean, shortName } from '../../core/text/suggest.ts';
 import { isObject, orUndefined, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
-
-interface BodyOption {
-  readonly name: 'body' | 'form' | 'text';
-  readonly value: Value;
-}
-
-export function payloadOf({ body, form, text }: HttpOptions): BodyOption | undefined {
-  if (body !== undefined) return { name: 'body', value: body as Value };
-  if (form !== undefined) return { name: 'form', value: form as Value };
-  return text === undefined ? undefined : { name: 'text', value: text };
-}
 
 export function bodySecrets(options: HttpOptions, kinds: readonly SecretKind[]): BodySecret[] {
   const payload = payloadOf(options);
@@ -74,24 +66,15 @@ export function compileBody(
 ): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
-  const isText = payload.name === 'text' && contentType !== undefined;
-  const isXml = isText && isXmlType(contentType.text);
-  if (options.raw && isText && !isXml)
-    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
+  if (payload.name === 'text' && contentType) return { ...compileText(options, contentType, context), ...uses };
   const kinds: readonly SecretKind[] = session ? ['credential', 'session'] : ['credential'];
   const special = (value: Value) => expressions.get(value) ?? secretValue(value, kinds);
   // In a body, it is ordinary data.
   if (payload.name === 'form' && !session)
     for (const { at } of bodySecrets(options, ['session'])) context.problem(at, '{ session: NAME } needs auth of type session');
-  const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
-  const render = isMultipart
-    ? undefined
-    : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
-  const encode = isText ? encodingFor(options.text as string, contentType, isXml, context) : undefined;
-  // No secret is inserted into a text, so the body is complete. A record that cannot be encoded fails before it waits for its turn.
-  if (render && encode) return { render: (fields, clock) => encodable(render(fields, clock), encode), encode, ...uses };
-  const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
+  const parts = partsOf(payload, special);
+  const render = parts ? undefined : tryOption(context, [payload.name], () => templateOf(payload, context, special));
   const { credentials, sessions } = checkedNames(bodySecrets(options, kinds), session, context);
   if (credentials.length + sessions.length === 0) return { render, parts, ...uses };
   return {
@@ -105,11 +88,26 @@ export function compileBody(
   };
 }
 
-function templateOf(
-  { name, value }: BodyOption,
-  { isCell }: BuildContext,
-  special: (value: Value) => SpecialValue | undefined,
-): BodyTemplate {
+type Special = (value: Value) => SpecialValue | undefined;
+
+/** Undefined if the body is no form that sends files. */
+function partsOf({ name, value }: BodyOption, special: Special): PartsTemplate | undefined {
+  const form = value as Record<string, Value>;
+  return name === 'form' && sendsFiles(form) ? partsTemplate(form, special) : undefined;
+}
+
+/** A text of a known type. A record whose text cannot be encoded fails before it waits for its turn: no secret is inserted later. */
+function compileText(options: HttpOptions, type: Header, context: BuildContext): Pick<RequestBody, 'render' | 'encode'> {
+  const text = options.text as string;
+  const isXml = isXmlType(type.text);
+  if (options.raw && !isXml)
+    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
+  const render = tryOption(context, ['text'], () => (isXml ? compileXml(options, context) : textTemplate(text)));
+  const encode = encodingFor(text, type, isXml, context);
+  return render && encode ? { render: (fields) => encodable(render(fields), encode), encode } : { render };
+}
+
+function templateOf({ name, value }: BodyOption, { isCell }: BuildContext, special: Special): BodyTemplate {
   if (name === 'form') return formTemplate(value as Record<string, Value>, special);
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
@@ -188,8 +186,7 @@ function checkedNames(
     const problem = issue?.message ?? unknown;
     if (problem !== undefined) context.problem(at, `${problem}\na body with data of that shape is written as JSON text`);
   }
-  const named = (wanted: SecretKind) => [...new Set(found.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))];
-  return { credentials: named('credential'), sessions: named('session') };
+  return namesOf(found);
 }
 
 function notNamed(credentials: readonly string[], origin: string): Failure {

@@ -9,13 +9,14 @@ import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { payloadOf } from '../../core/template/body.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate, templateParts } from '../../core/template/template.ts';
 import { answeredTemplate, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
-import { compileBody, type Header, payloadOf } from './request-body.ts';
+import { compileBody, type Header } from './request-body.ts';
 
 export interface RequestTemplate {
   /** The origin of the request; undefined if the record determines it. */
