@@ -26,7 +26,7 @@ interface RecordedMap {
 const maxFields = 50;
 const others = 'automate test-request lists the others';
 
-interface RecordedRequest {
+interface AnsweredRequest {
   readonly url: string;
   /** Names that fields already have. */
   readonly taken: readonly string[];
@@ -34,7 +34,7 @@ interface RecordedRequest {
 }
 
 /** Reads the values of a recorded answer, except secrets. */
-export async function recordedMap(answer: RecordedAnswer | undefined, request: RecordedRequest): Promise<RecordedMap> {
+export async function recordedMap(answer: RecordedAnswer | undefined, request: AnsweredRequest): Promise<RecordedMap> {
   if (!answer) return { notes: [] };
   const { status, text } = answer;
   if (status === 0) return { notes: ['the request has no answer in the file, so the flow has no map'] };
@@ -55,7 +55,7 @@ async function bodyOf(text: string, type: string): Promise<Value | undefined> {
   return orUndefined(() => parseJson(text));
 }
 
-function mapOf(body: Value, { url, taken: names, secrets }: RecordedRequest): RecordedMap {
+function mapOf(body: Value, { url, taken: names, secrets }: AnsweredRequest): RecordedMap {
   const { rows } = structureOf(body);
   const taken = new Set(names);
   const list = recordedList(body, url);

@@ -11,9 +11,10 @@ import { urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { wordsOf } from '../core/text/words.ts';
 import type { LocalServer, RemoteServer } from '../core/tools.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { checkedBy, type Place } from './issues.ts';
 import { connectionSchema, mcpConnectionSchema } from './schema.ts';
-import { type At, type FlowSource, readSource } from './source.ts';
+import { type FlowSource, readSource } from './source.ts';
 
 /** Also matches absolute paths on Windows. */
 const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
@@ -118,9 +119,9 @@ interface ConnectionPlace extends Place {
   readonly allowHttp: boolean;
   readonly isSaved: boolean;
   readonly file?: string;
-  problem(place: At, message: string | CodedMessage, offset?: number): void;
+  problem(place: ValuePath, message: string | CodedMessage, offset?: number): void;
   /** If `compile` throws, reports the error and returns `undefined`. */
-  tried<Result>(place: At, compile: () => Result): Result | undefined;
+  tried<Result>(place: ValuePath, compile: () => Result): Result | undefined;
 }
 
 /** Reports problems and then returns `undefined`. */

@@ -282,7 +282,7 @@ function partsOfText(text: string) {
   });
 }
 
-export interface FormPart {
+export interface RecordedPart {
   readonly name: string;
   readonly value: string;
   /** The name of the file that is sent; undefined if the part is a text. */
@@ -290,7 +290,7 @@ export interface FormPart {
 }
 
 /** Repeated names become lists. */
-export function formOfParts(parts: readonly FormPart[]): RecordedBody {
+export function formOfParts(parts: readonly RecordedPart[]): RecordedBody {
   const form = new Map<string, unknown[]>();
   for (const { name, value, file } of parts) form.set(name, [...(form.get(name) ?? []), file === undefined ? value : { file }]);
   const files = parts.flatMap(({ file }) => (file === undefined ? [] : [file]));

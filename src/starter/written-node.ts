@@ -3,7 +3,7 @@ import { AutomateError } from '../core/failure.ts';
 import { canHaveBody, httpMethods } from '../core/options/methods.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { parseJson } from '../core/value/json.ts';
-import { isMapping } from '../core/value/value.ts';
+import { isMapping, type ValuePath } from '../core/value/value.ts';
 import type { JsonPart } from './json-parts.ts';
 
 export type WrittenHeader = readonly [name: string, value: string];
@@ -181,9 +181,6 @@ function withSingleAuth(node: object): object {
 export function plainName(name: string): string {
   return /^[\p{L}\p{M}\p{N}_ ./-]+$/u.test(name) ? name : JSON.stringify(name);
 }
-
-/** The names and indexes that lead to a value in a node. */
-export type ValuePath = readonly (string | number)[];
 
 /** Returns those paths at which the node would send an example from the API's documentation unchanged, without a field or a credential. */
 export function sentExamples(node: object, paths: readonly ValuePath[]): ValuePath[] {

@@ -48,6 +48,16 @@ export interface AuthPart {
   readonly replaces?: string;
 }
 
+/** The credential with the secret of a type. `suffix` follows the name of the connection in the name that is suggested. */
+export function credentialPart(held: string, example: string, suffix: string): AuthPart {
+  return {
+    question: `Name of the credential that holds ${held}`,
+    isCredential: true,
+    example,
+    suggested: (connection) => `${connection}-${suffix}`,
+  };
+}
+
 /** Converts text to the form that the option has in a flow. Members of a mapping are on lines of their own. Throws an Error with the reason. */
 export function optionValue(text: string, { isList, isMapping, isData }: AuthPart): unknown {
   if (isData) return jsonIn(text);

@@ -2,7 +2,7 @@ import { compilePath, type Path } from '../answer/path.ts';
 import { type AnswerCondition, compileAnswerCondition } from '../condition/condition.ts';
 import { noClock } from '../condition/evaluation.ts';
 import { ExpressionError } from '../condition/expression-error.ts';
-import type { BuildContext } from '../node.ts';
+import type { ReportProblem } from '../node.ts';
 import { canHaveBody } from '../options/methods.ts';
 import type { SecretBody } from '../ports.ts';
 import { type BodyOption, bodyTemplate, namesOf, payloadOf, type SecretKind, secretsWithin, secretValue } from '../template/body.ts';
@@ -10,7 +10,7 @@ import { formTemplate } from '../template/form.ts';
 import { headerTemplate, referencedFields } from '../template/template.ts';
 import { urlTemplate } from '../template/url.ts';
 import { orUndefined, type Value } from '../value/value.ts';
-import { type Auth, authProblem, type Session } from './auth.ts';
+import { type Auth, authProblem, type SessionAuth } from './auth.ts';
 import { cookieIn, type LoginRequest, type SentValue } from './session.ts';
 
 export interface LoginPlan {
@@ -38,20 +38,18 @@ export interface SessionPlan {
   readonly lasts?: readonly Path[];
 }
 
-type Problem = BuildContext['problem'];
-
 interface PlanTools {
   readonly allowHttp: boolean;
   /** Paths are those within `auth`. */
-  problem: Problem;
+  readonly problem: ReportProblem;
 }
 
 /** Reports problems; a plan with a reported problem must not be used. */
-export function planSession(session: Session, { allowHttp, problem }: PlanTools): SessionPlan {
+export function planSession(session: SessionAuth, { allowHttp, problem }: PlanTools): SessionPlan {
   const { login, renewWhen, lasts } = session;
   return {
     logins: login.map((request, index) => {
-      const own: Problem = (at, message, offset) => problem(['login', index, ...at], message, offset);
+      const own: ReportProblem = (at, message, offset) => problem(['login', index, ...at], message, offset);
       return planLogin(request, session, { allowHttp, problem: own });
     }),
     renewWhen: conditionOf(renewWhen, ['renew_when'], problem),
@@ -61,7 +59,7 @@ export function planSession(session: Session, { allowHttp, problem }: PlanTools)
 
 const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
-function planLogin(request: LoginRequest, { base }: Session, { allowHttp, problem }: PlanTools): LoginPlan {
+function planLogin(request: LoginRequest, { base }: SessionAuth, { allowHttp, problem }: PlanTools): LoginPlan {
   refuseFields(request, problem);
   const url = tried(problem, ['url'], () => urlTemplate(request.url, { baseUrl: base, allowHttp }).render(new Map()));
   const payload = payloadOf(request);
@@ -111,7 +109,7 @@ function bodyOf({ name, value }: BodyOption): Pick<LoginPlan, 'body' | 'secretBo
 }
 
 /** All records share the session, so a login cannot depend on one of them. */
-function refuseFields({ url, headers, body, form, text }: LoginRequest, problem: Problem): void {
+function refuseFields({ url, headers, body, form, text }: LoginRequest, problem: ReportProblem): void {
   for (const [name, value] of Object.entries({ url, headers, body, form, text })) {
     const field = fieldIn(value);
     if (field !== undefined) problem([name], `a login cannot have {{${field}}}: all records share the session`);
@@ -140,11 +138,11 @@ function pathsOf(text: string): readonly Path[] {
   return [...paths.filter((path) => path !== undefined), compilePath(text === 'body' ? '$body' : text)];
 }
 
-function conditionOf(text: string | undefined, at: readonly string[], problem: Problem): AnswerCondition | undefined {
+function conditionOf(text: string | undefined, at: readonly string[], problem: ReportProblem): AnswerCondition | undefined {
   return text === undefined ? undefined : tried(problem, at, () => compileAnswerCondition(text, ['status', 'headers', 'body']));
 }
 
-function tried<Result>(problem: Problem, at: readonly string[], compile: () => Result): Result | undefined {
+function tried<Result>(problem: ReportProblem, at: readonly string[], compile: () => Result): Result | undefined {
   try {
     return compile();
   } catch (error) {

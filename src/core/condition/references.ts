@@ -74,11 +74,11 @@ const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: '
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
-  return new Walk(source, owner).through(ast);
+  return new ReferenceWalk(source, owner).through(ast);
 }
 
 /** Goes once through an expression, collects what it refers to, and rewrites it for the CEL library. */
-class Walk {
+class ReferenceWalk {
   readonly #names: { field: string; start: number; inHas: boolean }[] = [];
   readonly #insertions: Insertion[] = [];
   readonly #members: Members;

@@ -3,7 +3,7 @@ import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
 import type { SecretBody, SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
-import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
+import { isObject, jsonOf, textOf, type Value, type ValuePath } from '../value/value.ts';
 import { fieldOf, type TemplatePart, templateParts } from './template.ts';
 
 /** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
@@ -37,7 +37,7 @@ function bodyIs(name: BodyName): string {
   return name === 'body' ? 'the body is' : 'the arguments are';
 }
 
-type Special = (value: Value) => SpecialValue | undefined;
+export type Special = (value: Value) => SpecialValue | undefined;
 
 /** The members that mark a secret. `session` is ordinary data in requests that need no login first. */
 export type SecretKind = 'credential' | 'session';
@@ -67,7 +67,7 @@ export function payloadOf({ body, form, text }: { readonly [Name in BodyOption['
 export interface BodySecret {
   readonly kind: SecretKind;
   readonly name: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
 }
 
 /** Undefined for a value that is not `{ credential: NAME }`. */
@@ -78,7 +78,7 @@ function secretIn(value: Value | undefined, kinds: readonly SecretKind[]): Omit<
 }
 
 /** If the body itself is an object with the member `credential`, that is an ordinary member. */
-export function secretsWithin(body: Value | undefined, at: readonly (string | number)[], kinds: readonly SecretKind[]): BodySecret[] {
+export function secretsWithin(body: Value | undefined, at: ValuePath, kinds: readonly SecretKind[]): BodySecret[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {
     const found = secretIn(value, kinds);

@@ -13,6 +13,9 @@ export interface JsonObject {
   [name: string]: Value;
 }
 
+/** Leads to a value inside another, by names of members and positions in lists. */
+export type ValuePath = readonly (string | number)[];
+
 export function isObject(value: Value | undefined): value is JsonObject {
   return isMapping(value) && !(value instanceof ExactNumber);
 }

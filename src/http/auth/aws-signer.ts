@@ -93,7 +93,7 @@ function scopeOf(auth: AwsSigv4, origin: string): { readonly service: string; re
 
 const noCredentials: Credentials = { accessKeyId: '', secretAccessKey: '' };
 
-interface Scope {
+interface CredentialScope {
   readonly service: string;
   readonly region: string;
   readonly nowMs: number;
@@ -102,7 +102,7 @@ interface Scope {
 async function signedHeaders(
   request: SignedRequest,
   { accessKeyId, secretAccessKey, sessionToken }: AwsCredentials,
-  { service, region, nowMs }: Scope,
+  { service, region, nowMs }: CredentialScope,
 ): Promise<Record<string, string>> {
   const added: Record<string, string> = {
     'X-Amz-Date': new Date(nowMs).toISOString().replace(/[:-]|\.\d{3}/g, ''),

@@ -69,7 +69,7 @@ interface Facts {
   readonly nonce: string;
 }
 
-interface Filled {
+interface FilledTemplate {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string | undefined;
 }
@@ -80,7 +80,7 @@ async function filled(
   { headers, query }: { readonly headers: readonly Template[]; readonly query: readonly Template[] },
   facts: Facts,
   signature: string | undefined,
-): Promise<Filled> {
+): Promise<FilledTemplate> {
   const textOf = async ([name, pieces]: Template): Promise<readonly [string, string][]> => {
     if (pieces.some((piece) => typeof piece === 'object' && piece.name === 'signature') !== (signature !== undefined)) return [];
     const chunks: Uint8Array[] = [];

@@ -1,7 +1,7 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, ReportProblem } from '../../core/node.ts';
 import { canHaveBody } from '../../core/options/methods.ts';
 import { payloadOf } from '../../core/template/body.ts';
 import { orUndefined } from '../../core/value/value.ts';
@@ -43,7 +43,7 @@ function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: Htt
   }
 }
 
-function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
+function checkBodyOptions(options: HttpOptions, problem: ReportProblem): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
@@ -54,7 +54,7 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
 }
 
 /** Reports a problem if the parameter of the page is to be set in the body, but the request has no JSON body. */
-function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
+function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: ReportProblem): void {
   if (!('in' in paginate) || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
   problem(
     ['paginate', 'in'],
@@ -63,7 +63,7 @@ function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: B
 }
 
 /** Reports a problem if the body of a batch does not contain the list of records. */
-export function checkList(options: HttpOptions, hasList: boolean, problem: BuildContext['problem']): void {
+export function checkList(options: HttpOptions, hasList: boolean, problem: ReportProblem): void {
   const payload = payloadOf(options);
   if (!payload) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
   else if (!hasList) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');

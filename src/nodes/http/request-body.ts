@@ -1,6 +1,6 @@
 import { declaredCharset, labelledCharset, oneByteEncoding, type TextEncoding } from '../../core/answer/charset.ts';
 import { pathTo } from '../../core/answer/path.ts';
-import type { Session } from '../../core/auth/auth.ts';
+import type { SessionAuth } from '../../core/auth/auth.ts';
 import { takenNames } from '../../core/auth/session.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -19,6 +19,7 @@ import {
   namesOf,
   payloadOf,
   type SecretKind,
+  type Special,
   type SpecialValue,
   secretsWithin,
   secretValue,
@@ -28,7 +29,7 @@ import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/templa
 import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
-import { isObject, orUndefined, type Value } from '../../core/value/value.ts';
+import { isObject, orUndefined, type Value, type ValuePath } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
@@ -61,7 +62,7 @@ interface RequestBody {
 /** Reports problems. `type` is undefined if it depends on the record. `session` is undefined if requests need no login first. */
 export function compileBody(
   options: HttpOptions,
-  { type: contentType, session }: { readonly type: Header | undefined; readonly session: Session | undefined },
+  { type: contentType, session }: { readonly type: Header | undefined; readonly session: SessionAuth | undefined },
   context: BuildContext,
 ): RequestBody {
   const payload = payloadOf(options);
@@ -87,8 +88,6 @@ export function compileBody(
     },
   };
 }
-
-type Special = (value: Value) => SpecialValue | undefined;
 
 /** Undefined if the body is no form that sends files. */
 function partsOf({ name, value }: BodyOption, special: Special): PartsTemplate | undefined {
@@ -164,7 +163,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
 }
 
 /** Evaluates an expression. If it fails, adds the expression's path to the failure, because a body can contain many expressions. */
-function naming(at: readonly (string | number)[], evaluate: () => Value): Value {
+function naming(at: ValuePath, evaluate: () => Value): Value {
   try {
     return evaluate();
   } catch (error) {
@@ -176,7 +175,7 @@ function naming(at: readonly (string | number)[], evaluate: () => Value): Value 
 
 function checkedNames(
   found: readonly BodySecret[],
-  session: Session | undefined,
+  session: SessionAuth | undefined,
   context: BuildContext,
 ): Pick<SecretBody, 'credentials' | 'sessions'> {
   const taken = session ? takenNames(session) : [];
@@ -200,13 +199,13 @@ interface BodyExpression {
   /** The object that contains the expression, as written. */
   readonly holder: Value;
   readonly source: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
 }
 
 /**
  * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
  */
-function expressionsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyExpression[] {
+function expressionsWithin(body: Value | undefined, at: ValuePath): BodyExpression[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {
     const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;

@@ -13,7 +13,7 @@ import { payloadOf } from '../../core/template/body.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate, templateParts } from '../../core/template/template.ts';
 import { answeredTemplate, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
-import { isObject, type Value } from '../../core/value/value.ts';
+import { isObject, type Value, type ValuePath } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 import { compileBody, type Header } from './request-body.ts';
@@ -183,7 +183,7 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
 }
 
 /** Returns the fields that the strings and member names in a value refer to. */
-export function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
+export function usesWithin(value: Value | undefined, at: ValuePath): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));
   if (!isObject(value)) return [];

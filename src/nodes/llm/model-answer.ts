@@ -41,7 +41,7 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   const error = errorIn(body);
   if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', statedUsage(usage));
   const text = said === undefined ? undefined : withoutThinking(said);
-  const unfinished = unfinishedText(finish, { said, text, maxTokens: parts.maxTokens });
+  const unfinished = unfinishedText(finish, said, text, parts.maxTokens);
   if (unfinished !== undefined) throw new UnusableAnswer(unfinished, '', usage);
   const call = text?.trim() ? undefined : toolCall;
   if (call && !check)
@@ -54,15 +54,8 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
 }
 
-interface Said {
-  readonly said: string | undefined;
-  /** Without thinking. */
-  readonly text: string | undefined;
-  readonly maxTokens: number;
-}
-
-/** Undefined if the model finished its answer. */
-function unfinishedText(finish: string, { said, text, maxTokens }: Said): string | undefined {
+/** Undefined if the model finished its answer. `text` is what it said without its thinking. */
+function unfinishedText(finish: string, said: string | undefined, text: string | undefined, maxTokens: number): string | undefined {
   if (finish === 'refusal') return `the model refused to answer${quoted(text)}`;
   if (finish === 'broken') return `the server ended the answer early${quoted(said)}`;
   return finish === 'length' ? `the answer was cut off at max_tokens (${maxTokens})${quoted(said)}\n${allowMore}` : undefined;

@@ -13,9 +13,9 @@ import {
   type CensusOptions,
   type CensusProvider,
   type CensusQuestions,
+  type CensusVariable,
   censusDocument,
   checkedText,
-  type Variable,
   variablesTemplate,
   yearForm,
 } from './provider.ts';
@@ -133,13 +133,13 @@ function geoidOf(row: AcsRow): string {
   return String(zcta ?? ['state', 'county', 'tract', 'block group'].map((column) => row.get(column) ?? '').join(''));
 }
 
-interface Asked {
+interface AskedTable {
   readonly unit: CensusUnit;
   readonly year: number;
-  readonly variables: readonly Variable[];
+  readonly variables: readonly CensusVariable[];
 }
 
-function acsDocument(response: HttpResponse, { unit, year, variables }: Asked): LookupDocument {
+function acsDocument(response: HttpResponse, { unit, year, variables }: AskedTable): LookupDocument {
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;

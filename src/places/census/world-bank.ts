@@ -11,9 +11,9 @@ import {
   type CensusOptions,
   type CensusProvider,
   type CensusQuestions,
+  type CensusVariable,
   censusDocument,
   checkedText,
-  type Variable,
   variablesTemplate,
   yearForm,
 } from './provider.ts';
@@ -78,8 +78,8 @@ function serverMessage(message: Value): string {
 }
 
 /** `points` has the newest value of each variable. The document has a year only if all values belong to that year. */
-function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly Variable[]): LookupDocument {
-  const values = objectOf(points.map((point, index) => [(variables[index] as Variable).field, point?.value ?? null] as const));
+function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly CensusVariable[]): LookupDocument {
+  const values = objectOf(points.map((point, index) => [(variables[index] as CensusVariable).field, point?.value ?? null] as const));
   const found = points.filter((point) => point !== undefined);
   const [{ country, date } = {}] = found;
   const name = isObject(country) ? textOf(country.value ?? null) : null;
