@@ -143,6 +143,8 @@ export interface BuildContext {
    */
   writtenText(at: ValuePath): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
   readonly problem: ReportProblem;
+  /** Reports that none of the options is set, unless one of them is invalid, and so was left out. */
+  missing(options: readonly string[], message: string): void;
   warn(at: ValuePath, message: string): void;
   /**
    * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field

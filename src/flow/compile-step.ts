@@ -158,6 +158,9 @@ function buildContext(id: string, at: ValuePath, wrong: Set<PropertyKey>, compil
       if (place[0] !== undefined) wrong.add(place[0]);
       problems.push(source.at([...at, ...place], message, within));
     },
+    missing(options, message) {
+      if (!options.some((option) => wrong.has(option))) problems.push(source.at(at, message));
+    },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { mismatches }, nameBefore = (field) => field) {
       for (const mismatch of mismatches) {

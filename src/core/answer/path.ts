@@ -89,7 +89,7 @@ function refusePath(text: string, at: number): never {
  * Returns the suggested path if the text is written in the syntax of JSONPath or jq. A JSONPath begins with `$.` and can contain `['name']`
  * and `[*]`; a jq path begins with `.`. Returns undefined for other text.
  */
-function otherSyntax(text: string): string | undefined {
+export function otherSyntax(text: string): string | undefined {
   const plain = text
     .replace(/^\$?(?:\.|(?=\[))/, '')
     .replaceAll('[*]', '[]')

@@ -1,16 +1,16 @@
-import { createHash } from 'node:crypto';
 import { RequestSigner as Aws4, type Credentials } from 'aws4';
 import type { Auth } from '../../core/auth/auth.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import {
   bodyBytes,
+  bodyHash,
   type RequestSigner,
-  refuseWrongClock,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
   sentHeaders,
+  timedSigner,
   unusableSecret,
 } from './request-signers.ts';
 
@@ -29,17 +29,12 @@ export function awsSigner(auth: AwsSigv4, { credential, text, origin }: SignerSe
   const credentials = credentialsIn(text, credential);
   for (const secret of [credentials.secretAccessKey, credentials.sessionToken]) if (secret !== undefined) tools.secret(secret);
   const scope = scopeOf(auth, origin);
-  return {
-    async send(request, next) {
-      const nowMs = tools.wallNow();
-      refuseExpired(credentials, credential, nowMs);
-      const signed = await signedHeaders(request, credentials, { ...scope, nowMs });
-      const [signature = ''] = /[\da-f]{64}$/.exec(signed.Authorization ?? '') ?? [];
-      const answer = await next({ headers: signed, derived: [signature] });
-      refuseWrongClock(answer, credential, tools.wallNow());
-      return answer;
-    },
-  };
+  return timedSigner(credential, tools, async (request, nowMs) => {
+    refuseExpired(credentials, credential, nowMs);
+    const headers = await signedHeaders(request, credentials, { ...scope, nowMs });
+    const [signature = ''] = /[\da-f]{64}$/.exec(headers.Authorization ?? '') ?? [];
+    return { headers, derived: [signature] };
+  });
 }
 
 function credentialsIn(text: string, credential: string): AwsCredentials {
@@ -110,15 +105,12 @@ async function signedHeaders(
   };
   let body: Buffer | undefined;
   if (typeof request.body === 'object' && service === 's3') added['X-Amz-Content-Sha256'] = 'UNSIGNED-PAYLOAD';
-  else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await hashOf(request);
+  else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   else {
     const chunks: Uint8Array[] = [];
     for await (const chunk of bodyBytes(request)) chunks.push(chunk);
     body = chunks.length === 0 ? undefined : Buffer.concat(chunks);
-    if (service === 's3')
-      added['X-Amz-Content-Sha256'] = createHash('sha256')
-        .update(body ?? '')
-        .digest('hex');
+    if (service === 's3') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   }
   const { 'x-amz-date': _date, authorization: _old, ...headers } = sentHeaders(request);
   const wanted = {
@@ -136,10 +128,4 @@ function pathFor(service: string, path: string): string {
   if (service !== 's3') return path;
   const [, plain = '', query = ''] = /^([^?]*)(.*)$/s.exec(path) ?? [];
   return plain.replaceAll('+', '%2B') + query;
-}
-
-async function hashOf(request: SignedRequest): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of bodyBytes(request)) hash.update(chunk);
-  return hash.digest('hex');
 }

@@ -1,15 +1,17 @@
-import { type BinaryToTextEncoding, createHash, createHmac, randomBytes } from 'node:crypto';
+import { type BinaryToTextEncoding, createHmac, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
 import { withQuery } from '../../core/template/url.ts';
 import {
   bodyBytes,
+  bodyHash,
   type RequestSigner,
-  refuseWrongClock,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
   sentHeaders,
+  timedSigner,
   unusableSecret,
 } from './request-signers.ts';
 
@@ -29,26 +31,24 @@ export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools
   const usesTime = [...signed, ...parts.headers, ...parts.query]
     .flat(2)
     .some((piece) => typeof piece === 'object' && piece.name === 'timestamp');
-  return {
-    async send(request, next) {
-      const facts = { timestamp: timestamps[auth.timestamp](tools.wallNow()), nonce: randomBytes(16).toString('hex') };
-      // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
-      // that are added here, except those with the signature itself.
-      const early = await filled(request, parts, facts, undefined);
-      const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
-      const mac = createHmac(auth.algorithm, key);
-      for (const piece of signed) for await (const part of bytesOf(piece, before, facts)) mac.update(part);
-      const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
-      const late = await filled(request, parts, facts, signature);
-      const answer = await next({
-        headers: { ...early.headers, ...late.headers },
-        query: [early.query, late.query].filter(Boolean).join('&') || undefined,
-        derived: [signature],
-      });
-      if (usesTime) refuseWrongClock(answer, credential, tools.wallNow());
-      return answer;
-    },
+  const sign = async (request: SignedRequest, nowMs: number): Promise<Signature> => {
+    const facts = { timestamp: timestamps[auth.timestamp](nowMs), nonce: randomBytes(16).toString('hex') };
+    // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
+    // that are added here, except those with the signature itself.
+    const early = await filled(request, parts, facts, undefined);
+    const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
+    const mac = createHmac(auth.algorithm, key);
+    for (const piece of signed) for await (const part of bytesOf(piece, before, facts)) mac.update(part);
+    const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
+    const late = await filled(request, parts, facts, signature);
+    return {
+      headers: { ...early.headers, ...late.headers },
+      query: [early.query, late.query].filter(Boolean).join('&') || undefined,
+      derived: [signature],
+    };
   };
+  if (usesTime) return timedSigner(credential, tools, sign);
+  return { send: async (request, next) => next(await sign(request, tools.wallNow())) };
 }
 
 function keyOf({ keyEncoding }: Hmac, credential: string, text: string): Buffer {
@@ -98,38 +98,20 @@ async function filled(
 async function* bytesOf(piece: HmacPiece, request: SignedRequest, facts: Facts): AsyncGenerator<Uint8Array> {
   if (typeof piece === 'string') yield Buffer.from(piece);
   else if (piece.name === 'body') yield* bodyBytes(request);
-  else if (piece.name === 'body_sha256') yield Buffer.from(await bodyHash('sha256', 'hex', request));
-  else if (piece.name === 'body_md5_base64') yield Buffer.from(await bodyHash('md5', 'base64', request));
+  else if (piece.name === 'body_sha256') yield Buffer.from(await bodyHash(request, 'sha256', 'hex'));
+  else if (piece.name === 'body_md5_base64') yield Buffer.from(await bodyHash(request, 'md5', 'base64'));
   else if (piece.name === 'header') yield Buffer.from(sentHeaders(request)[piece.of.toLowerCase()] ?? '');
   else yield Buffer.from(plainText(piece.name, request, facts));
 }
 
-async function bodyHash(algorithm: string, encoding: BinaryToTextEncoding, request: SignedRequest): Promise<string> {
-  const hash = createHash(algorithm);
-  for await (const chunk of bodyBytes(request)) hash.update(chunk);
-  return hash.digest(encoding);
-}
-
 function plainText(name: Placeholder, { method, origin, path }: SignedRequest, facts: Facts): string {
   const [, plainPath = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(path) ?? [];
-  switch (name) {
-    case 'method':
-      return method;
-    case 'url':
-      return origin + path;
-    case 'host':
-      return new URL(origin).host;
-    case 'path':
-      return plainPath;
-    case 'path_and_query':
-      return path;
-    case 'query':
-      return query;
-    case 'timestamp':
-      return facts.timestamp;
-    case 'nonce':
-      return facts.nonce;
-    default:
-      return '';
-  }
+  const texts: Partial<Record<Placeholder, string>> = {
+    ...{ method, query, ...facts },
+    url: origin + path,
+    host: new URL(origin).host,
+    path: plainPath,
+    path_and_query: path,
+  };
+  return texts[name] ?? '';
 }

@@ -45,7 +45,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   const { year: written, geoid, zcta } = options;
   const [option, text] = geoid === undefined ? (['zcta', zcta] as const) : (['geoid', geoid] as const);
   checkUnit(options, context);
-  if (written === undefined) context.problem([], 'us-acs5 needs a year, such as year: 2024');
+  if (written === undefined) context.missing(['year'], 'us-acs5 needs a year, such as year: 2024');
   if (text === undefined || written === undefined) return undefined;
   const codeOf = textTemplate(text);
   const yearOf = checkedText(written, yearForm, ['year'], context);
@@ -73,8 +73,8 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   };
 }
 
-function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): void {
-  if (geoid === undefined && zcta === undefined) problem([], 'expected geoid or zcta, the unit to look up');
+function checkUnit({ geoid, zcta }: CensusOptions, { problem, missing }: BuildContext): void {
+  if (geoid === undefined && zcta === undefined) missing(['geoid', 'zcta'], 'expected geoid or zcta, the unit to look up');
   if (geoid !== undefined && zcta !== undefined) problem(['zcta'], 'expected geoid or zcta, found both');
   const isWrong = (text: string | undefined, read: (text: string) => CensusUnit | undefined) =>
     text !== undefined && referencedFields(text).length === 0 && !read(text);

@@ -33,7 +33,7 @@ const codeForm = { pattern: /^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)+$/, expected: 't
 
 function questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined {
   const { country, year: written, variables } = options;
-  if (country === undefined) context.problem([], 'world-bank needs a country, such as country: "{{country_code}}"');
+  if (country === undefined) context.missing(['country'], 'world-bank needs a country, such as country: "{{country_code}}"');
   const countryOf = countryTemplate(country, context);
   const yearOf = written === undefined ? undefined : checkedText(written, yearForm, ['year'], context);
   const variablesOf = variablesTemplate(options, codeForm, context);
