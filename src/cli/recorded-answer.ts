@@ -7,16 +7,9 @@ import { parseJson } from '../core/value/json.ts';
 import { orUndefined, type Value } from '../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../flow/secrets/secret-text.ts';
 import { allPaths, pathsWithin, type StructureRow, structureOf } from '../preview/structure.ts';
+import type { HarAnswer } from '../starter/har.ts';
 import type { KnownSecrets } from '../starter/known-secrets.ts';
 import { recordedList } from '../starter/openapi/answer-list.ts';
-
-interface RecordedAnswer {
-  /** 0 if there is no answer. */
-  readonly status: number;
-  readonly type: string;
-  /** Undefined if the file does not contain the body. */
-  readonly text: string | undefined;
-}
 
 interface RecordedMap {
   readonly map?: Readonly<Record<string, string>>;
@@ -34,7 +27,7 @@ interface AnsweredRequest {
 }
 
 /** Reads the values of a recorded answer, except secrets. */
-export async function recordedMap(answer: RecordedAnswer | undefined, request: AnsweredRequest): Promise<RecordedMap> {
+export async function recordedMap(answer: HarAnswer | undefined, request: AnsweredRequest): Promise<RecordedMap> {
   if (!answer) return { notes: [] };
   const { status, text } = answer;
   if (status === 0) return { notes: ['the request has no answer in the file, so the flow has no map'] };

@@ -17,6 +17,7 @@ import type { LoggedIn, LoginSessions } from './auth/sessions.ts';
 import { RequestSigners } from './auth/signer-types.ts';
 import type { SourceTools } from './auth/source-tools.ts';
 import { hasToken, type TokenAuth, tokenSource } from './auth/token-sources.ts';
+import { throwAsSent } from './error.ts';
 import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
 import type { Transport } from './transport.ts';
@@ -300,11 +301,6 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
 /** Contains the URL exactly as sent. Parsing it could change the form of a secret in it, which would then not be masked. */
 function tooManyRedirects({ status, header }: HttpResponse): Failure {
   return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
-}
-
-/** Even if the redirected request was not sent, the first request was. */
-function throwAsSent(error: unknown): never {
-  throw error instanceof Failure ? error.asSent() : error;
 }
 
 function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {

@@ -4,9 +4,17 @@ import { percentDecoded } from '../core/template/url.ts';
 import { bytesOfBase64 } from '../core/text/base64.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
-import { type JsonPart, listOf, partOf, textIn } from './json-parts.ts';
-import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from './known-secrets.ts';
-import { formIn, formType, mergedHeaders, type WrittenAuth, type WrittenHeader, type WrittenRequest } from './written-node.ts';
+import { type JsonPart, listOf, mediaType, partOf, textIn } from './json-parts.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets, passwordIn } from './known-secrets.ts';
+import {
+  formIn,
+  formType,
+  mergedHeaders,
+  type RequestWithNotes,
+  type WrittenAuth,
+  type WrittenHeader,
+  type WrittenRequest,
+} from './written-node.ts';
 
 /** A request of a recording (HTTP Archive 1.2), with its answer. */
 export interface HarEntry {
@@ -21,7 +29,7 @@ export interface HarEntry {
   readonly kind: 'JSON' | 'XML' | 'form' | undefined;
 }
 
-interface HarAnswer {
+export interface HarAnswer {
   /** 0 if the request has no answer. */
   readonly status: number;
   /** In lower case and without parameters; empty if it is unknown. */
@@ -88,8 +96,8 @@ function answerOf(response: JsonPart): HarAnswer {
   const content = partOf(response.content);
   const mime = textIn(content.mimeType) ?? '';
   // x-unknown stands for no type in Chrome and Safari.
-  const type = (/^(?:|x-unknown)$/.test(mime) ? headerIn(pairsOf(response.headers), 'content-type') : mime).split(';')[0] ?? '';
-  return { status: Number(response.status) || 0, type: type.trim().toLowerCase(), text: contentText(content) };
+  const type = /^(?:|x-unknown)$/.test(mime) ? headerIn(pairsOf(response.headers), 'content-type') : mime;
+  return { status: Number(response.status) || 0, type: mediaType(type), text: contentText(content) };
 }
 
 function contentText({ text, encoding }: JsonPart): string | undefined {
@@ -168,7 +176,7 @@ function isJson(text: string): boolean {
 }
 
 function sentType(headers: readonly WrittenHeader[], postData: JsonPart): string {
-  return ((textIn(postData.mimeType) || headerIn(headers, 'content-type')).split(';')[0] ?? '').trim().toLowerCase();
+  return mediaType(textIn(postData.mimeType) || headerIn(headers, 'content-type'));
 }
 
 function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
@@ -178,7 +186,7 @@ function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
   for (const [name, value] of [...pairsOf(request.cookies), ...pairsOf(response.cookies)]) addCookie(name, value, known);
   const url = textIn(request.url) ?? '';
   addSecretPairs(url.split(/[?#]/).slice(1).join('&'), known);
-  for (const [, password = ''] of url.matchAll(/^\w+:\/\/[^/?#@]*:([^/?#@]*)@/g)) known.add(password);
+  known.add(passwordIn(url));
   const postData = partOf(request.postData);
   const sent = textIn(postData.text) ?? '';
   if (/^\s*[\w.%+-]+=/.test(sent)) addSecretPairs(sent, known);
@@ -188,17 +196,12 @@ function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
   if (!/^(?:image|font|audio|video)\//.test(textIn(content.mimeType) ?? '')) addSecretsIn(contentText(content) ?? '', known);
 }
 
-interface RecordedRequest {
-  readonly request: WrittenRequest;
-  readonly notes: readonly string[];
-}
-
 /** Headers that browsers and monitoring scripts add. The conditional ones would lead to an answer without a body. */
 const browserHeaders =
   /^(?:sec-.*|user-agent|accept-(?:encoding|language|charset)|origin|referer|dnt|priority|pragma|cache-control|upgrade-insecure-requests|if-none-match|if-modified-since|x-client-data|save-data|rtt|downlink|ect|device-memory|dpr|width|viewport-width|alt-used|proxy-.*|purpose|http2-settings|x-browser-.*|traceparent|tracestate|baggage|sentry-trace|newrelic|x-datadog-.*|x-b3-.*|b3|cookie2)$/i;
 
 /** Throws an AutomateError (`usage`) if no flow can send the request. */
-export function recordedRequest({ method, url, headers, postData }: HarEntry): RecordedRequest {
+export function recordedRequest({ method, url, headers, postData }: HarEntry): RequestWithNotes {
   const kept = headers.filter(([name, value]) => !browserHeaders.test(name) && !(/^accept$/i.test(name) && /text\/html/i.test(value)));
   const signature = computedAuth(kept);
   const own = signature ? kept.filter(([name]) => !signature.headers.test(name)) : kept;

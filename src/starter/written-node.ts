@@ -29,6 +29,12 @@ export interface WrittenRequest {
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
+/** A request of another tool, and what the flow does not take over from it. */
+export interface RequestWithNotes {
+  readonly request: WrittenRequest;
+  readonly notes: readonly string[];
+}
+
 export type WrittenPaging = Readonly<Record<string, string | number | undefined>>;
 
 export type WrittenAuth = Readonly<Record<string, string | readonly string[] | JsonPart>>;

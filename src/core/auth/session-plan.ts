@@ -5,7 +5,16 @@ import { ExpressionError } from '../condition/expression-error.ts';
 import type { ReportProblem } from '../node.ts';
 import { canHaveBody } from '../options/methods.ts';
 import type { SecretBody } from '../ports.ts';
-import { type BodyOption, bodyTemplate, namesOf, payloadOf, type SecretKind, secretsWithin, secretValue } from '../template/body.ts';
+import {
+  type BodyOption,
+  bodyTemplate,
+  contentTypes,
+  namesOf,
+  payloadOf,
+  type SecretKind,
+  secretsWithin,
+  secretValue,
+} from '../template/body.ts';
 import { formTemplate } from '../template/form.ts';
 import { headerTemplate, referencedFields } from '../template/template.ts';
 import { urlTemplate } from '../template/url.ts';
@@ -56,8 +65,6 @@ export function planSession(session: SessionAuth, { allowHttp, problem }: PlanTo
     lasts: typeof lasts === 'string' ? pathsOf(lasts) : undefined,
   };
 }
-
-const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
 function planLogin(request: LoginRequest, { base }: SessionAuth, { allowHttp, problem }: PlanTools): LoginPlan {
   refuseFields(request, problem);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { compilePath } from '../answer/path.ts';
 import { duration } from '../options/amounts.ts';
 import { httpMethods } from '../options/methods.ts';
-import { credentialName, headerName, headerValue, isClientHeader } from '../options/names.ts';
+import { credentialName, headerName, isClientHeader, plainValue } from '../options/names.ts';
 import { didYouMean } from '../text/suggest.ts';
 import { dictionary } from '../value/dictionary.ts';
 import { isMapping, type ValuePath } from '../value/value.ts';
@@ -20,10 +20,10 @@ const fromCredential = z.strictObject({ credential: credentialName });
 /** The value of a header or query parameter. */
 export type SentValue = string | z.output<typeof fromSession> | z.output<typeof fromCredential>;
 
-const loginValue = z.union([headerValue, fromSession, fromCredential], {
+const loginValue = z.union([plainValue, fromSession, fromCredential], {
   error: 'expected text, { session: NAME } or { credential: NAME }',
 });
-const sessionValue = z.union([headerValue, fromSession], { error: 'expected text or { session: NAME }' });
+const sessionValue = z.union([plainValue, fromSession], { error: 'expected text or { session: NAME }' });
 const sentHeaderName = headerName.refine((header) => !isClientHeader(header), {
   error: ({ input }) => `the header "${input}" is set by automate; leave it out`,
 });

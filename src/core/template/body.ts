@@ -58,6 +58,9 @@ export interface BodyOption {
   readonly value: Value;
 }
 
+/** The Content-Type of a body, unless the user states one. */
+export const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
+
 export function payloadOf({ body, form, text }: { readonly [Name in BodyOption['name']]?: unknown }): BodyOption | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };

@@ -13,6 +13,7 @@ import type { ReportProblem } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { abortIfLong } from '../../files/time-limit.ts';
+import { throwAsSent } from '../error.ts';
 import { Cookies } from './cookies.ts';
 import { usableMs } from './oauth.ts';
 import type { RequestSigner } from './request-signers.ts';
@@ -356,8 +357,4 @@ function throwUnsent(error: unknown, where: string): never {
   throw new Failure(kind, `${where}: ${message}`, { status, retryable, retryAfterMs, sent: false, code, details } as ConstructorParameters<
     typeof Failure
   >[2]);
-}
-
-function throwAsSent(error: unknown): never {
-  throw error instanceof Failure ? error.asSent() : error;
 }

@@ -9,7 +9,7 @@ import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { payloadOf } from '../../core/template/body.ts';
+import { contentTypes, payloadOf } from '../../core/template/body.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate, templateParts } from '../../core/template/template.ts';
 import { answeredTemplate, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
@@ -140,8 +140,6 @@ export function withPageKey(request: HttpRequest, page: number): HttpRequest {
   const key = request.headers[keyHeader];
   return key === undefined ? request : { ...request, headers: { ...request.headers, [keyHeader]: `${key}-page-${page}` } };
 }
-
-const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
 /** The media types that a node with a map requests in the Accept header. */
 const accepted: { readonly [mode in ResponseMode]?: string } = {

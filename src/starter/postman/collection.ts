@@ -2,7 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { isMapping } from '../../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../../flow/secrets/secret-text.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
-import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from '../known-secrets.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets, passwordIn } from '../known-secrets.ts';
 
 /** A request of a Postman collection, with what it inherits from its folders. */
 export interface PostmanRequest {
@@ -137,7 +137,7 @@ function addSecretText(member: string, text: string, known: KnownSecrets): void 
     return;
   }
   const [start = '', query] = text.split(/\?(.*)/s);
-  for (const [, password = ''] of text.matchAll(/^\w+:\/\/[^/?#@]*:([^/?#@]*)@/g)) addNamed('password', password, true, known);
+  addNamed('password', passwordIn(text), true, known);
   if (/^\s*[^\s"<[]*=/.test(text)) addSecretPairs(query ?? start, known);
   else addSecretsIn(text, known);
 }
