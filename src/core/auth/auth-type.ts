@@ -150,11 +150,18 @@ export interface CurlSecret {
 }
 
 /** A header with an access token, which curl does not request. */
-export const curlToken: CurlSecret = {
+const curlToken: CurlSecret = {
   in: 'header',
   text: ['Authorization: Bearer ', { variable: 'ACCESS_TOKEN' }],
   note: 'curl does not request an access token: set ACCESS_TOKEN to one',
 };
+
+/** A type whose access token goes into the header Authorization (RFC 6750). */
+export const bearerToken = {
+  from: 'token',
+  sign: (_auth: unknown, token: string) => inHeader('Authorization', `Bearer ${token}`),
+  curl: () => curlToken,
+} as const;
 
 /** Lets TypeScript infer the types. */
 export function defineAuthType<Options extends z.ZodType>(type: SigningType<Options>): SigningType<Options> {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { credentialFor, credentialPart, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { bearerToken, credentialFor, credentialPart, defineAuthType, originOf } from './auth-type.ts';
 import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 /** An access token that is requested with a client id and a client secret (RFC 6749, 4.4). The secret is sent only to the token server. */
@@ -34,7 +34,5 @@ export const clientCredentials = defineAuthType({
   },
   problem: ({ tokenUrl }, allowHttp) => urlProblem('token_url', tokenUrl, allowHttp),
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
-  from: 'token',
-  sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => curlToken,
+  ...bearerToken,
 });
