@@ -15,10 +15,10 @@ import {
 } from 'yaml';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
-import { ExactNumber, objectOf, type ValuePath } from '../core/value/value.ts';
+import { ExactNumber, jsonNumber, objectOf, type ValuePath } from '../core/value/value.ts';
 import { fillColumnNames } from './fill-column-names.ts';
 import { type FilledDocument, fillVariables } from './fill-variables.ts';
-import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
+import { changedNumber, changedNumbers, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';
 import { credentialNames, secretAdvice } from './secrets/secret-advice.ts';
 import { isData, literalSecrets } from './secrets/secrets.ts';

@@ -2,8 +2,7 @@ import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, t
 import type { CodedMessage } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
 import { didYouMean } from '../core/text/suggest.ts';
-import { ExactNumber } from '../core/value/value.ts';
-import { jsonNumber } from './scalars.ts';
+import { ExactNumber, jsonNumber } from '../core/value/value.ts';
 import { isSecretVariable } from './secrets/secrets.ts';
 
 export type VariableValue = string | number | boolean | ExactNumber;

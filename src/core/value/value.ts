@@ -5,6 +5,9 @@ export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
+/** JSON numbers keep all their digits, so their text is what is written. */
+export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
 /** Any JSON value. The digits of every number are unchanged. */
 export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
 
