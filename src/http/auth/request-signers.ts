@@ -112,10 +112,12 @@ export function clockProblem(date: string | undefined, nowMs: number): string | 
   return `the clock of this machine is ${by} ${direction} the server's: correct it`;
 }
 
-type Sign = (request: SignedRequest, nowMs: number) => Promise<Signature>;
-
 /** The signatures contain the time. */
-export function timedSigner(credential: string, tools: SignerTools, sign: Sign): RequestSigner {
+export function timedSigner(
+  credential: string,
+  tools: SignerTools,
+  sign: (request: SignedRequest, nowMs: number) => Promise<Signature>,
+): RequestSigner {
   return {
     async send(request, next) {
       const answer = await next(await sign(request, tools.wallNow()));
