@@ -8,7 +8,10 @@ import { describe, expect, test } from 'vitest';
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
 
-/** The rooms (the top-level folders of src), from the ground up. A room may import from itself and from the floors below its own. */
+/**
+ * The rooms (the top-level folders of src), from the ground up. A room may import from itself and from the floors below its own. The node
+ * types of `places` and `join` have rooms of their own because they read files, which those of `nodes` may not.
+ */
 const floors: readonly (readonly string[])[] = [
   ['core'],
   ['files'],

@@ -12,7 +12,7 @@ import type { Terminal } from './terminal.ts';
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   const maxBytes = maxCacheBytes(process.env);
-  const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, factsOf) : noFacts;
+  const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, answersIn) : none;
   if (options.json) {
     const facts = { path, entries: answers, bytes, max_bytes: maxBytes, oldest: oldest ?? null, newest: newest ?? null };
     await terminal.print(JSON.stringify(facts, null, 2));
@@ -28,16 +28,16 @@ export async function infoCommand(options: { readonly json?: boolean }, terminal
   return exitCodes.success;
 }
 
-interface Facts {
+interface CachedAnswers {
   readonly answers: number;
   readonly bytes: number;
   readonly oldest?: string;
   readonly newest?: string;
 }
 
-const noFacts: Facts = { answers: 0, bytes: 0 };
+const none: CachedAnswers = { answers: 0, bytes: 0 };
 
-function factsOf(file: AnswersFile): Facts {
+function answersIn(file: AnswersFile): CachedAnswers {
   const span = file.span();
   return { ...file.size(), ...(span && { oldest: cachedTime(span.oldestMs), newest: cachedTime(span.newestMs) }) };
 }

@@ -1,12 +1,15 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
-import { formIn, formType, mergedHeaders, unusableRequest, type WrittenHeader, type WrittenRequest } from '../starter/written-node.ts';
-
-interface CurlRequest {
-  readonly request: WrittenRequest;
-  readonly notes: readonly string[];
-}
+import {
+  formIn,
+  formType,
+  mergedHeaders,
+  type RequestWithNotes,
+  unusableRequest,
+  type WrittenHeader,
+  type WrittenRequest,
+} from '../starter/written-node.ts';
 
 /** curl options that take a value and change the request. The letter before a colon is the short form. */
 const requestOptions =
@@ -39,7 +42,7 @@ function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
 }
 
 /** Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any value might be a secret. */
-export function curlRequest(text: string): CurlRequest {
+export function curlRequest(text: string): RequestWithNotes {
   const given = readArguments(text);
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
   const has = (name: string) => given.some((option) => option.name === name);

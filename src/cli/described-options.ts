@@ -1,3 +1,4 @@
+import { isMapping } from '../core/value/value.ts';
 import type { JsonSchema } from '../flow/json-schema.ts';
 
 export interface DescribedOption {
@@ -68,7 +69,7 @@ function describedInner(name: string, option: JsonSchema): DescribedOption[] {
 }
 
 function defaultOf({ default: value }: JsonSchema): string | undefined {
-  return value === undefined || isPlainObject(value) ? undefined : shownValue(value);
+  return value === undefined || isMapping(value) ? undefined : shownValue(value);
 }
 
 /** If an option accepts several mappings, returns the options of all of them. */
@@ -113,8 +114,4 @@ function kindsOf({ title, type, const: only, enum: some, anyOf = [], oneOf = [] 
 function shownValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(shownValue).join(', ')}]`;
   return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -8,6 +8,7 @@ import type { Fields } from '../core/record.ts';
 import type { InputOptions } from '../core/run-options.ts';
 import { referableNames } from '../core/template/template.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { isRegularFile } from '../output/sink.ts';
@@ -21,9 +22,10 @@ import type { AnswerExample } from '../starter/openapi/described-answer.ts';
 import { type About, type Starter, starterFlow, type UrlBase } from '../starter/starter.ts';
 import type { Example } from '../starter/starter-references.ts';
 import type { CredentialToStore } from '../starter/starter-secrets.ts';
-import type { ValuePath, WrittenRequest } from '../starter/written-node.ts';
+import type { WrittenRequest } from '../starter/written-node.ts';
 import { curlRequest } from './curl.ts';
-import type { ReadingOptions } from './shared-options.ts';
+import type { WrittenOptions } from './options.ts';
+import { inputOptions, type ReadingOptions } from './shared-options.ts';
 import { printWarnings } from './show/problems.ts';
 import { sayFormat, sayNote, type Terminal } from './terminal.ts';
 
@@ -41,7 +43,7 @@ interface InitOptions extends ReadingOptions {
 }
 
 /** Creates the folder if necessary. */
-export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
+export async function initCommand(folder: string, given: InitOptions, written: WrittenOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
   const list = await requestList(given, terminal);
@@ -61,7 +63,7 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const notes = [...source.notes, ...made.notes, ...schemaNotes(options.schema)];
   const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };
   await writeFlow(path, starter.text, options.force ?? false);
-  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options)}`);
+  terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options, written)}`);
   const plan = await checkWritten(
     path,
     starter,
@@ -158,24 +160,15 @@ async function writeFlow(path: string, text: string, force: boolean): Promise<vo
   });
 }
 
-function resultText(starter: Starter, path: string, options: InitOptions): string {
+function resultText(starter: Starter, path: string, options: InitOptions, written: WrittenOptions): string {
   const { credentials, notes } = starter;
   const isStream = options.in === undefined || options.in === '-';
   const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
   const input = isStream ? `rows.${kind}` : (options.in as string);
-  const formats = [
-    ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
-    ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
-    ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
-    ...(options.headerLine === undefined ? [] : ['--header-line', String(options.headerLine)]),
-    ...(options.noHeader ? ['--no-header'] : []),
-    ...(options.ragged ? ['--ragged'] : []),
-    ...(options.escape === undefined ? [] : ['--escape', options.escape]),
-    ...(options.trim ? ['--trim'] : []),
-    ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
-    ...(options.records === undefined ? [] : ['--records', options.records]),
-    ...(starter.needsAllowHttp ? ['--allow-http'] : []),
-  ];
+  const reading = [...written].flatMap(([name, words]) =>
+    Object.hasOwn(inputOptions, name) && !(isStream && name === 'inFormat') ? words : [],
+  );
+  const formats = starter.needsAllowHttp ? [...reading, '--allow-http'] : reading;
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;
   const unused = starter.usesFields
     ? []

@@ -45,5 +45,6 @@ export const init = command({
   ],
   args: { dir: argument('[dir]', 'the folder for the flow, which is created if it does not exist', { default: '.' }) },
   options: initOptions,
-  run: async ({ args, options, terminal }) => (await import('./init-command.ts')).initCommand(args.dir ?? '.', options, terminal),
+  run: async ({ args, options, written, terminal }) =>
+    (await import('./init-command.ts')).initCommand(args.dir ?? '.', options, written, terminal),
 });

@@ -14,10 +14,6 @@ import { type DescribedOption, describedOptions } from './described-options.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-interface SchemaOptions {
-  readonly out?: string;
-}
-
 interface NodesOptions {
   readonly refresh?: boolean;
   readonly env?: string;
@@ -26,7 +22,7 @@ interface NodesOptions {
 
 const schemaKinds: readonly string[] = ['flow', 'test'];
 
-export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
+export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<number> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema =
     kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(await loadNodeTypes());

@@ -3,7 +3,7 @@ import { referableNames } from '../core/template/template.ts';
 import { counted } from '../core/text/number.ts';
 import { escapedControls, shellWord } from '../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../core/text/suggest.ts';
-import { type JsonPart, listOf, partOf, textIn } from '../starter/json-parts.ts';
+import { type JsonPart, listOf, mediaType, partOf, textIn } from '../starter/json-parts.ts';
 import { type Collection, type PostmanRequest, readCollection } from '../starter/postman/collection.ts';
 import { translatedRequest } from '../starter/postman/postman-request.ts';
 import type { Example } from '../starter/starter-references.ts';
@@ -77,6 +77,6 @@ function answerOf({ code, body, header }: JsonPart) {
   return {
     status: Number(code) || 0,
     text: textIn(body) || undefined,
-    type: (textIn(type) ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+    type: mediaType(textIn(type) ?? ''),
   };
 }

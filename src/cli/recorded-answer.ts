@@ -7,16 +7,9 @@ import { parseJson } from '../core/value/json.ts';
 import { orUndefined, type Value } from '../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../flow/secrets/secret-text.ts';
 import { allPaths, pathsWithin, type StructureRow, structureOf } from '../preview/structure.ts';
+import type { HarAnswer } from '../starter/har.ts';
 import type { KnownSecrets } from '../starter/known-secrets.ts';
 import { recordedList } from '../starter/openapi/answer-list.ts';
-
-interface RecordedAnswer {
-  /** 0 if there is no answer. */
-  readonly status: number;
-  readonly type: string;
-  /** Undefined if the file does not contain the body. */
-  readonly text: string | undefined;
-}
 
 interface RecordedMap {
   readonly map?: Readonly<Record<string, string>>;
@@ -26,7 +19,7 @@ interface RecordedMap {
 const maxFields = 50;
 const others = 'automate test-request lists the others';
 
-interface RecordedRequest {
+interface AnsweredRequest {
   readonly url: string;
   /** Names that fields already have. */
   readonly taken: readonly string[];
@@ -34,7 +27,7 @@ interface RecordedRequest {
 }
 
 /** Reads the values of a recorded answer, except secrets. */
-export async function recordedMap(answer: RecordedAnswer | undefined, request: RecordedRequest): Promise<RecordedMap> {
+export async function recordedMap(answer: HarAnswer | undefined, request: AnsweredRequest): Promise<RecordedMap> {
   if (!answer) return { notes: [] };
   const { status, text } = answer;
   if (status === 0) return { notes: ['the request has no answer in the file, so the flow has no map'] };
@@ -55,7 +48,7 @@ async function bodyOf(text: string, type: string): Promise<Value | undefined> {
   return orUndefined(() => parseJson(text));
 }
 
-function mapOf(body: Value, { url, taken: names, secrets }: RecordedRequest): RecordedMap {
+function mapOf(body: Value, { url, taken: names, secrets }: AnsweredRequest): RecordedMap {
   const { rows } = structureOf(body);
   const taken = new Set(names);
   const list = recordedList(body, url);

@@ -17,7 +17,7 @@ export async function readJsonFile({ file, kind, smaller }: JsonSource): Promise
   const fail = (message: string) => new AutomateError('input', message);
   const text = await readText().catch((error: NodeJS.ErrnoException) => {
     if (error instanceof AutomateError) throw error;
-    throw fail(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : systemReason(error)}`);
+    throw unreadableFile(file, error);
   });
   try {
     return JSON.parse(text);
@@ -32,6 +32,11 @@ export async function readJsonFile({ file, kind, smaller }: JsonSource): Promise
     const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
     return new TextDecoder(encoding).decode(bytes);
   }
+}
+
+export function unreadableFile(file: string, error: NodeJS.ErrnoException): AutomateError {
+  const reason = error.code === 'ENOENT' ? 'there is no such file' : systemReason(error);
+  return new AutomateError('input', `${file} cannot be read: ${reason}`);
 }
 
 /** Says what the file probably is. The text itself is not shown, because it might contain a secret. */

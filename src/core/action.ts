@@ -4,6 +4,7 @@ import type { LookupAnswer, LookupRequest, Lookups } from './lookup.ts';
 import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools.ts';
+import type { ValuePath } from './value/value.ts';
 
 /** A request that a node makes: to an HTTP server, to an MCP tool, or to local data. */
 export type ActionRequest = HttpRequest | ToolCall | LookupRequest;
@@ -62,7 +63,7 @@ export interface CalledTool {
 
 /** A mistake in the options of a node that calls a tool. */
 export interface ToolProblem {
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
   /** True if the problem is in the argument's name rather than its value. */
   readonly isName?: boolean;
   readonly message: string;

@@ -44,6 +44,23 @@ export interface PartialRows extends SpilledRows {
   add(rows: readonly Fields[]): Promise<void>;
 }
 
+/** Partial rows that stay in memory. */
+export class HeldRows implements PartialRows {
+  readonly held: Fields[] = [];
+
+  get rows(): number {
+    return this.held.length;
+  }
+
+  async add(rows: readonly Fields[]): Promise<void> {
+    for (const row of rows) this.held.push(row);
+  }
+
+  drop(): void {
+    this.held.length = 0;
+  }
+}
+
 /** Every secret is masked. The text begins with the separator between these rows and the previous record's rows. */
 export interface RowsText {
   readonly rows: number;

@@ -17,6 +17,7 @@ import type { Concurrency } from './options/amounts.ts';
 import type { Clock } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools.ts';
+import type { ValuePath } from './value/value.ts';
 
 /*
  * For authors of node types: everything you need to know about the engine.
@@ -98,6 +99,9 @@ export interface LateNodeType extends Pick<NodeType, 'name'> {
   load(): Promise<NodeType>;
 }
 
+/** Reports a problem of an option; `within` is its offset in the option's text. */
+export type ReportProblem = (at: ValuePath, message: string | CodedMessage, within?: number) => void;
+
 export interface BuildContext {
   readonly id: string;
   readonly flow: string;
@@ -126,7 +130,7 @@ export interface BuildContext {
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
-  fileText(at: readonly (string | number)[], path: string): string | undefined;
+  fileText(at: ValuePath, path: string): string | undefined;
   /**
    * Returns what `read` makes of a file; its path is relative to the flow. `key` tells apart what several nodes read of one file. Throws
    * DataNeeded until it is read.
@@ -137,15 +141,16 @@ export interface BuildContext {
   /**
    * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
-  writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
-  /** `within` is the 0-based position of the mistake in the option's text. */
-  problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
-  warn(at: readonly (string | number)[], message: string): void;
+  writtenText(at: ValuePath): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
+  readonly problem: ReportProblem;
+  /** Reports that none of the options is set, unless one of them is invalid, and so was left out. */
+  missing(options: readonly string[], message: string): void;
+  warn(at: ValuePath, message: string): void;
   /**
    * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
    * had before the node; undefined if the node renames no fields.
    */
-  warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
+  warnOfCells(at: ValuePath, expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
 /** Thrown if a node needs its code or data, and they are not in memory. The caller loads it and compiles again, because building is synchronous. */
@@ -342,7 +347,7 @@ interface LookupFacts {
 /** A field that a node reads, and the path of the option that refers to this field. */
 export interface FieldUse {
   readonly field: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
   /** True if the field is written as the member name at that path, false if it is written in the value. */
   readonly isName?: boolean;
   /**

@@ -16,7 +16,7 @@ export const noticeTargets = {
 };
 
 /** How a run ended, as far as conditions of notices look at it. Undefined members are not known, because the run could not start. */
-export interface EndedRun {
+export interface RunOutcome {
   readonly exitCode: number;
   readonly read?: number;
   readonly failed?: number;
@@ -24,7 +24,7 @@ export interface EndedRun {
 }
 
 /** One of the conditions under which a notice is sent. */
-export type NoticeCondition = (run: EndedRun) => boolean;
+export type NoticeCondition = (run: RunOutcome) => boolean;
 
 /** Every exit code but those of a run whose records are all read. */
 const hasStopped: NoticeCondition = ({ exitCode }) => exitCode !== 0 && exitCode !== 4;

@@ -1,10 +1,10 @@
 import { RE2JS } from 're2js';
 import { compileWith, patternAdvice } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import { ExactNumber, isMapping, membersOf, objectOf } from '../core/value/value.ts';
+import { ExactNumber, isMapping, membersOf, objectOf, type ValuePath } from '../core/value/value.ts';
 import { checkedBy } from '../flow/issues.ts';
 import { inOrder } from '../flow/plan.ts';
-import { type At, readSource } from '../flow/source.ts';
+import { readSource } from '../flow/source.ts';
 import { type FlowTest, testFileSchema } from './test-schema.ts';
 
 export interface TestFile {
@@ -12,9 +12,9 @@ export interface TestFile {
   /** The path of the flow, as written in the test file. */
   readonly flow: string;
   readonly tests: readonly FlowTest[];
-  at(place: At, message: string): Problem;
+  at(place: ValuePath, message: string): Problem;
   /** Creates a problem at the name of the member with this path. */
-  atName(place: At, message: string): Problem;
+  atName(place: ValuePath, message: string): Problem;
 }
 
 /** Throws a FlowError that lists all problems. If the file is a flow, the message names `beside`, the flow's test file in the folder. */
@@ -62,7 +62,7 @@ const expectedParts = ['rows', 'rows_exactly', 'fails'] as const;
 
 function patternProblems(tests: readonly FlowTest[]) {
   return tests.flatMap((test, index) => {
-    const at: At = ['tests', index];
+    const at: ValuePath = ['tests', index];
     const parts = expectedParts.flatMap((part) => wrongPatterns(test[part], [...at, part]));
     const sent = test.answers.flatMap(({ sent, arguments: given }, answer) => [
       ...wrongPatterns(sent, [...at, 'answers', answer, 'sent']),
@@ -72,7 +72,7 @@ function patternProblems(tests: readonly FlowTest[]) {
   });
 }
 
-function wrongPatterns(value: unknown, at: At): { readonly at: At; readonly message: string }[] {
+function wrongPatterns(value: unknown, at: ValuePath): { readonly at: ValuePath; readonly message: string }[] {
   if (Array.isArray(value)) return value.flatMap((member, index) => wrongPatterns(member, [...at, index]));
   if (typeof value === 'object' && value !== null)
     return Object.entries(value).flatMap(([name, member]) => wrongPatterns(member, [...at, name]));

@@ -1,6 +1,6 @@
 import type { Ending, Event } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
-import type { Item, Outcome, PartialRows } from '../core/item.ts';
+import { HeldRows, type Item, type Outcome } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Clock, Output } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -63,29 +63,13 @@ async function* allAtOnce(items: readonly Item[]): AsyncGenerator<readonly Item[
   yield items;
 }
 
-interface HeldRows extends PartialRows {
-  readonly held: readonly Fields[];
-}
-
 export class TestOutput implements Output {
   readonly waiting = 0;
   readonly rows: Fields[] = [];
   readonly failures: FailedRecord[] = [];
 
   partialRows(): HeldRows {
-    const held: Fields[] = [];
-    return {
-      held,
-      get rows() {
-        return held.length;
-      },
-      async add(rows) {
-        for (const row of rows) held.push(row);
-      },
-      drop() {
-        held.length = 0;
-      },
-    };
+    return new HeldRows();
   }
 
   put(item: Item, outcome: Outcome): Outcome {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { failureClasses } from '../core/failure.ts';
 import { duration } from '../core/options/amounts.ts';
-import { fieldName, headerName, headerValue, name } from '../core/options/names.ts';
+import { fieldName, headerName, name, plainValue } from '../core/options/names.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 
 const text = z.string({ error: 'expected a string' });
@@ -12,7 +12,7 @@ const fields = dictionary(fieldName, anyValue);
 
 const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' }).transform(String);
 
-const textByName = dictionary(headerName, headerValue);
+const textByName = dictionary(headerName, plainValue);
 
 const requestKinds = {
   http: z.string().regex(/^(?:GET|POST|PUT|PATCH|DELETE) https?:\/\/\S+$/),

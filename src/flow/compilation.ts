@@ -2,8 +2,8 @@ import type { ClientCertificate, Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import type { BuildContext, LateNodeType, LimitOverrides, Node, NodeType, SharedRows, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
-import { isMapping } from '../core/value/value.ts';
-import type { At, FlowSource } from './source.ts';
+import { isMapping, type ValuePath } from '../core/value/value.ts';
+import type { FlowSource } from './source.ts';
 import type { VariableChoice } from './variables.ts';
 
 export interface CompileOptions extends LimitOverrides {
@@ -52,7 +52,7 @@ export interface Compilation extends CompileOptions {
   readonly ids: Set<string>;
   readonly missing: Set<Problem>;
   /** Each certificate is mapped to the place in the flow where its connection is first named. */
-  readonly certificates: Map<ClientCertificate, At>;
+  readonly certificates: Map<ClientCertificate, ValuePath>;
   readonly allowHosts: readonly string[];
   readonly literalOrigins: Set<string>;
   /** Fields filled from responses and expressions so far. Unlike the cells of a CSV input, their values have types. */
@@ -68,7 +68,7 @@ export interface Compilation extends CompileOptions {
 }
 
 export interface PlacedStep extends Step {
-  readonly at: At;
+  readonly at: ValuePath;
   readonly wrong: ReadonlySet<PropertyKey>;
 }
 

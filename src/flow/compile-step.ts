@@ -4,16 +4,16 @@ import type { Connection } from '../core/connection.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import { type BuildContext, DataNeeded, type LateNodeType, type Node, type NodeType, type OnError } from '../core/node.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
-import { textOf } from '../core/value/value.ts';
+import { textOf, type ValuePath } from '../core/value/value.ts';
 import { type Compilation, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { compileSavedConnection } from './connections.ts';
 import { checkedBy } from './issues.ts';
 import { partAt } from './reads.ts';
 import { nodeSchema } from './schema.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 
 interface Parent {
-  readonly at: At;
+  readonly at: ValuePath;
   /** Undefined for the flow itself. */
   readonly id?: string;
 }
@@ -39,7 +39,7 @@ interface StepOptions {
 }
 
 interface StepPlace {
-  readonly at: At;
+  readonly at: ValuePath;
   readonly id: string;
 }
 
@@ -75,7 +75,7 @@ function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, pa
 }
 
 /** A number without a unit is in ms, but people often mean seconds. */
-function warnOfShort(written: unknown, at: At, { source, warnings }: Compilation): void {
+function warnOfShort(written: unknown, at: ValuePath, { source, warnings }: Compilation): void {
   const { timeout } = mappingOf(written);
   if (!/^\d+$/.test(String(timeout)) || Number(timeout) >= 1000) return;
   const message = `timeout: ${timeout} is ${timeout} ms\nwrite timeout: ${timeout}s for seconds, or timeout: ${timeout}ms if that is meant`;
@@ -89,12 +89,12 @@ function noteAnswered({ answered, inner, columns }: Node, isForAll: boolean, { a
   for (const field of answered.fields) answeredFields.set(field, answered.connection);
 }
 
-function refuseTwice(id: string, at: At, { ids, source, problems }: Compilation): void {
+function refuseTwice(id: string, at: ValuePath, { ids, source, problems }: Compilation): void {
   if (ids.has(id)) problems.push(source.at([...at, 'id'], `two nodes have the id "${id}"`));
   ids.add(id);
 }
 
-function nodeTypeOf(written: unknown, at: At, { source, problems, nodeTypes }: Compilation): NodeType | undefined {
+function nodeTypeOf(written: unknown, at: ValuePath, { source, problems, nodeTypes }: Compilation): NodeType | undefined {
   const { type } = mappingOf(written);
   const found = nodeTypes.find(({ name }) => name === type);
   if (found && 'load' in found) return found.loaded ?? needed(found);
@@ -117,7 +117,7 @@ function needed(type: LateNodeType): never {
   });
 }
 
-function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
+function buildContext(id: string, at: ValuePath, wrong: Set<PropertyKey>, compilation: Compilation): BuildContext {
   const { source, problems, warnings, allowHttp, allowHosts, literalOrigins } = compilation;
   const { textCells, typedFields, answeredFields, madeFields, carried, passed } = compilation;
   let typedBefore = new Set(typedFields);
@@ -157,6 +157,9 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     problem(place, message, within) {
       if (place[0] !== undefined) wrong.add(place[0]);
       problems.push(source.at([...at, ...place], message, within));
+    },
+    missing(options, message) {
+      if (!options.some((option) => wrong.has(option))) problems.push(source.at(at, message));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { mismatches }, nameBefore = (field) => field) {
@@ -207,7 +210,7 @@ const conversions: Readonly<Partial<Record<Kind, (cell: string, fails: boolean) 
 function connectionOfType<Type extends Connection['type']>(
   type: Type,
   name: string,
-  at: At,
+  at: ValuePath,
   compilation: Compilation,
 ): Extract<Connection, { type: Type }> | undefined {
   const connection = connectionNamed(name, at, compilation, type);
@@ -222,7 +225,7 @@ function connectionOfType<Type extends Connection['type']>(
 }
 
 /** Searches the flow, then the saved connections. The advice in the message depends on `expected`. */
-function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
+function connectionNamed(name: string, at: ValuePath, compilation: Compilation, expected: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, saved } = compilation;
   if (connections.has(name)) return connections.get(name);
   const others = compilation.savedConnections?.() ?? {};
@@ -243,7 +246,12 @@ function connectionNamed(name: string, at: At, compilation: Compilation, expecte
   return undefined;
 }
 
-function savedConnection(name: string, written: object, at: At, { source, problems, allowHttp }: Compilation): Connection | undefined {
+function savedConnection(
+  name: string,
+  written: object,
+  at: ValuePath,
+  { source, problems, allowHttp }: Compilation,
+): Connection | undefined {
   try {
     return compileSavedConnection(name, written, allowHttp);
   } catch (error) {

@@ -16,15 +16,17 @@ import { removedFieldsIn, unknownFieldsIn, unknownSerialFields } from './unknown
 
 /** Throws a FlowError that lists all problems if the flow has any. */
 export function compile(text: string, options: CompileOptions): Plan {
-  const source = readSource(text, options.variables ?? {});
+  const source = readFlow(text, options);
   const problems = [...source.problems];
-  if (source.value === null) problems.push(source.at([], 'expected a flow with a list of nodes, found an empty file'));
-  if (source.value === undefined || source.value === null) throw new FlowError(options.file, inOrder(problems));
-  if (isTestFile(source.value)) throw new FlowError(options.file, [source.at([], testFileMessage(options.file, source.value))]);
   // Compiles the nodes even if there is a mistake at the top of the file, so that their problems are reported, too.
   const written = mappingOf(source.value);
   const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
-  const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
+  const {
+    connections = mappingOf(written.connections),
+    nodes = listOf(written.nodes),
+    allow_hosts: allowHosts = [],
+    serial_by: serialBy,
+  } = flow ?? {};
   const name = flow?.name ?? options.name ?? baseName(options.file);
   const base = { source, problems, warnings: [...source.warnings], allowHttp: options.allowHttp };
   const compilation: Compilation = {
@@ -47,13 +49,8 @@ export function compile(text: string, options: CompileOptions): Plan {
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
   const names = columnNamesOf(flow?.columns ?? {}, source, problems);
-  const header = options.columns && [...options.columns, ...(options.added ?? []).map((name) => names.inFile(name))];
-  const columns = header && withNames(names, header);
-  const serialBy = flow?.serial_by;
   const valid = steps.filter((step) => step !== undefined);
-  if (header) problems.push(...misfitNames(names, header, source));
-  problems.push(...(columns ? unknownFieldsIn({ steps, source, names }, columns) : removedFieldsIn({ steps, source, names })));
-  if (columns) problems.push(...unknownSerialFields({ serialBy, source, names }, columns));
+  const columns = checkColumns({ steps, source, names, serialBy, problems }, options);
   problems.push(...doubledColumns(names, valid, source));
   const found = withUnreferableColumns(problems, { source, steps, names, columns });
   if (found.length > 0) {
@@ -63,6 +60,38 @@ export function compile(text: string, options: CompileOptions): Plan {
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
   return planOf({ name, names, description: flow?.description, serialBy }, valid, compilation);
+}
+
+/** Throws a FlowError if the text is no flow at all. */
+function readFlow(text: string, { file, variables = {} }: CompileOptions): FlowSource {
+  const source = readSource(text, variables);
+  const { value, problems } = source;
+  if (value === null)
+    throw new FlowError(file, inOrder([...problems, source.at([], 'expected a flow with a list of nodes, found an empty file')]));
+  if (value === undefined) throw new FlowError(file, inOrder(problems));
+  if (isTestFile(value)) throw new FlowError(file, [source.at([], testFileMessage(file, value))]);
+  return source;
+}
+
+/** Returns the columns of the input under the names that the flow gives them; undefined if they are not known. */
+function checkColumns(
+  {
+    serialBy,
+    problems,
+    ...flow
+  }: Parameters<typeof unknownFieldsIn>[0] & Parameters<typeof unknownSerialFields>[0] & { problems: Problem[] },
+  { columns: own, added = [] }: CompileOptions,
+): readonly string[] | undefined {
+  const { names, source } = flow;
+  if (!own) {
+    problems.push(...removedFieldsIn(flow));
+    return undefined;
+  }
+  const header = [...own, ...added.map((name) => names.inFile(name))];
+  const columns = withNames(names, header);
+  problems.push(...misfitNames(names, header, source), ...unknownFieldsIn(flow, columns));
+  problems.push(...unknownSerialFields({ serialBy, source, names }, columns));
+  return columns;
 }
 
 /** Warns if the flow's URLs contain no literal origin: its credentials are then never sent. */

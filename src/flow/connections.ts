@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type * as z from 'zod';
-import { authOptions, authProblem, boundAuth, placedAuths, type Session } from '../core/auth/auth.ts';
+import { authOptions, authProblem, boundAuth, placedAuths } from '../core/auth/auth.ts';
 import { isSession } from '../core/auth/session.ts';
 import { planSession } from '../core/auth/session-plan.ts';
 import type { Connection } from '../core/connection.ts';
@@ -11,9 +11,10 @@ import { urlTemplate } from '../core/template/url.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { wordsOf } from '../core/text/words.ts';
 import type { LocalServer, RemoteServer } from '../core/tools.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { checkedBy, type Place } from './issues.ts';
 import { connectionSchema, mcpConnectionSchema } from './schema.ts';
-import { type At, type FlowSource, readSource } from './source.ts';
+import { type FlowSource, readSource } from './source.ts';
 
 /** Also matches absolute paths on Windows. */
 const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
@@ -34,35 +35,43 @@ export function compileConnections(
 
 function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): Connection | undefined {
   const at = ['connections', name];
-  const problem = (place: At, message: string | CodedMessage) => where.problems.push(where.source.at([...at, ...place], message));
-  const tried = <Result>(place: At, compile: () => Result): Result | undefined => {
-    try {
-      return compile();
-    } catch (error) {
-      problem(place, error as Error);
-      return undefined;
-    }
+  const place: ConnectionPlace = {
+    ...where,
+    at,
+    problem: (inside, message, offset) => where.problems.push(where.source.at([...at, ...inside], message, offset)),
+    tried(inside, compile) {
+      try {
+        return compile();
+      } catch (error) {
+        place.problem(inside, error as Error);
+        return undefined;
+      }
+    },
   };
   const type = (written as { type?: unknown } | null | undefined)?.type;
-  if (type === 'mcp') return compileMcpConnection(name, written, { ...where, at, problem, tried });
-  if (typeof type === 'string' && type !== 'http') {
-    problem(['type'], `no connection type "${type}"${didYouMean(type, ['http', 'mcp']) || '; expected http or mcp'}`);
-    return undefined;
-  }
+  if (type === 'mcp') return compileMcpConnection(name, written, place);
+  if (typeof type !== 'string' || type === 'http') return compileHttpConnection(name, written, place);
+  place.problem(['type'], `no connection type "${type}"${didYouMean(type, ['http', 'mcp']) || '; expected http or mcp'}`);
+  return undefined;
+}
+
+function compileHttpConnection(name: string, written: unknown, where: ConnectionPlace): Connection | undefined {
+  const { problem, tried } = where;
   const before = where.problems.length;
-  const options = checkedBy(connectionSchema, written, { ...where, at });
+  const options = checkedBy(connectionSchema, written, where);
   if (!options) return undefined;
   const allowHttp = where.allowHttp || options.allow_http;
-  const { auth, headers = {} } = options;
+  const { auth, headers = {}, client_cert: certificate } = options;
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
-  const signers = placedAuths(auth).map(({ auth: one, at: entry }) => ({ auth: boundAuth(one, options.base_url), at: entry }));
-  for (const { auth: one, at: entry } of signers) {
-    if (isSession(one)) checkSession(one, ['auth', ...entry], { allowHttp, place: where, at });
+  const signers = placedAuths(auth).map(({ auth: one, at }) => ({ auth: boundAuth(one, options.base_url), at: ['auth', ...at] }));
+  for (const { auth: one, at } of signers) {
+    if (isSession(one)) {
+      planSession(one, { allowHttp, problem: (inside, message, offset) => problem([...at, ...inside], message, offset) });
+    }
     const wrong = authProblem(one, allowHttp);
-    if (wrong) problem(['auth', ...entry, wrong.option], wrong.message);
+    if (wrong) problem([...at, wrong.option], wrong.message);
   }
-  const { client_cert: certificate } = options;
-  if (certificate) checkCertificate(certificate, options.base_url, { isSaved: where.isSaved, problem });
+  if (certificate) checkCertificate(certificate, options.base_url, where);
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {
@@ -84,24 +93,10 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
   };
 }
 
-interface SessionPlace {
-  readonly allowHttp: boolean;
-  readonly place: Parameters<typeof compileConnections>[1];
-  /** The path of the connection. */
-  readonly at: At;
-}
-
-function checkSession(session: Session, option: At, { allowHttp, place, at }: SessionPlace): void {
-  planSession(session, {
-    allowHttp,
-    problem: (inside, message, offset) => place.problems.push(place.source.at([...at, ...option, ...inside], message, offset)),
-  });
-}
-
 function checkCertificate(
   files: { readonly cert: string; readonly key: string },
   baseUrl: string,
-  { isSaved, problem }: { readonly isSaved: boolean; problem(place: At, message: string): void },
+  { isSaved, problem }: ConnectionPlace,
 ): void {
   if (!baseUrl.startsWith('https:')) problem(['client_cert'], 'a client certificate needs a base_url with https://');
   for (const key of ['cert', 'key'] as const)
@@ -123,9 +118,10 @@ type ConnectionOptions = z.output<typeof mcpConnectionSchema>;
 interface ConnectionPlace extends Place {
   readonly allowHttp: boolean;
   readonly isSaved: boolean;
-  problem(place: At, message: string): void;
+  readonly file?: string;
+  problem(place: ValuePath, message: string | CodedMessage, offset?: number): void;
   /** If `compile` throws, reports the error and returns `undefined`. */
-  tried<Result>(place: At, compile: () => Result): Result | undefined;
+  tried<Result>(place: ValuePath, compile: () => Result): Result | undefined;
 }
 
 /** Reports problems and then returns `undefined`. */

@@ -2,17 +2,17 @@ import * as z from 'zod';
 import { authOptions } from '../core/auth/auth.ts';
 import type { Problem } from '../core/failure.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
-import { isMapping } from '../core/value/value.ts';
+import { isMapping, type ValuePath } from '../core/value/value.ts';
 import { choicesAt, namesAt, toJsonSchema } from './json-schema.ts';
 import { holdsSecret } from './secrets/mask.ts';
 import { isUnderAuth } from './secrets/secrets.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 
 type Issue = z.core.$ZodIssue;
 
 export interface Place {
   readonly source: FlowSource;
-  readonly at: At;
+  readonly at: ValuePath;
   readonly problems: Problem[];
   readonly wrong?: Set<PropertyKey>;
 }
@@ -80,10 +80,10 @@ function withCorrectedKeys(
   for (const key of keys) {
     const around = memberAt(left, path) as Record<PropertyKey, unknown>;
     left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
-    const correct = nearest(key, namesAt(toJsonSchema(schema), path as At, around));
+    const correct = nearest(key, namesAt(toJsonSchema(schema), path as ValuePath, around));
     if (correct === undefined || Object.hasOwn(around, correct)) continue;
     left = withMember(left, [...path, correct], around[key]) as Record<PropertyKey, unknown>;
-    source.rename([...at, ...(path as At), key], correct);
+    source.rename([...at, ...(path as ValuePath), key], correct);
   }
   return left;
 }
@@ -133,7 +133,7 @@ interface CustomParams {
 }
 
 function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Problem[] {
-  const path = issue.path as At;
+  const path = issue.path as ValuePath;
   const place = [...at, ...path];
   if (issue.code === 'unrecognized_keys') {
     const known = namesAt(toJsonSchema(schema), path, issue.input);
@@ -160,7 +160,7 @@ function takesString(issue: Issue): boolean {
 }
 
 /** True if the value might contain secrets and must never be printed. If `headers` is not a mapping, its value might itself be a secret. */
-function isSecret(place: At): boolean {
+function isSecret(place: ValuePath): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
 
@@ -168,7 +168,7 @@ function isSecret(place: At): boolean {
 const optionForm = /^[a-z]+(?:_[a-z]+)*$/;
 
 interface UnknownKey {
-  readonly place: At;
+  readonly place: ValuePath;
   /** True if the key has no value, as if a secret was written in place of an option. */
   readonly isAlone: boolean;
 }
@@ -187,7 +187,7 @@ function isChoice(issue: Issue): boolean {
 
 /** For an option without a valid variant, such as an unknown `type`. A `hidden` value must not be printed. */
 function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
-  const choices = choicesAt(toJsonSchema(schema), path as At);
+  const choices = choicesAt(toJsonSchema(schema), path as ValuePath);
   const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
   return `expected the type ${choicesText(choices)}${hidden ? '' : `, found ${kindOfValue(written)}${didYouMean(String(written), choices)}`}`;
 }

@@ -3,6 +3,7 @@ import type { NodeType } from '../core/node.ts';
 import { nodeLists } from '../core/options/expressions.ts';
 import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
 /** The keywords of JSON Schema (2020-12) that occur in the schema of flows. */
@@ -59,7 +60,7 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
 }
 
 /** The names that a user may write at a path. The `type` in `written` selects the schema's variant. */
-export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
+export function namesAt(schema: JsonSchema, path: ValuePath, written: unknown): string[] {
   const places = placesAt(schema, path);
   const chosen = places.filter((place) => isOfVariant(place, written));
   return [...new Set((chosen.length > 0 ? chosen : places).flatMap((place) => Object.keys(place.properties ?? {})))];
@@ -71,11 +72,11 @@ function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean
 }
 
 /** Returns the values that a user may write at a path; empty if the schema does not list them. */
-export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
+export function choicesAt(schema: JsonSchema, path: ValuePath): string[] {
   return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
 }
 
-function placesAt(schema: JsonSchema, path: readonly (string | number)[]): JsonSchema[] {
+function placesAt(schema: JsonSchema, path: ValuePath): JsonSchema[] {
   let places: JsonSchema[] = variantsOf(schema);
   for (const step of path) {
     places = places.flatMap((place) => {

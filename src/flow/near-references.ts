@@ -13,9 +13,9 @@ import {
 } from '../core/template/template.ts';
 import { yamlWord } from '../core/text/quoted-word.ts';
 import { listedNames, nearest } from '../core/text/suggest.ts';
-import { orUndefined } from '../core/value/value.ts';
+import { orUndefined, type ValuePath } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 import { isExpressionPlace, type OptionPlace, placeOfVariable } from './variable-places.ts';
 
 /** The nodes of a flow, and the fields of its input if they are known. */
@@ -69,7 +69,7 @@ function columnProblem(braces: string, column: string, wayOut: string): string {
 }
 
 /** Returns advice that leads to a reference to the field at a place of the flow. */
-function wayTo(field: string, at: At, flow: FlowFields): string {
+function wayTo(field: string, at: ValuePath, flow: FlowFields): string {
   const name = nameAt(field, at, flow);
   if (isReferable(name)) return name === field ? `write {{${name}}}` : `an earlier node renames the field: write {{${name}}}`;
   const alias = flow.names.aliasOf(name);
@@ -81,12 +81,12 @@ function wayTo(field: string, at: At, flow: FlowFields): string {
 }
 
 /** Returns the name that the nodes up to a place of the flow give to a field. A node that renames a field knows its new name. */
-function nameAt(field: string, at: At, flow: FlowFields): string {
+function nameAt(field: string, at: ValuePath, flow: FlowFields): string {
   return stepsTo(at, flow).reduce((name, { node }) => node.renames?.get(name) ?? name, field);
 }
 
 /** Returns the nodes up to the node that contains a place, which is the last one. */
-function stepsTo(at: At, { steps }: FlowFields): PlacedStep[] {
+function stepsTo(at: ValuePath, { steps }: FlowFields): PlacedStep[] {
   const all = allSteps(steps.filter((step) => step !== undefined)) as PlacedStep[];
   return all.slice(0, all.findLastIndex((step) => step.at.every((name, index) => name === at[index])) + 1);
 }
@@ -94,7 +94,7 @@ function stepsTo(at: At, { steps }: FlowFields): PlacedStep[] {
 /** A text that may contain references, and a function that creates a problem at a part of it. */
 interface PlacedText {
   readonly text: string;
-  readonly at: At;
+  readonly at: ValuePath;
   readonly place: OptionPlace;
   problem(message: string, within?: string): Problem;
 }
@@ -103,7 +103,7 @@ interface PlacedText {
 function visitTexts(source: FlowSource, take: (found: PlacedText) => void): void {
   visit(source.value, [], false);
 
-  function visit(value: unknown, at: At, isAlone: boolean): void {
+  function visit(value: unknown, at: ValuePath, isAlone: boolean): void {
     const names = at.filter((step) => typeof step === 'string');
     const place = { names, isKey: false, isAlone, isInList: typeof at.at(-2) === 'number' };
     if (typeof value === 'string' && !isExpressionPlace(place))
@@ -126,7 +126,7 @@ function takesReferences(place: OptionPlace): boolean {
   return kind !== undefined && kind !== 'setting';
 }
 
-function nearWarning(text: string, around: string, at: At, flow: FlowFields): string {
+function nearWarning(text: string, around: string, at: ValuePath, flow: FlowFields): string {
   if (!text.endsWith('}}'))
     return `${text} is not a reference and stays text; a reference ends with two braces\nwrite ${text.replace(/\}$/, '')}}}`;
   const inside = text.slice(2, -2).trim();
@@ -162,7 +162,7 @@ export function renaming(name: string, to = referable(name)): string {
 }
 
 /** Returns advice for a name in braces that cannot be a field reference, with the most likely advice first. */
-function waysOut(name: string, at: At, flow: FlowFields): string {
+function waysOut(name: string, at: ValuePath, flow: FlowFields): string {
   const better = referable(name);
   if (better === '') return 'write the name of a field between the braces';
   if (nameAt(name, at, flow) !== name) return wayTo(name, at, flow);

@@ -16,12 +16,12 @@ import {
 } from '../core/plan.ts';
 import { yamlWord } from '../core/text/quoted-word.ts';
 import { freeName } from '../core/text/suggest.ts';
-import { isMapping, jsonOf, textOf, type Value } from '../core/value/value.ts';
+import { isMapping, jsonOf, textOf, type Value, type ValuePath } from '../core/value/value.ts';
 import { misfitNames, withNames } from './column-names.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
 import { nearReferenceWarnings, withUnreferableColumns } from './near-references.ts';
 import { makersOf, partAt, readsOf } from './reads.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 import { neededFieldsIn, type SerialBy, serialOrderOf, unknownFieldsIn, unknownSerialFields } from './unknown-fields.ts';
 
 interface FlowOptions extends Pick<Plan, 'name' | 'names' | 'description'> {
@@ -34,7 +34,7 @@ interface PlanParts {
   readonly saved: ReadonlyMap<string, object>;
   readonly files: ReadonlyMap<string, string>;
   /** Each certificate is mapped to the place in the flow where its connection is named. */
-  readonly certificates: ReadonlyMap<ClientCertificate, At>;
+  readonly certificates: ReadonlyMap<ClientCertificate, ValuePath>;
   readonly literalOrigins: Iterable<string>;
 }
 
@@ -124,14 +124,14 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: FlowSour
 }
 
 /** Undefined for a saved connection. `at` is the place where the connection is named. */
-function namedInConnection(credential: string, at: At, { value }: FlowSource): At | undefined {
+function namedInConnection(credential: string, at: ValuePath, { value }: FlowSource): ValuePath | undefined {
   const connection = ['connections', partAt(value, at) as string];
   const inside = placeOfCredential(credential, partAt(value, connection));
   return inside && [...connection, ...inside];
 }
 
 /** The path of the first member `credential` with this name. */
-function placeOfCredential(credential: string, value: unknown): At | undefined {
+function placeOfCredential(credential: string, value: unknown): ValuePath | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
     if (name === 'credential' && member === credential) return [name];

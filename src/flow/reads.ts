@@ -1,8 +1,8 @@
 import { memberUses, nullTests, readsAnyField } from '../core/condition/condition.ts';
 import { allSteps } from '../core/plan.ts';
-import { ExactNumber, isMapping } from '../core/value/value.ts';
+import { ExactNumber, isMapping, type ValuePath } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 import { isOnlyListed } from './unknown-fields.ts';
 
 interface FlowReads {
@@ -89,6 +89,6 @@ function inOneOrder(value: unknown): unknown {
     .map(([name, member]) => [name, inOneOrder(member)]);
 }
 
-export function partAt(value: unknown, at: At): unknown {
+export function partAt(value: unknown, at: ValuePath): unknown {
   return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }

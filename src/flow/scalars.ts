@@ -1,4 +1,5 @@
 import { type Alias, type Document, isAlias, isPair, isScalar, type Node, type Scalar, visit } from 'yaml';
+import { jsonNumber } from '../core/value/value.ts';
 import type { LiteralSecret } from './secrets/secrets.ts';
 import { type PlacedIssue, placeOf } from './variables.ts';
 
@@ -69,9 +70,6 @@ function wholeWord(text: string): RegExp {
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);
 }
-
-/** JSON numbers keep all their digits, so their text is what is written. */
-export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** For a plain scalar that YAML reads as a number with another text, such as `01234`. */
 export function changedNumber(node: unknown): string | undefined {

@@ -15,18 +15,15 @@ import {
 } from 'yaml';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
-import { ExactNumber, objectOf } from '../core/value/value.ts';
+import { ExactNumber, jsonNumber, objectOf, type ValuePath } from '../core/value/value.ts';
 import { fillColumnNames } from './fill-column-names.ts';
 import { type FilledDocument, fillVariables } from './fill-variables.ts';
-import { changedNumber, changedNumbers, jsonNumber, offsetWithin } from './scalars.ts';
+import { changedNumber, changedNumbers, offsetWithin } from './scalars.ts';
 import { createMask } from './secrets/mask.ts';
 import { credentialNames, secretAdvice } from './secrets/secret-advice.ts';
 import { isData, literalSecrets } from './secrets/secrets.ts';
 import { type FlowVariables, type VariableChoice, variablesOf } from './variables.ts';
 import { depthProblem, type YamlProblem, yamlProblems } from './yaml-problems.ts';
-
-/** The names and indexes that lead to a value from the top of a flow. */
-export type At = readonly (string | number)[];
 
 export interface FlowSource {
   /** Plain values; `undefined` if the YAML is invalid. */
@@ -40,13 +37,13 @@ export interface FlowSource {
   /** Undefined for a connection, and for YAML whose meaning is unclear. */
   readonly variables: SourceVariables | undefined;
   /** At this path or its nearest existing parent. `within` is the text of the mistake inside the value, or its offset in the value. */
-  at(place: At, message: string | CodedMessage, within?: string | number): Problem;
+  at(place: ValuePath, message: string | CodedMessage, within?: string | number): Problem;
   /** Creates a problem at the name of the member with this path. */
-  atName(place: At, message: string): Problem;
+  atName(place: ValuePath, message: string): Problem;
   /** For a number that YAML reads with another text, such as `01234`. */
-  changedNumber(place: At): string | undefined;
+  changedNumber(place: ValuePath): string | undefined;
   /** After this, the path with the correct name leads to the misspelt member's value. */
-  rename(place: At, correct: string): void;
+  rename(place: ValuePath, correct: string): void;
 }
 
 /** A flow's variables as written, and those that the flow uses. */
@@ -191,7 +188,7 @@ function withObjects(value: unknown, known: Map<object, unknown>): unknown {
 }
 
 /** Start and end of the value, or of the nearest parent that exists. */
-function valueRange(document: Document, path: At): [number, number] {
+function valueRange(document: Document, path: ValuePath): [number, number] {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(document, path.slice(0, length));
     if (node?.range) return [node.range[0], node.range[1]];
@@ -205,17 +202,17 @@ function rangeOf({ range }: Node): [number, number] {
   return range ? [range[0], range[1]] : [0, 1];
 }
 
-function nodeAt(document: Document, path: At): Node | undefined {
+function nodeAt(document: Document, path: ValuePath): Node | undefined {
   const node = path.length === 0 ? document.contents : document.getIn(path, true);
   return isNode(node) ? node : undefined;
 }
 
-function nameRange(document: Document, path: At): [number, number] | undefined {
+function nameRange(document: Document, path: ValuePath): [number, number] | undefined {
   const range = (pairAt(document, path)?.key as { range?: Range | null } | undefined)?.range;
   return range ? [range[0], range[1]] : undefined;
 }
 
-function pairAt(document: Document, path: At): Pair | undefined {
+function pairAt(document: Document, path: ValuePath): Pair | undefined {
   if (path.length === 0) return undefined;
   const parent = nodeAt(document, path.slice(0, -1));
   const mapping = isAlias(parent) ? parent.resolve(document) : parent;

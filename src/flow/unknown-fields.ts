@@ -8,10 +8,10 @@ import { allSteps, columnsAfter, otherDelimiter, type SerialOrder } from '../cor
 import type { Fields } from '../core/record.ts';
 import { isReferable } from '../core/template/template.ts';
 import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
-import { textOf, type Value } from '../core/value/value.ts';
+import { textOf, type Value, type ValuePath } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
 import { type FlowFields, naming, renaming } from './near-references.ts';
-import type { At, FlowSource } from './source.ts';
+import type { FlowSource } from './source.ts';
 
 /**
  * Finds references to fields that no record with these fields can have. `who` names the records in messages if only some are known; a test
@@ -27,7 +27,7 @@ interface UnknownField {
   readonly use: FieldUse;
   readonly input: readonly string[];
   /** Empty for an option of the flow itself. */
-  readonly at: At;
+  readonly at: ValuePath;
   readonly known: readonly string[];
   readonly who: string | undefined;
 }
@@ -156,7 +156,7 @@ function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
 
-function problemAt({ field, at, isName, written }: FieldUse, node: At, message: string, source: FlowSource): Problem {
+function problemAt({ field, at, isName, written }: FieldUse, node: ValuePath, message: string, source: FlowSource): Problem {
   const place = [...node, ...at];
   if (isName) return source.atName(place, message);
   return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));

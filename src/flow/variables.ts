@@ -2,7 +2,7 @@ import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, t
 import type { CodedMessage } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
 import { didYouMean } from '../core/text/suggest.ts';
-import { ExactNumber } from '../core/value/value.ts';
+import { ExactNumber, jsonNumber } from '../core/value/value.ts';
 import { isSecretVariable } from './secrets/secrets.ts';
 
 export type VariableValue = string | number | boolean | ExactNumber;
@@ -134,8 +134,6 @@ function scalarValue(node: Node | null | undefined): VariableValue | undefined {
   if (typeof value === 'number') return numberOf(source ?? String(value)) ?? value;
   return typeof value === 'string' || typeof value === 'boolean' ? value : undefined;
 }
-
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 function numberOf(text: string): number | ExactNumber | undefined {
   if (!jsonNumber.test(text)) return undefined;

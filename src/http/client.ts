@@ -1,7 +1,7 @@
 import type { Documents } from '../core/answer/document.ts';
 import { redirectStatuses } from '../core/answer/link.ts';
 import { excerpt } from '../core/answer/response.ts';
-import { type Auth, type Session, sessionIn, shownSignature, signature } from '../core/auth/auth.ts';
+import { type Auth, type SessionAuth, sessionIn, shownSignature, signature } from '../core/auth/auth.ts';
 import { combined, type Signature } from '../core/auth/auth-type.ts';
 import { isSession } from '../core/auth/session.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
@@ -13,10 +13,11 @@ import { withoutEcho } from './auth/echo.ts';
 import type { LoginTools } from './auth/login-tokens.ts';
 import { AccessTokens, type WithSecret } from './auth/oauth.ts';
 import { type RequestSigner, refuseWrongClock, sendSigned, signsRequests, withSignature } from './auth/request-signers.ts';
-import type { LoggedIn, Sessions } from './auth/sessions.ts';
+import type { LoggedIn, LoginSessions } from './auth/sessions.ts';
 import { RequestSigners } from './auth/signer-types.ts';
 import type { SourceTools } from './auth/source-tools.ts';
 import { hasToken, type TokenAuth, tokenSource } from './auth/token-sources.ts';
+import { throwAsSent } from './error.ts';
 import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
 import type { Transport } from './transport.ts';
@@ -46,28 +47,28 @@ export interface HttpTools {
 const maxRedirects = 10;
 
 /** What clients have obtained or learned in order to authenticate requests. */
-export interface Authentication {
+export interface RequestAuth {
   readonly tokens: AccessTokens;
   readonly signers: RequestSigners;
   /** Loaded at the first request that needs a login. */
-  sessions(): Promise<Sessions>;
+  sessions(): Promise<LoginSessions>;
 }
 
 /** The HTTP clients of several runs may share the result. */
-export function createAuthentication(tools: HttpTools): Authentication {
-  let sessions: Promise<Sessions> | undefined;
+export function createAuthentication(tools: HttpTools): RequestAuth {
+  let sessions: Promise<LoginSessions> | undefined;
   return {
     tokens: new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd }),
     signers: new RequestSigners(tools),
     sessions() {
-      sessions ??= import('./auth/sessions.ts').then((module) => new module.Sessions());
+      sessions ??= import('./auth/sessions.ts').then((module) => new module.LoginSessions());
       return sessions;
     },
   };
 }
 
 /** The tools of a client, and what it shares with others. */
-type ClientTools = HttpTools & Authentication;
+type ClientTools = HttpTools & RequestAuth;
 
 /** Authenticates requests, follows redirects, and returns responses with any status. */
 export function createHttp(given: HttpTools, authentication = createAuthentication(given)): Http {
@@ -102,7 +103,7 @@ interface SessionRequest extends HttpRequest {
 /** The time that logins take does not count toward the request's timeout. */
 async function sendInSession(
   request: HttpRequest,
-  session: Session,
+  session: SessionAuth,
   tools: ClientTools,
   send: (request: SessionRequest) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
@@ -300,11 +301,6 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
 /** Contains the URL exactly as sent. Parsing it could change the form of a secret in it, which would then not be masked. */
 function tooManyRedirects({ status, header }: HttpResponse): Failure {
   return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
-}
-
-/** Even if the redirected request was not sent, the first request was. */
-function throwAsSent(error: unknown): never {
-  throw error instanceof Failure ? error.asSent() : error;
 }
 
 function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {

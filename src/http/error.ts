@@ -123,3 +123,8 @@ function issuesIn(text: string): string {
     return '';
   }
 }
+
+/** Even if the redirected request was not sent, the first request was. */
+export function throwAsSent(error: unknown): never {
+  throw error instanceof Failure ? error.asSent() : error;
+}

@@ -7,7 +7,7 @@ import { copyOf, type Fields, withNulls } from '../core/record.ts';
 import { didYouMean, listedNames } from '../core/text/suggest.ts';
 import { describedAs, dictionary } from '../core/value/dictionary.ts';
 import { parseJson } from '../core/value/json.ts';
-import { membersOf, textOf, type Value } from '../core/value/value.ts';
+import { membersOf, textOf, type Value, type ValuePath } from '../core/value/value.ts';
 import { JoinedRows, readJoinedHead } from './joined-file.ts';
 import type { Rows } from './rows.ts';
 
@@ -87,9 +87,9 @@ interface Filled {
   readonly field: string;
   readonly column: string;
   readonly replaces: boolean;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
   /** The place of the column's name, if the column is a member of the mapping. */
-  readonly columnAt: readonly (string | number)[];
+  readonly columnAt: ValuePath;
 }
 
 function buildJoin(options: Options, context: BuildContext): Node | undefined {

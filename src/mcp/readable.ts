@@ -15,20 +15,20 @@ type Id = string | number;
  */
 export function readableMessage(found: unknown, asked?: Id): JSONRPCMessage | undefined {
   if (!isMapping(found)) return undefined;
-  if (typeof found.method === 'string') {
-    return 'jsonrpc' in found ? (withoutNulls({ ...found, params: found.params ?? undefined }) as unknown as JSONRPCMessage) : undefined;
-  }
-  const id = typeof found.id === 'number' || typeof found.id === 'string' ? found.id : asked;
-  if (id === undefined) return undefined;
-  const { jsonrpc, result } = found;
-  const error = found.error ?? undefined;
-  if (jsonrpc === '2.0' && error === undefined && isMapping(result)) {
-    return { jsonrpc, id, result: readableResult(result) } as unknown as JSONRPCMessage;
-  }
-  const isError = isMapping(error) && typeof error.message === 'string';
-  if (jsonrpc !== '2.0' || !isError) return unreadable(id, JSON.stringify(found));
+  const { method, id, params } = found;
+  if (typeof method === 'string')
+    return 'jsonrpc' in found ? (withoutNulls({ ...found, params: params ?? undefined }) as unknown as JSONRPCMessage) : undefined;
+  const own = typeof id === 'number' || typeof id === 'string' ? id : asked;
+  return own === undefined ? undefined : (readableResponse(found, own) ?? unreadable(own, JSON.stringify(found)));
+}
+
+function readableResponse({ jsonrpc, result, error }: Readonly<Record<string, unknown>>, id: Id): JSONRPCMessage | undefined {
+  if (jsonrpc !== '2.0') return undefined;
+  if (error === undefined || error === null)
+    return isMapping(result) ? ({ jsonrpc, id, result: readableResult(result) } as unknown as JSONRPCMessage) : undefined;
+  if (!isMapping(error) || typeof error.message !== 'string') return undefined;
   const code = Number(error.code ?? Number.NaN);
-  return { jsonrpc, id, error: { ...error, code: Number.isSafeInteger(code) ? code : -32_000, message: error.message as string } };
+  return { jsonrpc, id, error: { ...error, code: Number.isSafeInteger(code) ? code : -32_000, message: error.message } };
 }
 
 /** Returns the error that takes the place of an answer that cannot be read. */

@@ -14,7 +14,7 @@ import { hasToken, tokenSource } from '../http/auth/token-sources.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
-interface Signing extends TokenTools {
+interface SigningTools extends TokenTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets;
@@ -31,7 +31,7 @@ interface Fetches {
 }
 
 /** Adds the credential only for the server's origin. Error responses become Failures with Retry-After, which the client would drop. */
-export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
+export function signedFetch(fetches: Fetches, server: RemoteServer, signing: SigningTools): Fetch {
   const { origin } = new URL(server.url);
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
@@ -60,7 +60,7 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
 async function sendWithSigner(
   request: SignedRequest,
   signer: RequestSigner | undefined,
-  { secret }: Signing,
+  { secret }: SigningTools,
   send: (signed: SignedRequest) => Promise<Response>,
 ): Promise<Response> {
   if (!signer) return send(request);
@@ -75,7 +75,7 @@ async function sendWithSigner(
 /** If the server rejects a credential or token that can be renewed, renews it and sends the request again. */
 async function sendWithSecret(
   { auth, url }: RemoteServer,
-  signing: Signing,
+  signing: SigningTools,
   send: (sign?: Signature, signer?: RequestSigner) => Promise<Response>,
 ): Promise<Response> {
   if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
@@ -100,7 +100,7 @@ async function sendWithSecret(
   return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
 }
 
-function withSecretOf(credential: string, origin: string | undefined, { secrets, commands }: Signing): WithSecret {
+function withSecretOf(credential: string, origin: string | undefined, { secrets, commands }: SigningTools): WithSecret {
   if (commands?.commands.has(credential)) {
     return (use) => commands.use(credential, (secret) => use(secretFor({ credential }, new Map([[credential, secret]]), origin)));
   }
@@ -113,7 +113,7 @@ async function checkedResponse(
   response: Response,
   method: string | undefined,
   { auth }: RemoteServer,
-  signing: Signing,
+  signing: SigningTools,
 ): Promise<Response> {
   const { status } = response;
   if (response.ok && auth && (auth.type === 'oauth2_authorization_code' || !hasToken(auth))) signing.used(auth.credential);
@@ -132,7 +132,7 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
 }
 
 /** Throws a Failure if the credential is missing or may not be sent to the host. No connection setting can lift this restriction. */
-function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: Signing['secrets'], origin: string | undefined): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: SigningTools['secrets'], origin: string | undefined): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
   if (origin !== undefined) refuseHost(credential, secret, origin);

@@ -37,7 +37,7 @@ export const check = defineNode({
 function buildCheck({ rules, schema: file, action }: z.output<typeof checkOptions>, context: BuildContext): Node | undefined {
   const all = membersOf(rules);
   if (all.length === 0 && file === undefined) {
-    context.problem([], 'a check needs rules, or the schema of a record');
+    context.missing(['rules', 'schema'], 'a check needs rules, or the schema of a record');
     return undefined;
   }
   for (const [name, rule] of all) context.warnOfCells(['rules', name], rule);

@@ -3,7 +3,16 @@ import type { Expression } from '../core/condition/condition.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import type { AskedStep } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
-import { type Action, type Asked, type BuildContext, defineNode, type Node, type NodeContext, type Step } from '../core/node.ts';
+import {
+  type Action,
+  type Asked,
+  type BuildContext,
+  defineNode,
+  type Node,
+  type NodeContext,
+  type ReportProblem,
+  type Step,
+} from '../core/node.ts';
 import { alternativeNodes, condition } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import { copyOf, type Fields, filledFields } from '../core/record.ts';
@@ -70,13 +79,11 @@ function buildFirst({ until, found_by: foundBy, required, nodes }: FirstOptions,
   };
 }
 
-type Report = BuildContext['problem'];
-
 /** Reports a problem for each node that can make no row or several of a record, also inside a loop or poll that is a step. */
-function refuseSeveralRows(steps: readonly Step[], written: readonly unknown[], problem: Report): void {
+function refuseSeveralRows(steps: readonly Step[], written: readonly unknown[], problem: ReportProblem): void {
   for (const [index, { node }] of steps.entries()) {
     const options = written[index] as Readonly<Record<string, unknown>>;
-    const nested: Report = ([option, ...more], message) =>
+    const nested: ReportProblem = ([option, ...more], message) =>
       problem(['nodes', index, ...(option !== undefined && option in options ? [option, ...more] : [])], message);
     const found = severalRows(node, options);
     if (found) nested([found.option], `${found.can}, ${oneRow}\n${found.wayOut}`);
@@ -84,7 +91,7 @@ function refuseSeveralRows(steps: readonly Step[], written: readonly unknown[], 
   }
 }
 
-interface SeveralRows {
+interface RowsProblem {
   readonly option: string;
   readonly can: string;
   readonly wayOut: string;
@@ -93,7 +100,7 @@ interface SeveralRows {
 function severalRows(
   { filters, action, streams, inner }: Node,
   { when_empty: whenEmpty }: Readonly<Record<string, unknown>>,
-): SeveralRows | undefined {
+): RowsProblem | undefined {
   if (filters) return { option: 'type', can: 'a filter can drop the record', wayOut: 'to pass a step over, write `when` at the step' };
   if (whenEmpty === 'drop')
     return {
@@ -114,7 +121,7 @@ function expands({ expands, batchSize, paths }: Action): boolean {
 
 const oneRow = 'but a step of `first` gives exactly one row';
 
-function refuseNames(steps: readonly Step[], foundBy: string | undefined, problem: Report): void {
+function refuseNames(steps: readonly Step[], foundBy: string | undefined, problem: ReportProblem): void {
   for (const [index, { id, node }] of steps.entries()) {
     if (id === byInput)
       problem(['nodes', index, 'id'], `found_by is "${byInput}" for a record that needs no step\ngive the step another id`);

@@ -4,6 +4,7 @@ import { type BuildContext, DataNeeded } from '../core/node.ts';
 import { timeout } from '../core/options/amounts.ts';
 import type { Fields } from '../core/record.ts';
 import { referencedFields, textTemplate } from '../core/template/template.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { meanings } from '../nodes/call-policy.ts';
 import { countryNamed, isBlank, noCountry } from './country-names.ts';
 import { lookupOptions } from './lookup/lookup.ts';
@@ -88,7 +89,7 @@ interface CategoryOption {
 }
 
 /** If the words match no category, or several, reports the problem and returns undefined. */
-export function categoryOption(words: string, at: readonly (string | number)[], context: BuildContext): CategoryOption | undefined {
+export function categoryOption(words: string, at: ValuePath, context: BuildContext): CategoryOption | undefined {
   if (referencedFields(words).length > 0) {
     context.problem(at, 'expected one category for all records, found text with {{field}}');
     return undefined;
@@ -122,7 +123,7 @@ function categoryNames(): CategoryNames {
 export function countryTemplate(
   text: string | undefined,
   context: BuildContext,
-  at: readonly (string | number)[] = ['country'],
+  at: ValuePath = ['country'],
 ): (fields: Fields) => string | undefined {
   if (text === undefined) return () => undefined;
   if (referencedFields(text).length === 0 && countryNamed(text) === undefined) context.problem(at, noCountry(text));

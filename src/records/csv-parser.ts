@@ -133,6 +133,7 @@ export function openRow(parser: Parser): readonly string[] {
   return (parser as unknown as Internals).state.record;
 }
 
-function settled(act: (done: (error?: Error | null) => void) => void): Promise<void> {
+/** Calls a parser that reports its end to a callback. */
+export function settled(act: (done: (error?: Error | null) => void) => void): Promise<void> {
   return new Promise((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { compilePath, type Path } from '../core/answer/path.ts';
+import { compilePath, otherSyntax, type Path } from '../core/answer/path.ts';
 import type { InputHint } from '../core/error-code.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
@@ -283,9 +283,10 @@ function escapeOf({ escape: written }: SourceOptions): Pick<SourceOptions, 'esca
 function recordsPath({ records }: SourceOptions): readonly string[] | undefined {
   if (records === undefined) return undefined;
   if (records === '[]') return [];
-  const [names = [], ...more] = compiledPath(records).legs;
-  const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
-  if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);
+  const { root, legs } = compiledPath(records);
+  const [names = [], ...more] = legs;
+  const isOfNames = root === 'body' && names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
+  if (!isOfNames) throw otherPath(records);
   return names as readonly string[];
 }
 
@@ -293,8 +294,16 @@ function compiledPath(text: string): Path {
   try {
     return compilePath(text);
   } catch (error) {
+    // A path that begins with $ names parts of an answer, which a file has not.
+    if (text.startsWith('$')) throw otherPath(text);
     throw invalidOption('records', (error as Error).message, error);
   }
+}
+
+function otherPath(text: string): AutomateError {
+  const [name] = /^\$\w+/.exec(text) ?? [];
+  const wayOut = otherSyntax(text) ?? (name && `for a member with that name, write ["${name}"]`);
+  return invalidOption('records', `expected the path of the list, such as data.items, found "${text}"${wayOut ? `; ${wayOut}` : ''}`);
 }
 
 function firstNames(items: readonly Item[]): string[] | undefined {

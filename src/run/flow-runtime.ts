@@ -3,7 +3,7 @@ import type { ColumnNames } from '../core/column-names.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf } from '../core/failure.ts';
-import type { Item, Outcome, PartialRows } from '../core/item.ts';
+import { HeldRows, type Item, type Outcome, type PartialRows } from '../core/item.ts';
 import { joinedFilesOf, type Plan } from '../core/plan.ts';
 import type { Ledger, Output } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -185,22 +185,11 @@ class CountingLedger implements Ledger {
 class MemoryOutput implements Output {
   readonly waiting = 0;
   outcome: Outcome | undefined;
-  #partial: Fields[] = [];
+  #partial = new HeldRows();
 
   partialRows(): PartialRows {
-    const rows: Fields[] = [];
-    this.#partial = rows;
-    return {
-      get rows() {
-        return rows.length;
-      },
-      async add(added) {
-        for (const row of added) rows.push(row);
-      },
-      drop() {
-        rows.length = 0;
-      },
-    };
+    this.#partial = new HeldRows();
+    return this.#partial;
   }
 
   put(_item: Item, outcome: Outcome): Outcome {
@@ -216,6 +205,6 @@ class MemoryOutput implements Output {
 
   get rows(): readonly Fields[] {
     if (!this.outcome || 'failure' in this.outcome) return [];
-    return 'rows' in this.outcome ? this.outcome.rows : this.#partial;
+    return 'rows' in this.outcome ? this.outcome.rows : this.#partial.held;
   }
 }

@@ -4,9 +4,17 @@ import { percentDecoded } from '../core/template/url.ts';
 import { bytesOfBase64 } from '../core/text/base64.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
-import { type JsonPart, listOf, partOf, textIn } from './json-parts.ts';
-import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from './known-secrets.ts';
-import { formIn, formType, mergedHeaders, type WrittenAuth, type WrittenHeader, type WrittenRequest } from './written-node.ts';
+import { type JsonPart, listOf, mediaType, partOf, textIn } from './json-parts.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets, passwordIn } from './known-secrets.ts';
+import {
+  formIn,
+  formType,
+  mergedHeaders,
+  type RequestWithNotes,
+  type WrittenAuth,
+  type WrittenHeader,
+  type WrittenRequest,
+} from './written-node.ts';
 
 /** A request of a recording (HTTP Archive 1.2), with its answer. */
 export interface HarEntry {
@@ -21,7 +29,7 @@ export interface HarEntry {
   readonly kind: 'JSON' | 'XML' | 'form' | undefined;
 }
 
-interface HarAnswer {
+export interface HarAnswer {
   /** 0 if the request has no answer. */
   readonly status: number;
   /** In lower case and without parameters; empty if it is unknown. */
@@ -88,8 +96,8 @@ function answerOf(response: JsonPart): HarAnswer {
   const content = partOf(response.content);
   const mime = textIn(content.mimeType) ?? '';
   // x-unknown stands for no type in Chrome and Safari.
-  const type = (/^(?:|x-unknown)$/.test(mime) ? headerIn(pairsOf(response.headers), 'content-type') : mime).split(';')[0] ?? '';
-  return { status: Number(response.status) || 0, type: type.trim().toLowerCase(), text: contentText(content) };
+  const type = /^(?:|x-unknown)$/.test(mime) ? headerIn(pairsOf(response.headers), 'content-type') : mime;
+  return { status: Number(response.status) || 0, type: mediaType(type), text: contentText(content) };
 }
 
 function contentText({ text, encoding }: JsonPart): string | undefined {
@@ -134,26 +142,41 @@ function kindOf(
   { method, headers, postData, answer }: Pick<HarEntry, 'method' | 'headers' | 'postData' | 'answer'>,
   entry: JsonPart,
 ): HarEntry['kind'] {
-  const { type, text = '', status } = answer;
+  const { type, text = '' } = answer;
   if (otherType.test(type)) return undefined;
-  if (jsonType.test(type)) return 'JSON';
-  if (xmlType.test(type)) return 'XML';
   const sent = sentType(headers, postData);
-  if (jsonType.test(sent)) return 'JSON';
-  if (xmlType.test(sent)) return 'XML';
+  const stated = dataKind(type) ?? dataKind(sent);
+  if (stated) return stated;
   if (sent === formType || sent === 'multipart/form-data') return 'form';
-  if (!/html/.test(type) && /^\s*[[{]/.test(text) && orUndefined(() => JSON.parse(text)) !== undefined) return 'JSON';
+  if (!/html/.test(type) && isJson(text)) return 'JSON';
   if (type !== '' && text !== '') return undefined;
-  // An answer without a body, such as 204 or 304, has no type.
-  const accept = headerIn(headers, 'accept');
-  const isScript = /^(?:xhr|fetch)$/i.test(String(entry._resourceType ?? '')) || headerIn(headers, 'x-requested-with') !== '';
-  const isEmpty = text === '' && (type === '' || status === 204 || status === 304);
-  if (/json/i.test(accept) || (isEmpty && (/^(?:PUT|PATCH|DELETE)$/.test(method) || (isScript && sent === '')))) return 'JSON';
-  return undefined;
+  const isCall =
+    /json/i.test(headerIn(headers, 'accept')) || (isBare(answer) && (changes.test(method) || (isScript(entry, headers) && sent === '')));
+  return isCall ? 'JSON' : undefined;
+}
+
+const changes = /^(?:PUT|PATCH|DELETE)$/;
+
+/** An answer without a body, such as 204 or 304, has no type. */
+function isBare({ type, text = '', status }: HarAnswer): boolean {
+  return text === '' && (type === '' || status === 204 || status === 304);
+}
+
+function isScript({ _resourceType: type }: JsonPart, headers: readonly WrittenHeader[]): boolean {
+  return /^(?:xhr|fetch)$/i.test(String(type ?? '')) || headerIn(headers, 'x-requested-with') !== '';
+}
+
+function dataKind(type: string): 'JSON' | 'XML' | undefined {
+  if (jsonType.test(type)) return 'JSON';
+  return xmlType.test(type) ? 'XML' : undefined;
+}
+
+function isJson(text: string): boolean {
+  return /^\s*[[{]/.test(text) && orUndefined(() => JSON.parse(text)) !== undefined;
 }
 
 function sentType(headers: readonly WrittenHeader[], postData: JsonPart): string {
-  return ((textIn(postData.mimeType) || headerIn(headers, 'content-type')).split(';')[0] ?? '').trim().toLowerCase();
+  return mediaType(textIn(postData.mimeType) || headerIn(headers, 'content-type'));
 }
 
 function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
@@ -163,7 +186,7 @@ function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
   for (const [name, value] of [...pairsOf(request.cookies), ...pairsOf(response.cookies)]) addCookie(name, value, known);
   const url = textIn(request.url) ?? '';
   addSecretPairs(url.split(/[?#]/).slice(1).join('&'), known);
-  for (const [, password = ''] of url.matchAll(/^\w+:\/\/[^/?#@]*:([^/?#@]*)@/g)) known.add(password);
+  known.add(passwordIn(url));
   const postData = partOf(request.postData);
   const sent = textIn(postData.text) ?? '';
   if (/^\s*[\w.%+-]+=/.test(sent)) addSecretPairs(sent, known);
@@ -173,17 +196,12 @@ function addSecretsOf(entry: JsonPart, known: KnownSecrets): void {
   if (!/^(?:image|font|audio|video)\//.test(textIn(content.mimeType) ?? '')) addSecretsIn(contentText(content) ?? '', known);
 }
 
-interface RecordedRequest {
-  readonly request: WrittenRequest;
-  readonly notes: readonly string[];
-}
-
 /** Headers that browsers and monitoring scripts add. The conditional ones would lead to an answer without a body. */
 const browserHeaders =
   /^(?:sec-.*|user-agent|accept-(?:encoding|language|charset)|origin|referer|dnt|priority|pragma|cache-control|upgrade-insecure-requests|if-none-match|if-modified-since|x-client-data|save-data|rtt|downlink|ect|device-memory|dpr|width|viewport-width|alt-used|proxy-.*|purpose|http2-settings|x-browser-.*|traceparent|tracestate|baggage|sentry-trace|newrelic|x-datadog-.*|x-b3-.*|b3|cookie2)$/i;
 
 /** Throws an AutomateError (`usage`) if no flow can send the request. */
-export function recordedRequest({ method, url, headers, postData }: HarEntry): RecordedRequest {
+export function recordedRequest({ method, url, headers, postData }: HarEntry): RequestWithNotes {
   const kept = headers.filter(([name, value]) => !browserHeaders.test(name) && !(/^accept$/i.test(name) && /text\/html/i.test(value)));
   const signature = computedAuth(kept);
   const own = signature ? kept.filter(([name]) => !signature.headers.test(name)) : kept;
@@ -235,10 +253,8 @@ function bodyOf(postData: JsonPart, headers: readonly WrittenHeader[]): Recorded
     const isLost = type !== '' || written !== '' || Number(headerIn(headers, 'content-length')) > 0;
     return { part: {}, notes: isLost ? ['the recording does not contain the body of the request: write body into the flow'] : [] };
   }
-  if (jsonType.test(type) || (type !== formType && /^\s*[[{]/.test(text))) {
-    if (orUndefined(() => JSON.parse(text)) !== undefined && /^\s*[[{]/.test(text)) return { part: { body: text }, notes: [] };
-  }
-  const form = type === formType ? formIn(text) : undefined;
+  if (type !== formType) return { part: isJson(text) ? { body: text } : { text }, notes: [] };
+  const form = formIn(text);
   return { part: form ? { form } : { text }, notes: [] };
 }
 
@@ -269,7 +285,7 @@ function partsOfText(text: string) {
   });
 }
 
-export interface FormPart {
+export interface RecordedPart {
   readonly name: string;
   readonly value: string;
   /** The name of the file that is sent; undefined if the part is a text. */
@@ -277,7 +293,7 @@ export interface FormPart {
 }
 
 /** Repeated names become lists. */
-export function formOfParts(parts: readonly FormPart[]): RecordedBody {
+export function formOfParts(parts: readonly RecordedPart[]): RecordedBody {
   const form = new Map<string, unknown[]>();
   for (const { name, value, file } of parts) form.set(name, [...(form.get(name) ?? []), file === undefined ? value : { file }]);
   const files = parts.flatMap(({ file }) => (file === undefined ? [] : [file]));

@@ -15,3 +15,8 @@ export function listOf(value: unknown): readonly unknown[] {
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
+
+/** In lower case and without parameters. */
+export function mediaType(contentType: string): string {
+  return (contentType.split(';')[0] as string).trim().toLowerCase();
+}

@@ -171,6 +171,11 @@ export function addSecretsIn(text: string, known: KnownSecrets): void {
   }
 }
 
+/** The password of a URL such as `https://me:PASSWORD@example.com`; empty if it has none. */
+export function passwordIn(url: string): string {
+  return /^\w+:\/\/[^/?#@]*:([^/?#@]*)@/.exec(url)?.[1] ?? '';
+}
+
 /** Takes the secrets in the query of a URL or in a form. */
 export function addSecretPairs(pairs: string, known: KnownSecrets): void {
   for (const pair of pairs.split('&')) {

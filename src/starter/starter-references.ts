@@ -5,7 +5,7 @@ import { referableNames, referencedFields } from '../core/template/template.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
 import { shortName } from '../core/text/suggest.ts';
-import { ExactNumber, textOf, type Value } from '../core/value/value.ts';
+import { ExactNumber, textOf, type Value, type ValuePath } from '../core/value/value.ts';
 import { holdsLogin, isPossiblySecret, isSecretHeader } from '../flow/secrets/secret-text.ts';
 import { plainName, type WrittenNode, withLiterals } from './written-node.ts';
 
@@ -77,10 +77,8 @@ function inHeaders(headers: Readonly<Record<string, string>>, values: ReplacedVa
   );
 }
 
-type PlaceInRequest = readonly (string | number)[];
-
 /** Replaces the values inside a body. `find` returns the replacement for the value at a path, or undefined to keep it. */
-function inBody(value: unknown, at: PlaceInRequest, find: (leaf: unknown, place: ValuePlace) => unknown): unknown {
+function inBody(value: unknown, at: ValuePath, find: (leaf: unknown, place: ValuePlace) => unknown): unknown {
   if (Array.isArray(value)) return value.map((member, index) => inBody(member, [...at, index], find));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inBody(member, [...at, name], find)]));

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import { percentDecoded } from '../core/template/url.ts';
 import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
-import { type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
+import { hostName, type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
 import { KnownSecrets } from './known-secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
@@ -18,6 +18,18 @@ export interface Cleaned {
 export interface CredentialToStore {
   readonly name: string;
   readonly note: string;
+}
+
+/** The `auth` that a flow gets for that of another tool. */
+export interface TranslatedAuth {
+  readonly auth: readonly WrittenAuth[];
+  readonly credentials: readonly CredentialToStore[];
+  readonly notes: readonly string[];
+}
+
+/** The first word of a credential's name: the host to which it is sent. */
+export function hostWord(url: string): string {
+  return hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
 }
 
 /** Replaces secrets with credentials, or removes them with a note. Throws an AutomateError (`usage`) if a secret is still left. */

@@ -1,6 +1,7 @@
 import { isReferable } from '../core/template/template.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
+import type { ValuePath } from '../core/value/value.ts';
 import { type KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
@@ -10,7 +11,6 @@ import {
   plainName,
   sentExamples,
   unusableRequest,
-  type ValuePath,
   type WrittenHead,
   type WrittenNode,
   type WrittenRequest,

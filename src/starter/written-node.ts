@@ -3,7 +3,7 @@ import { AutomateError } from '../core/failure.ts';
 import { canHaveBody, httpMethods } from '../core/options/methods.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { parseJson } from '../core/value/json.ts';
-import { isMapping } from '../core/value/value.ts';
+import { isMapping, type ValuePath } from '../core/value/value.ts';
 import type { JsonPart } from './json-parts.ts';
 
 export type WrittenHeader = readonly [name: string, value: string];
@@ -28,6 +28,12 @@ export interface WrittenRequest {
 
 /** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
+
+/** A request of another tool, and what the flow does not take over from it. */
+export interface RequestWithNotes {
+  readonly request: WrittenRequest;
+  readonly notes: readonly string[];
+}
 
 export type WrittenPaging = Readonly<Record<string, string | number | undefined>>;
 
@@ -181,9 +187,6 @@ function withSingleAuth(node: object): object {
 export function plainName(name: string): string {
   return /^[\p{L}\p{M}\p{N}_ ./-]+$/u.test(name) ? name : JSON.stringify(name);
 }
-
-/** The names and indexes that lead to a value in a node. */
-export type ValuePath = readonly (string | number)[];
 
 /** Returns those paths at which the node would send an example from the API's documentation unchanged, without a field or a credential. */
 export function sentExamples(node: object, paths: readonly ValuePath[]): ValuePath[] {

@@ -42,12 +42,15 @@ describe('a check', () => {
     ['', '2:5: a check needs rules, or the schema of a record'],
     ['\n    rules: { "x": "missing > 1" }\n', '3:19: no record has a field "missing" here'],
     ['\n    rules: { "x": "email +" }\n', '3:27: not a CEL expression'],
+    ['\n    rules: { "x": [] }\n', '3:19: expected'],
+    ['\n    schema: 5\n', '3:13: expected'],
     ['\n    schema: none.json\n', '3:13: the file none.json cannot be read: there is no such file'],
   ])('is a problem of the flow with the options %j', async (options, message) => {
     const place = await workplace({ 'flow.yaml': flowOf(options), 'rows.csv': contacts });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toContain(message);
+    expect(stderr).toContain('1 problem in flow.yaml');
     expect(await place.files()).not.toContain('out.csv');
   });
 });

@@ -100,6 +100,15 @@ describe('automate init', () => {
     expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
   });
 
+  test('repeats the options for the input as they were written, in the commands to run next', async () => {
+    const place = await workplace({ 'rows.csv': 'title\nid\tname\n1\tAda\n' });
+    const reading = '--header-line 2 --delimiter tab --trim';
+    const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', ...reading.split(' ')]);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`\n  automate validate flow.yaml --in rows.csv ${reading}\n`);
+    expect(stderr).toContain(`\n  automate run flow.yaml --in rows.csv ${reading} --out out.csv\n`);
+  });
+
   test('accepts a column name with a semicolon if --delimiter is set', async () => {
     const place = await workplace({ 'rows.csv': 'id;name\n1\n' });
     expect((await place.automate(['init', '--in', 'rows.csv', '--delimiter', ','])).code).toBe(0);

@@ -13,16 +13,21 @@ const basic = ', auth: { type: basic, credential: key }';
 const hasNone = (names: string) => [`the server asks for ${names} authentication, which automate does not have`];
 
 test.each([
-  ['Digest realm="a, Basic b", qop="auth,auth-int", nonce="x=="', '', hasNone('Digest')],
+  [
+    'Digest realm="a, Basic b", qop="auth,auth-int", nonce="x=="',
+    '',
+    ['the server asks for Digest authentication; write auth: { type: digest, credential: NAME }'],
+  ],
+  ['Hawk, digest realm="x"', basic, ['the server asks for Hawk or digest authentication; write auth: { type: digest, credential: NAME }']],
   ['Negotiate', basic, hasNone('Negotiate')],
   ['Negotiate, NTLM', basic, hasNone('Negotiate or NTLM')],
   ['NTLM TlRMTVNTUAAC==', basic, hasNone('NTLM')],
-  ['AWS4-HMAC-SHA256', basic, hasNone('AWS4-HMAC-SHA256')],
+  ['AWS4-HMAC-SHA256', basic, ['the server asks for AWS4-HMAC-SHA256 authentication; write auth: { type: aws_sigv4, credential: NAME }']],
   ['Bearer realm="x"', basic, ['the server asks for Bearer authentication; write auth: { type: bearer, credential: NAME }']],
   [
     'Digest realm="x", Basic realm="x"',
     '',
-    ['the server asks for Digest or Basic authentication; write auth: { type: basic, credential: NAME }'],
+    ['the server asks for Digest or Basic authentication; write auth: { type: digest, credential: NAME }'],
   ],
   ['BASIC realm="x"', basic, []],
   ['Digest realm="x", basic realm="x"', basic, []],

@@ -156,11 +156,7 @@ describe('the check of a geocode node with embedded data', () => {
     ['address: a, country: [US, XX]', '1:52 expected a country code such as DE, or a name such as Germany, found "XX"'],
     ['address: a, provider: google', '1:48 expected embedded, census-us, nominatim or photon, found "google"'],
     ['address: { town: a }', '1:37 unknown key "town"; expected one of street, city, state, postcode, country'],
-    [
-      'point: { lat: 1, lon: [2] }',
-      '1:9 expected an address or a point',
-      '1:48 expected text with {{field}}, or decimal degrees, found a list',
-    ],
+    ['point: { lat: 1, lon: [2] }', '1:48 expected text with {{field}}, or decimal degrees, found a list'],
     ['point: { lat: 1, lon: 2 }, max_distance: far', '1:67 expected a distance such as 250m, 5km or 2mi, found "far"'],
     ['address: a, max_distance: 5km', '1:52 max_distance works only with point, which finds the nearest place'],
   ])('refuses the options %s', (options, ...problems) => {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { durationText } from '../../core/duration.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import { type EndedRun, type NoticeTarget, noticeTargets, usualConditions } from '../../core/notice.ts';
+import { type NoticeTarget, noticeTargets, type RunOutcome, usualConditions } from '../../core/notice.ts';
 import { isLoopback, targetOf } from '../../core/template/url.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import { version } from '../../core/version.ts';
@@ -80,7 +80,7 @@ export class Notices {
     if (this.#isSent) return;
     this.#isSent = true;
     const { view, exitCode, ms } = run;
-    const ended: EndedRun = { exitCode, ms, read: view && doneOf(view.counts), failed: view?.counts.failed };
+    const ended: RunOutcome = { exitCode, ms, read: view && doneOf(view.counts), failed: view?.counts.failed };
     const isDue = (this.#conditions ?? usualConditions).some((condition) => condition(ended));
     const due = this.#receivers.filter(({ kind }) => isDue || kind === 'ping');
     await Promise.all(due.map((receiver) => this.#tell(receiver, this.#requestOf(receiver, run))));

@@ -1,6 +1,6 @@
 import { Failure } from '../failure.ts';
 import { copyOf, type Fields } from '../record.ts';
-import { isObject, membersOf, type Value } from '../value/value.ts';
+import { isObject, membersOf, type Value, type ValuePath } from '../value/value.ts';
 import type { AnswerFacts, FactName } from './facts.ts';
 import { compilePath, isFact, type Path, pathTo, valueAt } from './path.ts';
 
@@ -37,9 +37,9 @@ export interface Mapping {
   /** Sets `found` to whether each path led to a value. Throws a Failure (`mapping`) if the response lacks a required value. */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
   /** The steps to the outermost list that the map expands. */
-  readonly array: readonly (string | number)[] | undefined;
+  readonly array: ValuePath | undefined;
   /** The steps to the values that can be lists: the list that the map expands, or each value in the body that it reads as a whole. */
-  readonly lists: readonly (readonly (string | number)[])[];
+  readonly lists: readonly ValuePath[];
 }
 
 export interface MappedField {
@@ -47,7 +47,7 @@ export interface MappedField {
   readonly member: WrittenMember;
   /** The file whose column fills the field; `path` is then the column. Undefined if an answer fills it. */
   readonly file?: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
 }
 
 /** The part of a response that belongs to one record, if several records share the response. */
@@ -120,7 +120,7 @@ function absentValue({ field, path, fallback }: MapEntry, { status }: Answer): V
 }
 
 /** Returns the steps to each expanded list, from the outermost list inwards. Throws an Error if the paths expand different lists. */
-function chainOf(entries: readonly MapEntry[]): readonly (readonly (string | number)[])[] {
+function chainOf(entries: readonly MapEntry[]): readonly ValuePath[] {
   const longest = entries.reduce<MapEntry | undefined>(
     (longest, entry) => (entry.path.legs.length > (longest?.path.legs.length ?? 1) ? entry : longest),
     undefined,

@@ -2,7 +2,7 @@ import { isCelName } from '../condition/expression-error.ts';
 import type { MorePages } from '../event.ts';
 import { yamlWord } from '../text/quoted-word.ts';
 import { parseJson } from '../value/json.ts';
-import { ExactNumber, isObject, type JsonObject, orUndefined, textOf, type Value } from '../value/value.ts';
+import { ExactNumber, isObject, type JsonObject, orUndefined, textOf, type Value, type ValuePath } from '../value/value.ts';
 import { nextLink } from './link.ts';
 import type { Answer } from './mapping.ts';
 import { pathTo, valueAt } from './path.ts';
@@ -14,8 +14,6 @@ interface PagedRequest {
   readonly hasJsonBody: boolean;
   readonly body?: string;
 }
-
-type ListSteps = readonly (string | number)[];
 
 /** Names of members that lead to the next page: its URL, its number or a cursor. */
 const nextNames = ['next', 'next_page_token', 'nextPageToken'];
@@ -33,7 +31,7 @@ const signNames: ReadonlySet<string> = new Set([...flagNames, ...innerNextNames]
 const pagingNames: ReadonlySet<string> = new Set(pagingObjects);
 
 /** Looks at the Link header, and for known names next to one of the lists, at the top of the body, or in objects such as `meta` there. */
-export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
+export function morePagesFinder(lists: readonly ValuePath[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
   const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
   const holders = places.flatMap((place) => [
@@ -45,7 +43,7 @@ export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, r
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
     const link = answer.header('link');
     if (link === undefined && !places.some((place) => mayHaveSign(valueAt(body, place)))) return undefined;
-    const isList = (steps: ListSteps) => Array.isArray(valueAt(body, steps));
+    const isList = (steps: ValuePath) => Array.isArray(valueAt(body, steps));
     if (nextLink(link) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
     for (const { place, at, names } of holders) {
@@ -61,19 +59,19 @@ export function morePagesFinder(lists: readonly ListSteps[]): (answer: Answer, r
   };
 }
 
-function isSamePath(one: ListSteps, other: ListSteps): boolean {
+function isSamePath(one: ValuePath, other: ValuePath): boolean {
   return one.length === other.length && one.every((step, index) => step === other[index]);
 }
 
 /** A member that says that there are more pages, and the object that contains it. */
 interface Sign {
-  readonly at: ListSteps;
+  readonly at: ValuePath;
   readonly holder: JsonObject;
   readonly name: string;
   readonly isFlag: boolean;
 }
 
-function signIn(body: Value | undefined, at: ListSteps, nextNames: readonly string[]): Sign | undefined {
+function signIn(body: Value | undefined, at: ValuePath, nextNames: readonly string[]): Sign | undefined {
   const holder = valueAt(body, at);
   if (!isObject(holder)) return undefined;
   const flag = flagNames.find((name) => Object.hasOwn(holder, name));
@@ -106,7 +104,7 @@ function isMore(value: Value | undefined): boolean {
 
 type PaginateLines = readonly (readonly [name: string, value: string | number])[];
 
-function optionsFor(sign: Sign, list: ListSteps, answer: Answer, request: PagedRequest): PaginateLines {
+function optionsFor(sign: Sign, list: ValuePath, answer: Answer, request: PagedRequest): PaginateLines {
   return sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
 }
 
@@ -175,7 +173,7 @@ const sizeNames = /^(?:limit|per_?page|page_?size|size|count|top)$/i;
 const siblings = /^(?:next_?(?:page|url|link|cursor|token)|cursor|end_?cursor|last_?id)$/i;
 
 /** Returns the options for a flag such as `has_more: true`. A value next to it, or the request, shows how the next page is requested. */
-function byFlag(sign: Sign, list: ListSteps, { body }: Answer, request: PagedRequest): PaginateLines {
+function byFlag(sign: Sign, list: ValuePath, { body }: Answer, request: PagedRequest): PaginateLines {
   const { at, holder, name } = sign;
   const until: PaginateLines = [['until', `${celOf([...at, name])} == false`]];
   const items: PaginateLines = [['items', textOfPath(list)]];
@@ -213,11 +211,11 @@ function wholeNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
 
-function textOfPath(steps: ListSteps): string {
+function textOfPath(steps: ValuePath): string {
   return steps.length === 0 ? '$body' : steps.reduce<string>(pathTo, '');
 }
 
-function celOf(steps: ListSteps): string {
+function celOf(steps: ValuePath): string {
   return steps.reduce<string>((text, step) => text + (isCelName(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`), 'body');
 }
 

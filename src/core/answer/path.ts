@@ -1,5 +1,5 @@
 import { nearest } from '../text/suggest.ts';
-import { isObject, orUndefined, type Value } from '../value/value.ts';
+import { isObject, orUndefined, type Value, type ValuePath } from '../value/value.ts';
 import { type FactName, factNames } from './facts.ts';
 
 /** `each` stands for every element of a list. */
@@ -11,7 +11,7 @@ export interface Path {
   /** After `headers`, the only step is the header name in lower case. */
   readonly root: 'body' | 'status' | 'headers' | FactName;
   /** The steps of the path, split into legs at every `[]`. A path with n `[]` has n + 1 legs. */
-  readonly legs: readonly (readonly (string | number)[])[];
+  readonly legs: readonly ValuePath[];
 }
 
 const outsideBody: ReadonlySet<string> = new Set(['status', ...factNames]);
@@ -89,7 +89,7 @@ function refusePath(text: string, at: number): never {
  * Returns the suggested path if the text is written in the syntax of JSONPath or jq. A JSONPath begins with `$.` and can contain `['name']`
  * and `[*]`; a jq path begins with `.`. Returns undefined for other text.
  */
-function otherSyntax(text: string): string | undefined {
+export function otherSyntax(text: string): string | undefined {
   const plain = text
     .replace(/^\$?(?:\.|(?=\[))/, '')
     .replaceAll('[*]', '[]')
@@ -99,7 +99,7 @@ function otherSyntax(text: string): string | undefined {
 }
 
 /** Ignores inherited properties of objects. */
-export function valueAt(value: Value | undefined, steps: readonly (string | number)[]): Value | undefined {
+export function valueAt(value: Value | undefined, steps: ValuePath): Value | undefined {
   let current = value;
   for (const step of steps) {
     if (typeof step === 'number') current = Array.isArray(current) ? current[step] : undefined;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { credentialName, headerName, isClientHeader } from '../options/names.ts';
 import { describedAs } from '../value/dictionary.ts';
-import { credentialFor, defineAuthType, inHeader, inQuery } from './auth-type.ts';
+import { credentialFor, credentialPart, defineAuthType, inHeader, inQuery } from './auth-type.ts';
 
 const options = z.strictObject({
   type: z.literal('api_key'),
@@ -31,12 +31,7 @@ export const apiKey = defineAuthType({
   parts: {
     header: { question: 'Header that carries the key', example: 'X-API-Key', suggested: () => 'X-API-Key' },
     query: { replaces: 'header', example: 'key' },
-    credential: {
-      question: 'Name of the credential that holds the key',
-      isCredential: true,
-      example: 'crm-key',
-      suggested: (connection) => `${connection}-token`,
-    },
+    credential: credentialPart('the key', 'crm-key', 'token'),
   },
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
   sign: ({ header, query = '' }, key) => (header === undefined ? inQuery(query, key) : inHeader(header, key)),

@@ -48,6 +48,16 @@ export interface AuthPart {
   readonly replaces?: string;
 }
 
+/** The credential with the secret of a type. `suffix` follows the name of the connection in the name that is suggested. */
+export function credentialPart(held: string, example: string, suffix: string): AuthPart {
+  return {
+    question: `Name of the credential that holds ${held}`,
+    isCredential: true,
+    example,
+    suggested: (connection) => `${connection}-${suffix}`,
+  };
+}
+
 /** Converts text to the form that the option has in a flow. Members of a mapping are on lines of their own. Throws an Error with the reason. */
 export function optionValue(text: string, { isList, isMapping, isData }: AuthPart): unknown {
   if (isData) return jsonIn(text);
@@ -140,11 +150,18 @@ export interface CurlSecret {
 }
 
 /** A header with an access token, which curl does not request. */
-export const curlToken: CurlSecret = {
+const curlToken: CurlSecret = {
   in: 'header',
   text: ['Authorization: Bearer ', { variable: 'ACCESS_TOKEN' }],
   note: 'curl does not request an access token: set ACCESS_TOKEN to one',
 };
+
+/** A type whose access token goes into the header Authorization (RFC 6750). */
+export const bearerToken = {
+  from: 'token',
+  sign: (_auth: unknown, token: string) => inHeader('Authorization', `Bearer ${token}`),
+  curl: () => curlToken,
+} as const;
 
 /** Lets TypeScript infer the types. */
 export function defineAuthType<Options extends z.ZodType>(type: SigningType<Options>): SigningType<Options> {

@@ -10,10 +10,10 @@ import {
 } from './auth-type.ts';
 import { authTypes, loginTypes } from './auth-types.ts';
 import { type Login, mcpLoginOptions } from './authorization-code.ts';
-import { isSession, type Session } from './session.ts';
+import { isSession, type SessionAuth } from './session.ts';
 
 export type { Login } from './authorization-code.ts';
-export type { Session } from './session.ts';
+export type { SessionAuth } from './session.ts';
 
 /** A way to authenticate requests. It contains names of credentials, never a secret. */
 export type Auth = z.output<(typeof authTypes)[number]['options']> | Login;
@@ -127,7 +127,7 @@ export function boundAuth(auth: Auth, base: string | undefined): Auth {
 }
 
 /** Undefined if requests need no login first. */
-export function sessionIn(auth: readonly Auth[] | undefined): Session | undefined {
+export function sessionIn(auth: readonly Auth[] | undefined): SessionAuth | undefined {
   return auth?.find(isSession);
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { type AuthPart, credentialFor, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { type AuthPart, bearerToken, credentialFor, defineAuthType, originOf } from './auth-type.ts';
 import { type TokenSettings, tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 const type = z.literal('oauth2_authorization_code');
@@ -80,9 +80,7 @@ export const authorizationCode = defineAuthType({
     return wrong ?? (tokenUrl === undefined ? undefined : urlProblem('token_url', tokenUrl, allowHttp));
   },
   credentials: loginCredentials,
-  from: 'token',
-  sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => curlToken,
+  ...bearerToken,
 });
 
 /** The options of a login to an MCP server. They include no URLs, because the server's metadata state them. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { credentialFor, defineAuthType } from './auth-type.ts';
+import { credentialFor, credentialPart, defineAuthType } from './auth-type.ts';
 
 const part = z.string().regex(/^[A-Za-z\d-]+$/, 'expected letters, digits and dashes');
 
@@ -19,12 +19,7 @@ export const awsSigv4 = defineAuthType({
   parts: {
     service: { question: 'Service, such as dynamodb (empty if the host says it)', isOptional: true, example: 'dynamodb' },
     region: { question: 'Region, such as eu-central-1 (empty if the host says it)', isOptional: true, example: 'eu-central-1' },
-    credential: {
-      question: 'Name of the credential that holds ACCESS_KEY_ID:SECRET_ACCESS_KEY',
-      isCredential: true,
-      example: 'aws',
-      suggested: (connection) => `${connection}-aws`,
-    },
+    credential: credentialPart('ACCESS_KEY_ID:SECRET_ACCESS_KEY', 'aws', 'aws'),
   },
   from: 'request',
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],

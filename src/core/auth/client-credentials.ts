@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { credentialFor, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { bearerToken, credentialFor, credentialPart, defineAuthType, originOf } from './auth-type.ts';
 import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 /** An access token that is requested with a client id and a client secret (RFC 6749, 4.4). The secret is sent only to the token server. */
@@ -27,19 +27,12 @@ export const clientCredentials = defineAuthType({
   parts: {
     token_url: { question: 'URL of the token server', example: 'https://auth.example.com/token' },
     client_id: { question: 'Client id', example: 'me' },
-    credential: {
-      question: 'Name of the credential that holds the client secret',
-      isCredential: true,
-      example: 'crm-secret',
-      suggested: (connection) => `${connection}-token`,
-    },
+    credential: credentialPart('the client secret', 'crm-secret', 'token'),
     scopes: { isList: true },
     params: {},
     client_auth: {},
   },
   problem: ({ tokenUrl }, allowHttp) => urlProblem('token_url', tokenUrl, allowHttp),
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
-  from: 'token',
-  sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => curlToken,
+  ...bearerToken,
 });

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { credentialName, headers } from '../options/names.ts';
 import { didYouMean } from '../text/suggest.ts';
 import { dictionary } from '../value/dictionary.ts';
-import { type CurlText, credentialFor, defineAuthType, type Signature } from './auth-type.ts';
+import { type CurlText, credentialFor, credentialPart, defineAuthType, type Signature } from './auth-type.ts';
 
 /** The placeholders of `of`, `headers` and `query`. `header` takes the name of a header, as in `{header:Content-Type}`. */
 const names = [
@@ -100,12 +100,7 @@ export const hmac = defineAuthType({
     },
     headers: { question: 'Headers to add, such as X-Signature={signature}', example: 'X-Signature={signature}', isMapping: true },
     query: { isMapping: true },
-    credential: {
-      question: 'Name of the credential that holds the secret',
-      isCredential: true,
-      example: 'crm-secret',
-      suggested: (connection) => `${connection}-secret`,
-    },
+    credential: credentialPart('the secret', 'crm-secret', 'secret'),
     algorithm: {},
     encoding: {},
     timestamp: {},

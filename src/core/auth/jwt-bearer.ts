@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { credentialFor, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
-import { keyAlgorithms, keyOptions, keyPart, keyParts, keySettings, lasts } from './key-options.ts';
+import { bearerToken, credentialFor, defineAuthType, originOf } from './auth-type.ts';
+import { jwtSettings, keyAlgorithms, keyOptions, keyPart, keyParts, lasts } from './key-options.ts';
 import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 /** An access token that is requested with a signed assertion (RFC 7523, 2.1), as for a Google service account. */
@@ -35,7 +35,7 @@ export const jwtBearer = defineAuthType({
         ...options
       }) => ({
         ...{ type, tokenUrl, scopes: scopes as readonly string[], scopesIn, clientId, clientCredential },
-        ...keySettings(options),
+        ...jwtSettings(options),
         ...tokenSettings(options),
       }),
     ),
@@ -60,7 +60,6 @@ export const jwtBearer = defineAuthType({
       return { option: 'client_credential', message: 'expected client_id together with client_credential' };
     return tokenUrl === undefined ? undefined : urlProblem('token_url', tokenUrl, allowHttp);
   },
-  from: 'token',
   credentials: ({ credential, tokenUrl, passphrase, clientCredential }) => {
     const server = tokenUrl === undefined ? undefined : originOf(tokenUrl);
     return [
@@ -69,6 +68,5 @@ export const jwtBearer = defineAuthType({
       ...(clientCredential === undefined ? [] : [credentialFor(clientCredential, server)]),
     ];
   },
-  sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => curlToken,
+  ...bearerToken,
 });

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { headerName, isClientHeader } from '../options/names.ts';
 import { credentialFor, defineAuthType, inHeader } from './auth-type.ts';
-import { keyAlgorithms, keyOptions, keyPart, keyParts, keySettings, lasts } from './key-options.ts';
+import { jwtSettings, keyAlgorithms, keyOptions, keyPart, keyParts, lasts } from './key-options.ts';
 
 /** A token that is signed here (RFC 7519), as for GitHub Apps. */
 export const jwt = defineAuthType({
@@ -26,7 +26,7 @@ export const jwt = defineAuthType({
         .describe('the header that carries the token'),
       prefix: z.string().default('Bearer ').describe('the text before the token'),
     })
-    .transform(({ type, header, prefix, ...options }) => ({ type, header, prefix, ...keySettings(options) })),
+    .transform(({ type, header, prefix, ...options }) => ({ type, header, prefix, ...jwtSettings(options) })),
   parts: {
     issuer: { question: 'Issuer, such as the id of the app', example: '12345' },
     credential: keyPart,

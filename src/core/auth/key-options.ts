@@ -3,6 +3,7 @@ import { duration } from '../options/amounts.ts';
 import { credentialName } from '../options/names.ts';
 import { dictionary } from '../value/dictionary.ts';
 import type { AuthPart } from './auth-type.ts';
+import { credentialPart } from './auth-type.ts';
 
 /** The claims that have an option of their own, or that are the time (RFC 7519, 4.1). */
 const ownClaims: Readonly<Record<string, string>> = {
@@ -40,7 +41,7 @@ export const keyOptions = {
 
 export const lasts = duration.refine((ms) => ms >= 1000, { error: 'expected a duration of at least 1s' });
 
-export interface KeySettings {
+export interface JwtSettings {
   readonly credential: string;
   readonly issuer?: string;
   readonly subject?: string;
@@ -53,14 +54,14 @@ export interface KeySettings {
   readonly passphrase?: string;
 }
 
-interface WrittenKey extends Omit<KeySettings, 'keyId' | 'claims' | 'lastsMs' | 'passphrase'> {
+interface WrittenKey extends Omit<JwtSettings, 'keyId' | 'claims' | 'lastsMs' | 'passphrase'> {
   readonly key_id?: string;
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly lasts: number;
   readonly passphrase?: { readonly credential: string };
 }
 
-export function keySettings({ key_id: keyId, claims = {}, lasts: lastsMs, passphrase, ...options }: WrittenKey): KeySettings {
+export function jwtSettings({ key_id: keyId, claims = {}, lasts: lastsMs, passphrase, ...options }: WrittenKey): JwtSettings {
   const { credential, issuer, subject, audience, algorithm } = options;
   return { credential, issuer, subject, audience, algorithm, keyId, claims, lastsMs, passphrase: passphrase?.credential };
 }
@@ -76,9 +77,4 @@ export const keyParts = {
   passphrase: { isMapping: true, isCredential: true },
 } satisfies Readonly<Record<string, AuthPart>>;
 
-export const keyPart = {
-  question: 'Name of the credential that holds the key',
-  isCredential: true,
-  example: 'crm-key',
-  suggested: (connection: string) => `${connection}-key`,
-} satisfies AuthPart;
+export const keyPart = credentialPart('the key', 'crm-key', 'key');

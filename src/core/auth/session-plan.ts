@@ -2,15 +2,24 @@ import { compilePath, type Path } from '../answer/path.ts';
 import { type AnswerCondition, compileAnswerCondition } from '../condition/condition.ts';
 import { noClock } from '../condition/evaluation.ts';
 import { ExpressionError } from '../condition/expression-error.ts';
-import type { BuildContext } from '../node.ts';
+import type { ReportProblem } from '../node.ts';
 import { canHaveBody } from '../options/methods.ts';
 import type { SecretBody } from '../ports.ts';
-import { bodyTemplate, type SecretKind, secretsWithin, secretValue } from '../template/body.ts';
+import {
+  type BodyOption,
+  bodyTemplate,
+  contentTypes,
+  namesOf,
+  payloadOf,
+  type SecretKind,
+  secretsWithin,
+  secretValue,
+} from '../template/body.ts';
 import { formTemplate } from '../template/form.ts';
 import { headerTemplate, referencedFields } from '../template/template.ts';
 import { urlTemplate } from '../template/url.ts';
 import { orUndefined, type Value } from '../value/value.ts';
-import { type Auth, authProblem, type Session } from './auth.ts';
+import { type Auth, authProblem, type SessionAuth } from './auth.ts';
 import { cookieIn, type LoginRequest, type SentValue } from './session.ts';
 
 export interface LoginPlan {
@@ -38,100 +47,76 @@ export interface SessionPlan {
   readonly lasts?: readonly Path[];
 }
 
-type Problem = BuildContext['problem'];
-
 interface PlanTools {
   readonly allowHttp: boolean;
   /** Paths are those within `auth`. */
-  problem: Problem;
+  readonly problem: ReportProblem;
 }
 
 /** Reports problems; a plan with a reported problem must not be used. */
-export function planSession(session: Session, { allowHttp, problem }: PlanTools): SessionPlan {
+export function planSession(session: SessionAuth, { allowHttp, problem }: PlanTools): SessionPlan {
   const { login, renewWhen, lasts } = session;
   return {
     logins: login.map((request, index) => {
-      const own: Problem = (at, message, offset) => problem(['login', index, ...at], message, offset);
+      const own: ReportProblem = (at, message, offset) => problem(['login', index, ...at], message, offset);
       return planLogin(request, session, { allowHttp, problem: own });
     }),
-    renewWhen: renewWhen === undefined ? undefined : conditionOf(renewWhen, ['renew_when'], problem),
+    renewWhen: conditionOf(renewWhen, ['renew_when'], problem),
     lasts: typeof lasts === 'string' ? pathsOf(lasts) : undefined,
   };
 }
 
-const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
-
-function planLogin(request: LoginRequest, { base }: Session, { allowHttp, problem }: PlanTools): LoginPlan {
-  const tried = <Result>(at: readonly (string | number)[], compile: () => Result): Result | undefined => {
-    try {
-      return compile();
-    } catch (error) {
-      problem(at, (error as Error).message);
-      return undefined;
-    }
-  };
+function planLogin(request: LoginRequest, { base }: SessionAuth, { allowHttp, problem }: PlanTools): LoginPlan {
   refuseFields(request, problem);
-  const url = tried(['url'], () => urlTemplate(request.url, { baseUrl: base, allowHttp }).render(new Map()));
+  const url = tried(problem, ['url'], () => urlTemplate(request.url, { baseUrl: base, allowHttp }).render(new Map()));
   const payload = payloadOf(request);
   const method = request.method ?? (payload ? 'POST' : 'GET');
   if (payload && !canHaveBody(method)) problem([payload.name], `a ${method} request has no body`);
-  const headers: Record<string, SentValue> = {};
-  const auth = request.auth ? [request.auth as Auth] : [];
-  if (!hasHeader(request, 'accept')) headers.Accept = 'application/json, */*;q=0.5';
-  if (payload && !hasHeader(request, 'content-type')) headers['Content-Type'] = contentTypes[payload.name];
-  for (const [name, value] of Object.entries(request.headers ?? {})) {
-    if (typeof value === 'string') tried(['headers', name], () => headerTemplate(name, value));
-    if (typeof value === 'object' && 'credential' in value) auth.push({ type: 'api_key', credential: value.credential, header: name });
-    else headers[name] = value;
-  }
+  for (const [name, value] of Object.entries(request.headers ?? {}))
+    if (typeof value === 'string') tried(problem, ['headers', name], () => headerTemplate(name, value));
   const wrong = request.auth ? authProblem(request.auth as Auth, allowHttp) : undefined;
   if (wrong) problem(['auth', wrong.option], wrong.message);
   return {
-    ...{ method, origin: url?.origin ?? '', path: url?.path ?? '', headers },
-    ...(payload && tried([payload.name], () => bodyOf(payload))),
-    auth,
+    ...{ method, origin: url?.origin ?? '', path: url?.path ?? '' },
+    ...headersOf(request, payload),
+    ...(payload && tried(problem, [payload.name], () => bodyOf(payload))),
     take: Object.entries(request.take ?? {}).map(([name, text]) => takenBy(name, text)),
-    expect: request.expect === undefined ? undefined : conditionOf(request.expect, ['expect'], problem),
+    expect: conditionOf(request.expect, ['expect'], problem),
   };
 }
 
-function hasHeader({ headers = {} }: LoginRequest, wanted: string): boolean {
-  return Object.keys(headers).some((name) => name.toLowerCase() === wanted);
-}
-
-interface Payload {
-  readonly name: keyof typeof contentTypes;
-  readonly value: Value;
-}
-
-function payloadOf({ body, form, text }: LoginRequest): Payload | undefined {
-  if (body !== undefined) return { name: 'body', value: body as Value };
-  if (form !== undefined) return { name: 'form', value: form as Value };
-  return text === undefined ? undefined : { name: 'text', value: text };
+/** A secret in a header is sent as an API key is. */
+function headersOf(
+  { headers: written = {}, auth: own }: LoginRequest,
+  payload: BodyOption | undefined,
+): Pick<LoginPlan, 'headers' | 'auth'> {
+  const names = new Set(Object.keys(written).map((name) => name.toLowerCase()));
+  const headers: Record<string, SentValue> = {
+    ...(!names.has('accept') && { Accept: 'application/json, */*;q=0.5' }),
+    ...(payload && !names.has('content-type') && { 'Content-Type': contentTypes[payload.name] }),
+  };
+  const auth = own ? [own as Auth] : [];
+  for (const [name, value] of Object.entries(written)) {
+    if (typeof value === 'object' && 'credential' in value) auth.push({ type: 'api_key', credential: value.credential, header: name });
+    else headers[name] = value;
+  }
+  return { headers, auth };
 }
 
 const kinds: readonly SecretKind[] = ['credential', 'session'];
 
-function bodyOf({ name, value }: Payload): Pick<LoginPlan, 'body' | 'secretBody'> {
+function bodyOf({ name, value }: BodyOption): Pick<LoginPlan, 'body' | 'secretBody'> {
   if (name === 'text') return { body: value as string };
   const special = (member: Value) => secretValue(member, kinds);
   const render = name === 'form' ? formTemplate(value as Record<string, Value>, special) : bodyTemplate(value, () => false, special);
   const body = render(new Map(), noClock);
   const secrets = secretsWithin(value, [], kinds);
   if (secrets.length === 0) return { body };
-  const named = (wanted: SecretKind) => [...new Set(secrets.flatMap((one) => (one.kind === wanted ? [one.name] : [])))];
-  return {
-    body,
-    secretBody: {
-      credentials: named('credential'),
-      sessions: named('session'),
-      render: (secretOf) => render(new Map(), noClock, secretOf),
-    },
-  };
+  return { body, secretBody: { ...namesOf(secrets), render: (secretOf) => render(new Map(), noClock, secretOf) } };
 }
 
 /** All records share the session, so a login cannot depend on one of them. */
-function refuseFields({ url, headers, body, form, text }: LoginRequest, problem: Problem): void {
+function refuseFields({ url, headers, body, form, text }: LoginRequest, problem: ReportProblem): void {
   for (const [name, value] of Object.entries({ url, headers, body, form, text })) {
     const field = fieldIn(value);
     if (field !== undefined) problem([name], `a login cannot have {{${field}}}: all records share the session`);
@@ -160,9 +145,13 @@ function pathsOf(text: string): readonly Path[] {
   return [...paths.filter((path) => path !== undefined), compilePath(text === 'body' ? '$body' : text)];
 }
 
-function conditionOf(text: string, at: readonly string[], problem: Problem): AnswerCondition | undefined {
+function conditionOf(text: string | undefined, at: readonly string[], problem: ReportProblem): AnswerCondition | undefined {
+  return text === undefined ? undefined : tried(problem, at, () => compileAnswerCondition(text, ['status', 'headers', 'body']));
+}
+
+function tried<Result>(problem: ReportProblem, at: readonly string[], compile: () => Result): Result | undefined {
   try {
-    return compileAnswerCondition(text, ['status', 'headers', 'body']);
+    return compile();
   } catch (error) {
     problem(at, (error as Error).message, error instanceof ExpressionError ? error.offset : undefined);
     return undefined;

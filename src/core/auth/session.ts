@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { compilePath } from '../answer/path.ts';
 import { duration } from '../options/amounts.ts';
 import { httpMethods } from '../options/methods.ts';
-import { credentialName, headerName, headerValue, isClientHeader } from '../options/names.ts';
+import { credentialName, headerName, isClientHeader, plainValue } from '../options/names.ts';
 import { didYouMean } from '../text/suggest.ts';
 import { dictionary } from '../value/dictionary.ts';
-import { isMapping } from '../value/value.ts';
+import { isMapping, type ValuePath } from '../value/value.ts';
 import { type CurlSecret, credentialFor, type NeededCredential, originOf, type Signature, type SigningType } from './auth-type.ts';
 
 const maxLogins = 5;
@@ -20,10 +20,10 @@ const fromCredential = z.strictObject({ credential: credentialName });
 /** The value of a header or query parameter. */
 export type SentValue = string | z.output<typeof fromSession> | z.output<typeof fromCredential>;
 
-const loginValue = z.union([headerValue, fromSession, fromCredential], {
+const loginValue = z.union([plainValue, fromSession, fromCredential], {
   error: 'expected text, { session: NAME } or { credential: NAME }',
 });
-const sessionValue = z.union([headerValue, fromSession], { error: 'expected text or { session: NAME }' });
+const sessionValue = z.union([plainValue, fromSession], { error: 'expected text or { session: NAME }' });
 const sentHeaderName = headerName.refine((header) => !isClientHeader(header), {
   error: ({ input }) => `the header "${input}" is set by automate; leave it out`,
 });
@@ -121,9 +121,7 @@ function secretIn(value: unknown): WrittenSecret | undefined {
   return typeof credential === 'string' && session === undefined ? { kind: 'credential', name: credential } : undefined;
 }
 
-type At = readonly (string | number)[];
-
-function secretsWithin(value: unknown, at: At): (WrittenSecret & { readonly at: At })[] {
+function secretsWithin(value: unknown, at: ValuePath): (WrittenSecret & { readonly at: ValuePath })[] {
   const found = secretIn(value);
   if (found) return [{ ...found, at: [...at, found.kind] }];
   const members: [string | number, unknown][] = Array.isArray(value) ? [...value.entries()] : isMapping(value) ? Object.entries(value) : [];
@@ -134,7 +132,7 @@ function secretsOf({ headers = {}, body, form = {} }: LoginRequest): ReturnType<
   return [...secretsWithin(headers, ['headers']), ...secretsWithin(body, ['body']), ...secretsWithin(form, ['form'])];
 }
 
-export interface Session {
+export interface SessionAuth {
   readonly type: 'session';
   /** The first secret of the logins; empty if they have none. */
   readonly credential: string;
@@ -150,12 +148,12 @@ export interface Session {
   readonly base?: string;
 }
 
-export function isSession(auth: { readonly type: string }): auth is Session {
+export function isSession(auth: { readonly type: string }): auth is SessionAuth {
   return auth.type === 'session';
 }
 
 /** The names of all values that the logins take. */
-export function takenNames({ login }: Pick<Session, 'login'>): readonly string[] {
+export function takenNames({ login }: Pick<SessionAuth, 'login'>): readonly string[] {
   return login.flatMap(({ take = {} }) => Object.keys(take));
 }
 
@@ -164,13 +162,13 @@ interface WrittenSession {
   readonly send?: { readonly headers?: Readonly<Record<string, SentValue>>; readonly query?: Readonly<Record<string, SentValue>> };
 }
 
-type Problem = { readonly message: string; readonly path: (string | number)[] };
+type NameProblem = { readonly message: string; readonly path: (string | number)[] };
 
 /** Finds names that no request has taken before. */
-function unknownNames({ login, send = {} }: WrittenSession): Problem[] {
+function unknownNames({ login, send = {} }: WrittenSession): NameProblem[] {
   const known: string[] = [];
   const all = takenNames({ login });
-  const unknown = (path: At, name: string): Problem[] => {
+  const unknown = (path: ValuePath, name: string): NameProblem[] => {
     if (known.includes(name)) return [];
     const later = all.includes(name) ? `\n"${name}" is taken from the answer to this request or a later one` : '';
     const choices = didYouMean(name, known) || (known.length === 0 ? '' : `; expected ${known.join(', ')}`);
@@ -232,7 +230,7 @@ function sessionOptions(others: z.ZodType) {
       for (const { message, path } of unknownNames(written)) addIssue({ code: 'custom', message, path });
     })
     .transform(
-      ({ renew_on: renewOn, renew_when: renewWhen, send: { headers = {}, query = {} } = {}, ...options }): Session => ({
+      ({ renew_on: renewOn, renew_when: renewWhen, send: { headers = {}, query = {} } = {}, ...options }): SessionAuth => ({
         ...options,
         ...{ credential: credentialsOf(options.login)[0] ?? '', lasts: options.lasts, send: { headers, query }, renewOn, renewWhen },
       }),
@@ -274,7 +272,7 @@ function credentialsOf(login: readonly LoginRequest[]): string[] {
 
 /** The secrets of the logins, with the origins to which they are sent. */
 function sessionCredentials(
-  { login, base }: Session,
+  { login, base }: SessionAuth,
   origin: string | undefined,
   credentialsOfOther: (auth: unknown, origin: string | undefined) => readonly NeededCredential[],
 ): readonly NeededCredential[] {
@@ -286,7 +284,7 @@ function sessionCredentials(
 }
 
 /** The headers and parameters of every request, besides the cookies. */
-export function sessionSignature({ send }: Session, find: (name: string) => string): Signature {
+export function sessionSignature({ send }: SessionAuth, find: (name: string) => string): Signature {
   const textOf = (value: SentValue) => sentText(value, ({ name }) => find(name));
   const parameters = Object.keys(send.query);
   const pairs = parameters.map((name) => `${encodeURIComponent(name)}=${encodeURIComponent(textOf(send.query[name] as SentValue))}`);
@@ -306,7 +304,7 @@ export function sessionVariable(name: string): string {
   return `SESSION_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function sessionCurl({ send, cookies }: Session): readonly CurlSecret[] {
+function sessionCurl({ send, cookies }: SessionAuth): readonly CurlSecret[] {
   const textOf = (value: SentValue) => {
     const secret = secretIn(value);
     return secret ? [(value as { prefix?: string }).prefix ?? '', { variable: sessionVariable(secret.name) }] : [value as string];

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { plainValue } from '../options/names.ts';
 import { shellVariableAdvice } from '../template/template.ts';
 import { targetOf } from '../template/url.ts';
 import { describedAs, dictionary } from '../value/dictionary.ts';
@@ -13,11 +14,7 @@ const ownParameters = new Set([
 
 const parameterName = z.string().min(1, 'expected the name of a parameter, found an empty string');
 
-const parameterValue = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' })
-  .transform(String);
-
-const written = dictionary(parameterName, parameterValue);
+const written = dictionary(parameterName, plainValue);
 
 export const tokenOptions = {
   params: describedAs(

@@ -18,23 +18,32 @@ export function isoMoment(text: string): string {
   throw new Error(`expected a time such as 2026-11-28, 2026-11-28T08:53Z or 2026-11-28 09:53:00+01:00, found ${inQuotes(text)}${seconds}`);
 }
 
-type Parts = Readonly<Record<string, string | undefined>>;
+type MomentParts = Readonly<Record<string, string | undefined>>;
 
 /** In ms since 1970; undefined for a day or time that does not exist. */
-function msOf(parts: Parts): number | undefined {
-  const dayMs = dayOf(parts);
-  const [hour = 0, minute = 0, second = 0] = [parts.hour, parts.minute, parts.second].map((part) => Number(part ?? 0));
-  // 24:00 is the end of a day (ISO 8601), and a leap second is 60 (RFC 3339).
-  const isTime = (hour < 24 && minute < 60 && second <= 60) || (hour === 24 && minute === 0 && second === 0 && !Number(parts.fraction));
-  const [zoneHour = 0, zoneMinute = 0] = [parts.zoneHour, parts.zoneMinute].map((part) => Number(part ?? 0));
-  if (dayMs === undefined || !isTime || zoneHour > 23 || zoneMinute > 59) return undefined;
-  const smallest = parts.second !== undefined ? msPer.second : parts.minute !== undefined ? msPer.minute : msPer.hour;
-  const fraction = Math.floor(Number(`0.${parts.fraction ?? 0}`) * smallest + 1e-6);
-  const ahead = (zoneHour * msPer.hour + zoneMinute * msPer.minute) * (parts.sign === '+' ? 1 : -1);
-  return dayMs + hour * msPer.hour + minute * msPer.minute + second * msPer.second + fraction - (parts.sign === undefined ? 0 : ahead);
+function msOf(parts: MomentParts): number | undefined {
+  const [day, time, ahead] = [dayOf(parts), timeOf(parts), aheadOf(parts)];
+  return day === undefined || time === undefined || ahead === undefined ? undefined : day + time - ahead;
 }
 
-function dayOf({ year, week, weekday, month2, day2, month = month2, day = day2, ordinal }: Parts): number | undefined {
+/** In ms since midnight. A fraction is one of the last unit that is written. */
+function timeOf({ hour = '0', minute, second, fraction = '0' }: MomentParts): number | undefined {
+  const [hours, minutes, seconds] = [Number(hour), Number(minute ?? 0), Number(second ?? 0)];
+  const last = second !== undefined ? msPer.second : minute !== undefined ? msPer.minute : msPer.hour;
+  const ms = hours * msPer.hour + minutes * msPer.minute + seconds * msPer.second + Math.floor(Number(`0.${fraction}`) * last + 1e-6);
+  // 24:00 is the end of a day (ISO 8601), and a leap second is 60 (RFC 3339).
+  const isMidnight = hours === 24 && ms === msPer.day && Number(fraction) === 0;
+  return isMidnight || (hours < 24 && minutes < 60 && seconds <= 60) ? ms : undefined;
+}
+
+/** In ms that the zone is ahead of UTC. */
+function aheadOf({ sign, zoneHour = '0', zoneMinute = '0' }: MomentParts): number | undefined {
+  const [hours, minutes] = [Number(zoneHour), Number(zoneMinute)];
+  if (hours > 23 || minutes > 59) return undefined;
+  return (hours * msPer.hour + minutes * msPer.minute) * (sign === '+' ? 1 : -1);
+}
+
+function dayOf({ year, week, weekday, month2, day2, month = month2, day = day2, ordinal }: MomentParts): number | undefined {
   const start = (number: number, of = 1) => new Date(0).setUTCFullYear(Number(year), number - 1, of);
   if (ordinal !== undefined) {
     const ms = start(1, Number(ordinal));

@@ -66,16 +66,19 @@ export const plainFunction = 'plain__';
 export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+/** The elements that they return are parts of the value. */
+const partMacros = new Set(['filter', 'map']);
+const searches = new Set(['matches', 'regex.extract']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
 const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'natural__(', double: 'number__(', timestamp: 'moment__(' };
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
-  return new Walk(source, owner).through(ast);
+  return new ReferenceWalk(source, owner).through(ast);
 }
 
 /** Goes once through an expression, collects what it refers to, and rewrites it for the CEL library. */
-class Walk {
+class ReferenceWalk {
   readonly #names: { field: string; start: number; inHas: boolean }[] = [];
   readonly #insertions: Insertion[] = [];
   readonly #members: Members;
@@ -145,15 +148,14 @@ class Walk {
     const [name, receiver, called] = args as [string, CelOperation, CelOperation[]];
     const isLibrary = isLibraryCall(receiver, name, within.bound);
     const fullName = isLibrary ? `${receiver.args}.${name}` : name;
-    const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
-    // The elements that `filter` and `map` return are parts of the value.
-    const isPart = within.isExact === true && (name === 'filter' || name === 'map');
+    const variables = macroVariables(name, called);
+    const isPart = within.isExact === true && partMacros.has(name);
     const isExact = variables.length > 0 && (isPart || /\bjson\s*\.\s*text\b/.test(this.#source.slice(receiver.end, end)));
     if (isExact && name === 'filter' && !isPart) this.#makePlain(start, end);
     if (!isLibrary) this.#visit(receiver, { ...within, isExact });
     if (name === 'matches') this.#insertions.push(insertionForMatches(this.#source, receiver));
     this.#patterns.push(...literalPatterns(fullName, called));
-    if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') this.#loops += 1;
+    if (variables.length > 0 || searches.has(fullName)) this.#loops += 1;
     const inner = withVariables(within, variables, receiver, isExact);
     this.#visit(called.slice(variables.length, -1), inner);
     this.#visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isPart && name === 'map') });
@@ -185,6 +187,10 @@ interface Within {
   /** True if the part's value goes unchanged into a text of JSON, so that its numbers have to keep their digits. */
   readonly isExact?: boolean;
   readonly inHas?: boolean;
+}
+
+function macroVariables(name: string, called: readonly CelOperation[]): string[] {
+  return macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
 }
 
 /** The surroundings of the body of a macro that declares these variables for the elements of `list`. */

@@ -29,12 +29,12 @@ export function isClientHeader(header: string): boolean {
   return clientHeaders.has(header.toLowerCase());
 }
 
-/** The value of a header. YAML might have parsed it as a number or a boolean. */
-export const headerValue = z
+/** The text of a header or parameter. YAML might have parsed it as a number or a boolean. */
+export const plainValue = z
   .union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' })
   .transform(String);
 
-const writtenHeaders = dictionary(headerName, headerValue);
+const writtenHeaders = dictionary(headerName, plainValue);
 
 /** Each name may occur only once, ignoring case. */
 export const headers = describedAs(

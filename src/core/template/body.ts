@@ -1,9 +1,9 @@
 import { inQuotes } from '../answer/response.ts';
 import type { EvaluationClock } from '../condition/evaluation.ts';
 import { Failure } from '../failure.ts';
-import type { SecretOf } from '../ports.ts';
+import type { SecretBody, SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
-import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
+import { isObject, jsonOf, textOf, type Value, type ValuePath } from '../value/value.ts';
 import { fieldOf, type TemplatePart, templateParts } from './template.ts';
 
 /** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
@@ -37,7 +37,7 @@ function bodyIs(name: BodyName): string {
   return name === 'body' ? 'the body is' : 'the arguments are';
 }
 
-type Special = (value: Value) => SpecialValue | undefined;
+export type Special = (value: Value) => SpecialValue | undefined;
 
 /** The members that mark a secret. `session` is ordinary data in requests that need no login first. */
 export type SecretKind = 'credential' | 'session';
@@ -52,10 +52,25 @@ function masked(): string {
   return '***';
 }
 
+/** The option that is written as the body of a request. */
+export interface BodyOption {
+  readonly name: 'body' | 'form' | 'text';
+  readonly value: Value;
+}
+
+/** The Content-Type of a body, unless the user states one. */
+export const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
+
+export function payloadOf({ body, form, text }: { readonly [Name in BodyOption['name']]?: unknown }): BodyOption | undefined {
+  if (body !== undefined) return { name: 'body', value: body as Value };
+  if (form !== undefined) return { name: 'form', value: form as Value };
+  return text === undefined ? undefined : { name: 'text', value: text as Value };
+}
+
 export interface BodySecret {
   readonly kind: SecretKind;
   readonly name: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
 }
 
 /** Undefined for a value that is not `{ credential: NAME }`. */
@@ -66,12 +81,17 @@ function secretIn(value: Value | undefined, kinds: readonly SecretKind[]): Omit<
 }
 
 /** If the body itself is an object with the member `credential`, that is an ordinary member. */
-export function secretsWithin(body: Value | undefined, at: readonly (string | number)[], kinds: readonly SecretKind[]): BodySecret[] {
+export function secretsWithin(body: Value | undefined, at: ValuePath, kinds: readonly SecretKind[]): BodySecret[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {
     const found = secretIn(value, kinds);
     return found ? [{ ...found, at: [...at, key, found.kind] }] : secretsWithin(value, [...at, key], kinds);
   });
+}
+
+export function namesOf(secrets: readonly BodySecret[]): Pick<SecretBody, 'credentials' | 'sessions'> {
+  const named = (wanted: SecretKind) => [...new Set(secrets.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))];
+  return { credentials: named('credential'), sessions: named('session') };
 }
 
 function piecesOf(value: Value, special: Special): BodyPiece[] {

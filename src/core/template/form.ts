@@ -1,10 +1,10 @@
 import { Failure } from '../failure.ts';
 import { textOf, type Value } from '../value/value.ts';
-import type { BodyTemplate, SpecialValue } from './body.ts';
+import type { BodyTemplate, Special, SpecialValue } from './body.ts';
 import { textTemplate, valueTemplate } from './template.ts';
 
 /** A list repeats its form field for each element. `special` returns a function for a value that is not plain data. */
-export function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
+export function formTemplate(form: Readonly<Record<string, Value>>, special: Special): BodyTemplate {
   const members = Object.entries(form).map(([name, written]) => ({
     name: textTemplate(name),
     values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? formValue(value)),

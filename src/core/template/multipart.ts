@@ -4,7 +4,7 @@ import type { SecretOf } from '../ports.ts';
 import type { Fields } from '../record.ts';
 import type { FormPart } from '../transfer.ts';
 import { isObject, textOf, type Value } from '../value/value.ts';
-import type { SpecialValue } from './body.ts';
+import type { Special, SpecialValue } from './body.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from './template.ts';
 
 /** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
@@ -26,7 +26,7 @@ export function sendsFiles(form: Readonly<Record<string, Value>> | undefined): b
 }
 
 /** A form field is repeated for each element of a list. `special` returns a function for a value that is not plain data. */
-export function partsTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): PartsTemplate {
+export function partsTemplate(form: Readonly<Record<string, Value>>, special: Special): PartsTemplate {
   const members = Object.entries(form).flatMap(([name, written]) =>
     (Array.isArray(written) ? written : [written]).map((value) => partTemplate(textTemplate(name), value, special(value))),
   );

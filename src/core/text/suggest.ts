@@ -20,9 +20,9 @@ export function listedNames(names: readonly string[], show: (name: string) => st
 }
 
 /** Returns the name, or if it is taken, the first name of the form `name_2` that is free. */
-export function freeName(name: string, isTaken: (name: string) => boolean): string {
+export function freeName(name: string, isTaken: (name: string) => boolean, separator = '_'): string {
   let free = name;
-  for (let number = 2; isTaken(free); number++) free = `${name}_${number}`;
+  for (let number = 2; isTaken(free); number++) free = `${name}${separator}${number}`;
   return free;
 }
 

@@ -5,6 +5,9 @@ export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
+/** JSON numbers keep all their digits, so their text is what is written. */
+export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
 /** Any JSON value. The digits of every number are unchanged. */
 export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
 
@@ -12,6 +15,9 @@ export type Value = string | number | boolean | null | ExactNumber | Value[] | J
 export interface JsonObject {
   [name: string]: Value;
 }
+
+/** Leads to a value inside another, by names of members and positions in lists. */
+export type ValuePath = readonly (string | number)[];
 
 export function isObject(value: Value | undefined): value is JsonObject {
   return isMapping(value) && !(value instanceof ExactNumber);

@@ -1,16 +1,16 @@
-import { createHash } from 'node:crypto';
 import { RequestSigner as Aws4, type Credentials } from 'aws4';
 import type { Auth } from '../../core/auth/auth.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import {
+  bodyHash,
   eachChunk,
   type RequestSigner,
-  refuseWrongClock,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
   sentHeaders,
+  timedSigner,
   unusableSecret,
 } from './request-signers.ts';
 
@@ -29,17 +29,11 @@ export function awsSigner(auth: AwsSigv4, { credential, text, origin }: SignerSe
   const credentials = credentialsIn(text, credential);
   for (const secret of [credentials.secretAccessKey, credentials.sessionToken]) if (secret !== undefined) tools.secret(secret);
   const scope = scopeOf(auth, origin);
-  return {
-    async send(request, next) {
-      const nowMs = tools.wallNow();
-      refuseExpired(credentials, credential, nowMs);
-      const signed = await signedHeaders(request, credentials, { ...scope, nowMs });
-      const signature = signed.Authorization?.slice(-64) ?? '';
-      const answer = await next({ headers: signed, derived: [signature] });
-      refuseWrongClock(answer, credential, tools.wallNow());
-      return answer;
-    },
-  };
+  return timedSigner(credential, tools, async (request, nowMs) => {
+    refuseExpired(credentials, credential, nowMs);
+    const headers = await signedHeaders(request, credentials, { ...scope, nowMs });
+    return { headers, derived: [headers.Authorization?.slice(-64) ?? ''] };
+  });
 }
 
 function credentialsIn(text: string, credential: string): AwsCredentials {
@@ -93,7 +87,7 @@ function scopeOf(auth: AwsSigv4, origin: string): { readonly service: string; re
 
 const noCredentials: Credentials = { accessKeyId: '', secretAccessKey: '' };
 
-interface Scope {
+interface CredentialScope {
   readonly service: string;
   readonly region: string;
   readonly nowMs: number;
@@ -102,7 +96,7 @@ interface Scope {
 async function signedHeaders(
   request: SignedRequest,
   { accessKeyId, secretAccessKey, sessionToken }: AwsCredentials,
-  { service, region, nowMs }: Scope,
+  { service, region, nowMs }: CredentialScope,
 ): Promise<Record<string, string>> {
   const added: Record<string, string> = {
     'X-Amz-Date': new Date(nowMs).toISOString().replace(/[:-]|\.\d{3}/g, ''),
@@ -110,15 +104,12 @@ async function signedHeaders(
   };
   let body: Buffer | undefined;
   if (typeof request.body === 'object' && service === 's3') added['X-Amz-Content-Sha256'] = 'UNSIGNED-PAYLOAD';
-  else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await hashOf(request);
+  else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   else {
     const chunks: Uint8Array[] = [];
     await eachChunk(request, (chunk) => chunks.push(chunk));
     body = chunks.length === 0 ? undefined : Buffer.concat(chunks);
-    if (service === 's3')
-      added['X-Amz-Content-Sha256'] = createHash('sha256')
-        .update(body ?? '')
-        .digest('hex');
+    if (service === 's3') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   }
   const { 'x-amz-date': _date, authorization: _old, ...headers } = sentHeaders(request);
   const wanted = {
@@ -136,10 +127,4 @@ function pathFor(service: string, path: string): string {
   if (service !== 's3') return path;
   const [, plain = '', query = ''] = /^([^?]*)(.*)$/s.exec(path) ?? [];
   return plain.replaceAll('+', '%2B') + query;
-}
-
-async function hashOf(request: SignedRequest): Promise<string> {
-  const hash = createHash('sha256');
-  await eachChunk(request, (chunk) => hash.update(chunk));
-  return hash.digest('hex');
 }

@@ -9,7 +9,7 @@ import { discover, type LoginServer } from './discovery.ts';
 import { type LoginTools, loginTextOf } from './login-tokens.ts';
 import { requestToken } from './token-request.ts';
 
-interface LoginRequest {
+interface BrowserLogin {
   readonly auth: Login;
   /** The origin (scheme, host and port) of the API that the login is for. */
   readonly origin: string;
@@ -31,7 +31,7 @@ interface NewLogin {
  * browser to this machine (RFC 8252). Throws an AutomateError (`credential`) if no usable login URL is found, or a Failure if the login
  * fails.
  */
-export async function logInWithBrowser(request: LoginRequest, tools: Pick<LoginTools, 'fetch' | 'secret' | 'wallNow'>): Promise<NewLogin> {
+export async function logInWithBrowser(request: BrowserLogin, tools: Pick<LoginTools, 'fetch' | 'secret' | 'wallNow'>): Promise<NewLogin> {
   const { auth, person } = request;
   const { clientId = '', scopes, params, clientAuth } = auth;
   const server = await loginServerOf(request, tools.fetch);
@@ -56,7 +56,7 @@ export async function logInWithBrowser(request: LoginRequest, tools: Pick<LoginT
   return { text, isRenewable: token.refreshToken !== undefined };
 }
 
-async function loginServerOf({ auth, origin, allowHttp }: LoginRequest, fetch: LoginTools['fetch']): Promise<LoginServer> {
+async function loginServerOf({ auth, origin, allowHttp }: BrowserLogin, fetch: LoginTools['fetch']): Promise<LoginServer> {
   const { authorizeUrl, tokenUrl } = auth;
   if (authorizeUrl !== undefined && tokenUrl !== undefined) return { issuer: undefined, authorizeUrl, tokenUrl, namesItself: false };
   const found = await discover(origin, fetch);

@@ -1,15 +1,17 @@
-import { type BinaryToTextEncoding, createHash, createHmac, randomBytes } from 'node:crypto';
+import { type BinaryToTextEncoding, createHmac, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
 import { withQuery } from '../../core/template/url.ts';
 import {
+  bodyHash,
   eachChunk,
   type RequestSigner,
-  refuseWrongClock,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
   sentHeaders,
+  timedSigner,
   unusableSecret,
 } from './request-signers.ts';
 
@@ -28,35 +30,33 @@ export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools
   const parts = { headers: templates(auth.headers), query: templates(auth.query) };
   const added = new Set([...parts.headers, ...parts.query].flatMap(([, pieces]) => pieces.map(nameOf)));
   const named = new Set([...added, ...signed.map(nameOf)]);
-  return {
-    async send(request, next) {
-      const facts = {
-        timestamp: timestamps[auth.timestamp](tools.wallNow()),
-        nonce: named.has('nonce') ? randomBytes(16).toString('hex') : '',
-        body: added.has('body') ? await bodyText(request) : '',
-        body_sha256: named.has('body_sha256') ? await bodyHash('sha256', 'hex', request) : '',
-        body_md5_base64: named.has('body_md5_base64') ? await bodyHash('md5', 'base64', request) : '',
-      };
-      // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
-      // that are added here, except those with the signature itself.
-      const early = filled(request, parts, facts);
-      const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
-      const mac = createHmac(auth.algorithm, key);
-      for (const piece of signed) {
-        if (nameOf(piece) !== 'body') mac.update(textOf(piece, before, facts));
-        else await eachChunk(request, (chunk) => mac.update(chunk));
-      }
-      const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
-      const late = filled(request, parts, { ...facts, signature });
-      const answer = await next({
-        headers: { ...early.headers, ...late.headers },
-        query: [early.query, late.query].filter(Boolean).join('&') || undefined,
-        derived: [signature],
-      });
-      if (named.has('timestamp')) refuseWrongClock(answer, credential, tools.wallNow());
-      return answer;
-    },
+  const sign = async (request: SignedRequest, nowMs: number): Promise<Signature> => {
+    const facts = {
+      timestamp: timestamps[auth.timestamp](nowMs),
+      nonce: named.has('nonce') ? randomBytes(16).toString('hex') : '',
+      body: added.has('body') ? await bodyText(request) : '',
+      body_sha256: named.has('body_sha256') ? await bodyHash(request, 'sha256', 'hex') : '',
+      body_md5_base64: named.has('body_md5_base64') ? await bodyHash(request, 'md5', 'base64') : '',
+    };
+    // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
+    // that are added here, except those with the signature itself.
+    const early = filled(request, parts, facts);
+    const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
+    const mac = createHmac(auth.algorithm, key);
+    for (const piece of signed) {
+      if (nameOf(piece) !== 'body') mac.update(textOf(piece, before, facts));
+      else await eachChunk(request, (chunk) => mac.update(chunk));
+    }
+    const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
+    const late = filled(request, parts, { ...facts, signature });
+    return {
+      headers: { ...early.headers, ...late.headers },
+      query: [early.query, late.query].filter(Boolean).join('&') || undefined,
+      derived: [signature],
+    };
   };
+  if (named.has('timestamp')) return timedSigner(credential, tools, sign);
+  return { send: async (request, next) => next(await sign(request, tools.wallNow())) };
 }
 
 function keyOf({ keyEncoding }: Hmac, credential: string, text: string): Buffer {
@@ -75,7 +75,7 @@ function templates(written: Readonly<Record<string, string>>): readonly Template
 /** Values of placeholders that the templates contain. The signature is there once it is computed. */
 type Facts = Readonly<Partial<Record<Placeholder, string>>>;
 
-interface Filled {
+interface FilledTemplate {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string | undefined;
 }
@@ -85,7 +85,7 @@ function filled(
   request: SignedRequest,
   { headers, query }: { readonly headers: readonly Template[]; readonly query: readonly Template[] },
   facts: Facts,
-): Filled {
+): FilledTemplate {
   const own = (parts: readonly Template[]) =>
     parts
       .filter(([, pieces]) => pieces.some((piece) => nameOf(piece) === 'signature') === (facts.signature !== undefined))
@@ -98,12 +98,6 @@ async function bodyText(request: SignedRequest): Promise<string> {
   const chunks: Uint8Array[] = [];
   await eachChunk(request, (chunk) => chunks.push(chunk));
   return Buffer.concat(chunks).toString();
-}
-
-async function bodyHash(algorithm: string, encoding: BinaryToTextEncoding, request: SignedRequest): Promise<string> {
-  const hash = createHash(algorithm);
-  await eachChunk(request, (chunk) => hash.update(chunk));
-  return hash.digest(encoding);
 }
 
 function nameOf(piece: HmacPiece): Placeholder | undefined {

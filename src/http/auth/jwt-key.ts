@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { KeySettings } from '../../core/auth/key-options.ts';
+import type { JwtSettings } from '../../core/auth/key-options.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { unusableSecret } from './request-signers.ts';
 
@@ -20,7 +20,7 @@ interface KeyText {
 }
 
 /** Throws LimitReached if the secret cannot be used as a key. Its message contains no part of the secret. */
-export function signingKey(auth: KeySettings, given: KeyText, { allowsSecret }: { readonly allowsSecret: boolean }): SigningKey {
+export function signingKey(auth: JwtSettings, given: KeyText, { allowsSecret }: { readonly allowsSecret: boolean }): SigningKey {
   const { credential, text } = given;
   const file = jsonIn(text);
   const part = (name: string) => (typeof file?.[name] === 'string' && file[name] !== '' ? (file[name] as string) : undefined);
@@ -48,7 +48,7 @@ function jsonIn(text: string): Record<string, unknown> | undefined {
   return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : undefined;
 }
 
-function keyOfPem(written: string, auth: KeySettings, { credential, passphrase }: KeyText): KeyObject {
+function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }: KeyText): KeyObject {
   // In variables of CI systems, line breaks are often written as \n.
   const pem = /[\r\n]/.test(written.trim()) ? written : written.replaceAll('\\n', '\n');
   const [, kind = ''] = /-----BEGIN ([^-]*)-----/.exec(pem) ?? [];
@@ -95,7 +95,7 @@ function algorithmsFor(key: KeyObject): readonly string[] {
   }
 }
 
-function algorithmOf(key: KeyObject, { algorithm }: KeySettings, credential: string): string {
+function algorithmOf(key: KeyObject, { algorithm }: JwtSettings, credential: string): string {
   const fitting = algorithmsFor(key);
   const [first] = fitting;
   const kind = key.asymmetricKeyDetails?.namedCurve ?? key.asymmetricKeyType;
@@ -116,7 +116,7 @@ const earlierSeconds = 30;
 
 export function signedJwt(
   { key, algorithm }: SigningKey,
-  { subject, claims, lastsMs }: KeySettings,
+  { subject, claims, lastsMs }: JwtSettings,
   facts: { readonly issuer?: string; readonly audience?: string; readonly keyId?: string; readonly more?: object },
   nowMs: number,
 ): Promise<string> {

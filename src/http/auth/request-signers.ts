@@ -1,3 +1,4 @@
+import { type BinaryToTextEncoding, createHash } from 'node:crypto';
 import { type Auth, signedFrom } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { durationText } from '../../core/duration.ts';
@@ -87,6 +88,12 @@ async function eachUploaded(body: FormUpload, take: (chunk: Uint8Array) => void)
   }
 }
 
+export async function bodyHash(request: SignedRequest, algorithm: string, encoding: BinaryToTextEncoding): Promise<string> {
+  const hash = createHash(algorithm);
+  await eachChunk(request, (chunk) => hash.update(chunk));
+  return hash.digest(encoding);
+}
+
 /** The secret cannot be used to sign. Nothing has been sent. */
 export function unusableSecret(credential: string, problem: string): LimitReached {
   return new LimitReached(`the credential "${credential}" ${problem}`, 'refused-credential', {
@@ -107,13 +114,28 @@ export function clockProblem(date: string | undefined, nowMs: number): string | 
   return `the clock of this machine is ${by} ${direction} the server's: correct it`;
 }
 
+/** The signatures contain the time. */
+export function timedSigner(
+  credential: string,
+  tools: SignerTools,
+  sign: (request: SignedRequest, nowMs: number) => Promise<Signature>,
+): RequestSigner {
+  return {
+    async send(request, next) {
+      const answer = await next(await sign(request, tools.wallNow()));
+      refuseWrongClock(answer, credential, tools.wallNow());
+      return answer;
+    },
+  };
+}
+
 /** Throws LimitReached if a signature with a time was refused, and the clock of this machine is wrong: no other request would succeed. */
-export function refuseWrongClock(answer: SignedAnswer, credential: string, nowMs: number): void {
-  if (answer.status !== 400 && answer.status !== 401 && answer.status !== 403) return;
-  const problem = clockProblem(answer.header('date'), nowMs);
+export function refuseWrongClock({ status, header }: SignedAnswer, credential: string, nowMs: number): void {
+  if (![400, 401, 403].includes(status)) return;
+  const problem = clockProblem(header('date'), nowMs);
   if (problem === undefined) return;
   throw new LimitReached(
-    `the server refuses the signature with the credential "${credential}" (${answer.status}), and ${problem}`,
+    `the server refuses the signature with the credential "${credential}" (${status}), and ${problem}`,
     'refused-credential',
   );
 }

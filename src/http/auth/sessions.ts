@@ -3,15 +3,17 @@ import { linkTarget, redirectStatuses } from '../../core/answer/link.ts';
 import { rootValue } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { documentKind, excerpt, readBody, readDocument } from '../../core/answer/response.ts';
-import { authKey, type Session } from '../../core/auth/auth.ts';
+import { authKey, type SessionAuth } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { type SentValue, sentText, sessionSignature } from '../../core/auth/session.ts';
 import { type LoginPlan, planSession, type SessionPlan, type Taken } from '../../core/auth/session-plan.ts';
 import type { AnswerCondition } from '../../core/condition/condition.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import type { ReportProblem } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { abortIfLong } from '../../files/time-limit.ts';
+import { throwAsSent } from '../error.ts';
 import { Cookies } from './cookies.ts';
 import { usableMs } from './oauth.ts';
 import type { RequestSigner } from './request-signers.ts';
@@ -37,11 +39,11 @@ const maxRenewals = 3;
 const refusalMs = 60_000;
 
 /** The sessions of a process. All nodes, records and calls with the same settings share one. */
-export class Sessions {
+export class LoginSessions {
   readonly #sessions = new Map<string, OpenSession>();
 
   /** If the answer says that the session has ended, calls `send` once more after a new login. */
-  sendWith(auth: Session, request: HttpRequest, tools: SessionTools, send: SendInSession): Promise<HttpResponse> {
+  sendWith(auth: SessionAuth, request: HttpRequest, tools: SessionTools, send: SendInSession): Promise<HttpResponse> {
     const { origin, clientCert } = request;
     const key = `${origin} ${authKey(auth)}`;
     const session = this.#sessions.get(key) ?? new OpenSession(auth, { origin, clientCert }, tools);
@@ -55,12 +57,12 @@ type SendInSession = (session: LoggedIn) => Promise<HttpResponse>;
 /** What the logins have given. A renewal makes another, so that requests in flight keep theirs. */
 export class LoggedIn {
   readonly cookies: Cookies | undefined;
-  readonly #auth: Session;
+  readonly #auth: SessionAuth;
   readonly #values = new Map<string, string>();
   readonly #cookieNames = new Map<string, string>();
   expiresMs = Number.POSITIVE_INFINITY;
 
-  constructor(auth: Session, { secret }: Pick<SessionTools, 'secret'>, slot: string) {
+  constructor(auth: SessionAuth, { secret }: Pick<SessionTools, 'secret'>, slot: string) {
     this.#auth = auth;
     this.cookies = auth.cookies ? new Cookies(secret, slot) : undefined;
   }
@@ -86,7 +88,7 @@ export class LoggedIn {
 }
 
 class OpenSession {
-  readonly #auth: Session;
+  readonly #auth: SessionAuth;
   readonly #sample: Pick<HttpRequest, 'origin' | 'clientCert'>;
   readonly #plan: SessionPlan;
   /** Those of the last request, because an earlier run may have ended. */
@@ -98,12 +100,12 @@ class OpenSession {
   /** Renewals since the last success. */
   #renewals = 0;
 
-  constructor(auth: Session, sample: Pick<HttpRequest, 'origin' | 'clientCert'>, tools: SessionTools) {
+  constructor(auth: SessionAuth, sample: Pick<HttpRequest, 'origin' | 'clientCert'>, tools: SessionTools) {
     this.#auth = auth;
     this.#sample = sample;
     this.#tools = tools;
-    const problem = (_at: unknown, message: string) => {
-      throw new Failure('request', message, { sent: false });
+    const problem: ReportProblem = (_, message) => {
+      throw new Failure('request', typeof message === 'string' ? message : message.message, { sent: false });
     };
     this.#plan = planSession(auth, { allowHttp: tools.allowHttp, problem });
   }
@@ -355,8 +357,4 @@ function throwUnsent(error: unknown, where: string): never {
   throw new Failure(kind, `${where}: ${message}`, { status, retryable, retryAfterMs, sent: false, code, details } as ConstructorParameters<
     typeof Failure
   >[2]);
-}
-
-function throwAsSent(error: unknown): never {
-  throw error instanceof Failure ? error.asSent() : error;
 }

@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync';
 import { DocumentError, maxParts, tooManyParts } from '../../core/answer/document.ts';
 import type { Clock } from '../../core/ports.ts';
 import { orUndefined, type Value } from '../../core/value/value.ts';
-import { openRow } from '../../records/csv-parser.ts';
+import { openRow, settled } from '../../records/csv-parser.ts';
 import { countCrLf, countLineBreaks } from '../../records/csv-reader.ts';
 
 /** The delimiters to try. If several of them result in the same number of columns, the first one is used. */
@@ -17,7 +17,7 @@ const format = {
   skip_empty_lines: true,
 };
 
-/** Number of bytes that are parsed in one go. That takes up to 10 ms, if the rows are very short. */
+/** Number of bytes that are settled in one go. That takes up to 10 ms, if the rows are very short. */
 const chunkBytes = 8192;
 
 /** Number of cells of a row that are taken in one go. */
@@ -93,12 +93,12 @@ async function readRows(bytes: Buffer, delimiter: string, takeRows: TakeRows, tu
   parser.on('error', () => {});
   try {
     for (let at = 0; at < bytes.length; at += chunkBytes) {
-      await parsed((callback) => parser.write(bytes.subarray(at, at + chunkBytes), callback));
+      await settled((callback) => parser.write(bytes.subarray(at, at + chunkBytes), callback));
       if (count + openRow(parser).length > maxParts) throw tooManyParts('cells');
       await takeRows(taken.splice(0));
       await turn();
     }
-    await parsed((callback) => parser.end(callback));
+    await settled((callback) => parser.end(callback));
   } catch (error) {
     if ((error as CsvError).code !== 'CSV_QUOTE_NOT_CLOSED') throw error;
     const before = openRow(parser);
@@ -108,10 +108,6 @@ async function readRows(bytes: Buffer, delimiter: string, takeRows: TakeRows, tu
     // The rows before a mistake count, and an earlier mistake in them is the one to report.
     await takeRows(taken.splice(0));
   }
-}
-
-function parsed(act: (callback: (error?: Error | null) => void) => void): Promise<void> {
-  return new Promise((resolve, reject) => act((error) => (error ? reject(error) : resolve())));
 }
 
 /** The header line must end within this many bytes. */

@@ -61,11 +61,11 @@ function notConnected(): Error {
 }
 
 /** The server's limit of concurrent streams is known once its first SETTINGS have arrived, and a request before them could exceed it. */
-export function openConnection(origin: URL, socket: TLSSocket, lost: (connection: Connection) => void): Promise<Connection> {
+export function openConnection(origin: URL, socket: TLSSocket, lost: (connection: Http2Connection) => void): Promise<Http2Connection> {
   return new Promise((resolve, reject) => {
     const settings = { enablePush: false, initialWindowSize: streamWindow };
     const session = connect(origin, { createConnection: () => socket, settings, maxSessionMemory: 1000 });
-    const connection = new Connection(session);
+    const connection = new Http2Connection(session);
     const late = setTimeout(() => session.destroy(notConnected()), connectTimeoutMs);
     session.once('connect', () => session.setLocalWindowSize(connectionWindow));
     session.once('remoteSettings', () => {
@@ -86,7 +86,7 @@ export function closedEarly(): Error {
   return Object.assign(new Error('the connection was closed'), { code: 'UND_ERR_SOCKET' });
 }
 
-export class Connection {
+export class Http2Connection {
   /** Number of requests in flight. */
   streams = 0;
   error: Error | undefined;

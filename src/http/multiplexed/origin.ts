@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type buildConnector, Pool } from 'undici';
 import { directSockets, type HttpPoolOptions, type OriginPool, Pools, tunnels } from '../pools.ts';
-import { type Connection, openConnection, openSecure, type Tls } from './connection.ts';
+import { type Http2Connection, openConnection, openSecure, type Tls } from './connection.ts';
 import { type DispatchOptions, type Http2Handler, Http2Request, type Queue } from './request.ts';
 
 /** `way` is a proxy, or a lookup that replaces Node's own lookup of host names. */
@@ -26,9 +26,9 @@ class Http2Origin implements OriginPool, Queue {
   readonly #origin: URL;
   readonly #options: OriginOptions;
   #waiting: Http2Request[] = [];
-  readonly #connections = new Set<Connection>();
+  readonly #connections = new Set<Http2Connection>();
   /** Takes new requests while it is open. The others only finish theirs. */
-  #newest: Connection | undefined;
+  #newest: Http2Connection | undefined;
   #isConnecting = false;
   #isDestroyed = false;
   /** Set if the server does not offer HTTP/2. */
@@ -132,7 +132,7 @@ class Http2Origin implements OriginPool, Queue {
     this.left();
   }
 
-  #use(connection: Connection): void {
+  #use(connection: Http2Connection): void {
     this.#newest = connection;
     this.#connections.add(connection);
     if (this.#isDestroyed) connection.session.destroy();
@@ -142,7 +142,7 @@ class Http2Origin implements OriginPool, Queue {
     return openSecure(this.#origin, protocols, this.#options);
   }
 
-  #forget(connection: Connection): void {
+  #forget(connection: Http2Connection): void {
     this.#connections.delete(connection);
     this.left();
   }

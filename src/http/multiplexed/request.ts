@@ -1,7 +1,7 @@
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from 'node:http2';
 import { pipeline, type Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type Connection, closedEarly, named } from './connection.ts';
+import { closedEarly, type Http2Connection, named } from './connection.ts';
 
 /** What an exchange may know in addition if its request goes over HTTP/2. */
 export interface Http2Handler extends Dispatcher.DispatchHandler {
@@ -51,7 +51,7 @@ export class Http2Request implements Http2Controller {
   readonly #handler: Http2Handler;
   readonly #queue: Queue;
   #stream: ClientHttp2Stream | undefined;
-  #connection: Connection | undefined;
+  #connection: Http2Connection | undefined;
   #refusals = 0;
   #isHeld = false;
   #hasEnded = false;
@@ -65,7 +65,7 @@ export class Http2Request implements Http2Controller {
     this.#queue = queue;
   }
 
-  start(connection: Connection): void {
+  start(connection: Http2Connection): void {
     this.#isHeld = false;
     if (!this.#hasEnded) this.#handler.onRequestStart?.(this, {});
     if (this.#hasEnded) return;
@@ -160,7 +160,7 @@ export class Http2Request implements Http2Controller {
   }
 
   #left(stream: ClientHttp2Stream, error: Error | undefined): void {
-    const connection = this.#connection as Connection;
+    const connection = this.#connection as Http2Connection;
     if (--connection.streams === 0 && !connection.session.destroyed) connection.session.unref();
     if (!this.#hasEnded) {
       const { rstCode } = stream;
@@ -203,7 +203,7 @@ function isProtocolError({ code }: NodeJS.ErrnoException): boolean {
   return code === 'ERR_HTTP2_STREAM_ERROR' || code === 'ERR_HTTP2_SESSION_ERROR' || code === 'ERR_HTTP2_STREAM_CANCEL';
 }
 
-function broken({ session, error }: Connection, rstCode: number | undefined): Error {
+function broken({ session, error }: Http2Connection, rstCode: number | undefined): Error {
   if (session.destroyed || session.closed) return error && !isProtocolError(error) ? error : closedEarly();
   return named('the server ended the request', rstCode ?? 0);
 }

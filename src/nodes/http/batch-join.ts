@@ -2,7 +2,7 @@ import { kindOf, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath, pathTo, valueAt } from '../../core/answer/path.ts';
 import { inQuotes } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
-import { textOf, type Value } from '../../core/value/value.ts';
+import { textOf, type Value, type ValuePath } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { BatchOptions } from './http-options.ts';
 
@@ -41,7 +41,7 @@ export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping |
 }
 
 /** Throws an Error for a path to a single element of the list that `match` searches: all records would get that element. */
-function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
+function refuseShared({ paths }: Mapping, array: ValuePath): void {
   for (const text of paths) {
     const { root, legs } = compilePath(text);
     const [leg = []] = legs;
@@ -52,7 +52,7 @@ function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): 
   }
 }
 
-function arrayIn({ status, body }: HttpAnswer, array: readonly (string | number)[], name: string): readonly Value[] {
+function arrayIn({ status, body }: HttpAnswer, array: ValuePath, name: string): readonly Value[] {
   const value = valueAt(body, array);
   if (Array.isArray(value)) return value;
   if (value === undefined || value === null) return [];
@@ -61,7 +61,7 @@ function arrayIn({ status, body }: HttpAnswer, array: readonly (string | number)
 
 type ResultFinder = (key: string, index: number) => readonly Value[];
 
-function byValue(elements: readonly Value[], path: readonly (string | number)[]): ResultFinder {
+function byValue(elements: readonly Value[], path: ValuePath): ResultFinder {
   const found = new Map<string, Value[]>();
   for (const element of elements) {
     const value = valueAt(element, path);

@@ -18,6 +18,7 @@ import {
 } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { payloadOf } from '../../core/template/body.ts';
 import { isMapping, jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
@@ -28,7 +29,7 @@ import { callPages } from './call-pages.ts';
 import { answerModeOf, type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging, untilReads } from './paging.ts';
-import { bodySecrets, payloadOf } from './request-body.ts';
+import { bodySecrets } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 import { checkFileOptions, Saving, savedFields, usesFiles } from './saving.ts';
 
@@ -60,12 +61,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const isList = ({ field, at }: FieldUse) => options.batch !== undefined && field === listField && at[0] === payloadOf(options)?.name;
   const uses = all.filter((use) => !isList(use));
   checkHttpOptions(options, mapping, context);
-  if (options.batch)
-    checkList(
-      options,
-      all.filter(isList).map(({ field }) => field),
-      context.problem,
-    );
+  if (options.batch) checkList(options, all.some(isList), context.problem);
   const { paginate, batch, raw = [] } = options;
   const rules = AnswerRules.of(options, batch !== undefined, context);
   const saving = tryOption(context, ['save', 'to'], () => Saving.of(options, rules));
@@ -83,14 +79,19 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
   if (paginate?.until) context.warnOfCells(['paginate', 'until'], paginate.until);
-  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
-    reads,
+    reads: [...uses, ...optionReads(options)],
     notes: raw.map((field) => `${context.id}: {{${field}}} is XML already (raw), and is sent without escaping`),
     ...columnsOf(mapping, saving),
     answered: connection && mapping ? { connection: connection.name, fields: mapping.fields } : undefined,
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
+}
+
+/** The fields that options besides the request read. */
+function optionReads(options: HttpOptions): FieldUse[] {
+  const { batch, paginate } = options;
+  return [...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
 }
 
 /** Returns the function that looks for further pages. A sign that the map itself reads is no news to the user. */

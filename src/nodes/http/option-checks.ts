@@ -1,12 +1,11 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import { hasStatus } from '../../core/call.ts';
 import { noClock } from '../../core/condition/evaluation.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, ReportProblem } from '../../core/node.ts';
 import { canHaveBody } from '../../core/options/methods.ts';
+import { payloadOf } from '../../core/template/body.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { listField } from './batching.ts';
 import { answerModeOf, type HttpOptions, type PaginateOptions } from './http-options.ts';
-import { payloadOf } from './request-body.ts';
 
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
@@ -44,7 +43,7 @@ function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: Htt
   }
 }
 
-function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
+function checkBodyOptions(options: HttpOptions, problem: ReportProblem): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
   for (const name of others) problem([name], `expected at most one of body, form and text, found ${first} and ${name}`);
@@ -55,7 +54,7 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
 }
 
 /** Reports a problem if the parameter of the page is to be set in the body, but the request has no JSON body. */
-function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
+function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: ReportProblem): void {
   if (!('in' in paginate) || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
   problem(
     ['paginate', 'in'],
@@ -63,11 +62,11 @@ function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: B
   );
 }
 
-/** Reports a problem if the body of a batch does not contain the list of records. `used` are the names to which the body refers. */
-export function checkList(options: HttpOptions, used: readonly string[], problem: BuildContext['problem']): void {
+/** Reports a problem if the body of a batch does not contain the list of records. */
+export function checkList(options: HttpOptions, hasList: boolean, problem: ReportProblem): void {
   const payload = payloadOf(options);
   if (!payload) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
-  else if (!used.includes(listField)) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
+  else if (!hasList) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
 /** True if an option other than the map reads values inside the body. */

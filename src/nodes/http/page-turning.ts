@@ -6,12 +6,10 @@ import { Failure } from '../../core/failure.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { withParameter } from '../../core/template/url.ts';
 import { parseJson } from '../../core/value/json.ts';
-import { isObject, jsonOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
+import { isObject, jsonOf, orUndefined, textOf, type Value, type ValuePath } from '../../core/value/value.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './http-options.ts';
-
-export type ListPath = readonly (string | number)[];
 
 export interface PageLinkRules {
   readonly allowHttp: boolean;
@@ -32,7 +30,7 @@ interface PageTurning {
 }
 
 /** `list` is undefined if the path of the items is unknown. Throws an Error with the reason if the options are invalid. */
-export function turningOf(options: PaginateOptions, list: ListPath | undefined, rules: PageLinkRules): PageTurning {
+export function turningOf(options: PaginateOptions, list: ValuePath | undefined, rules: PageLinkRules): PageTurning {
   const first = (request: HttpRequest) => request;
   switch (options.type) {
     case 'page':
@@ -52,7 +50,7 @@ export function turningOf(options: PaginateOptions, list: ListPath | undefined, 
 
 type CursorOptions = Extract<PaginateOptions, { type: 'cursor' }>;
 
-function cursorTurn(options: CursorOptions, list: ListPath | undefined): PageTurning['turn'] {
+function cursorTurn(options: CursorOptions, list: ValuePath | undefined): PageTurning['turn'] {
   const path = singlePath(options.path, 'value');
   const isInItem = options.from === 'last_item';
   const cursorOf = isInItem ? lastItemCursor(path, list) : (answer: HttpAnswer) => cursorAt(path, answer);
@@ -67,14 +65,14 @@ function cursorTurn(options: CursorOptions, list: ListPath | undefined): PageTur
 }
 
 /** Undefined for a page without items. Fails the record if the last item has no cursor. */
-function lastItemCursor(path: Path, list: ListPath | undefined): (answer: HttpAnswer) => Value | undefined {
+function lastItemCursor(path: Path, list: ValuePath | undefined): (answer: HttpAnswer) => Value | undefined {
   if (path.root !== 'body') throw new Error(`expected a path within an item, such as id, found "${path.text}"`);
   if (!list) throw new Error('from: last_item needs items, the path of the list on a page: data.items, or $body if the answer is the list');
   return ({ body, status }) => {
     const items = valueAt(body, list);
     const last = Array.isArray(items) ? items.at(-1) : undefined;
     if (last === undefined) return undefined;
-    const cursor = valueAt(last, path.legs[0] as ListPath);
+    const cursor = valueAt(last, path.legs[0] as ValuePath);
     if (!isNothing(cursor)) return cursor;
     throw new Failure('mapping', `the last item has no "${path.text}" (paginate.path), so the next page cannot be requested`, { status });
   };

@@ -9,11 +9,12 @@ import { recordUses } from '../../core/options/expressions.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/value/json.ts';
+import type { ValuePath } from '../../core/value/value.ts';
 import { variablesOf } from '../answer-rules.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { PaginateOptions } from './http-options.ts';
-import { type ListPath, type PageLinkRules, turningOf } from './page-turning.ts';
+import { type PageLinkRules, turningOf } from './page-turning.ts';
 
 export interface Paging {
   readonly max: number;
@@ -48,7 +49,7 @@ interface SoughtPath {
 }
 
 /** `mapped` is the list that `map` expands, if any. Throws an Error with the reason if the options are invalid. */
-export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: PageLinkRules): Paging {
+export function compilePaging(options: PaginateOptions, mapped: ValuePath | undefined, rules: PageLinkRules): Paging {
   const items = options.items === undefined ? undefined : arrayPath(options.items);
   const { first, turn } = turningOf(options, items ?? mapped, rules);
   const isEnd = lastPageCheck(options);
@@ -133,12 +134,12 @@ function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failu
 /**
  * True if the first page lacks the list of items, so that the path of the list might be misspelt. It is false if the paging counts pages.
  */
-function isListMissing(options: PaginateOptions, items: ListPath | undefined, page: number, answer: HttpAnswer): boolean {
+function isListMissing(options: PaginateOptions, items: ValuePath | undefined, page: number, answer: HttpAnswer): boolean {
   return items !== undefined && page === 1 && !isCounted(options) && !isThere(answer, items);
 }
 
 /** True if the body has a value at the end of the steps. A null along the steps counts as a value, like a null at the end. */
-function isThere({ body }: HttpAnswer, steps: ListPath): boolean {
+function isThere({ body }: HttpAnswer, steps: ValuePath): boolean {
   return valueAt(body, steps) !== undefined || steps.some((_, index) => valueAt(body, steps.slice(0, index)) === null);
 }
 
@@ -168,12 +169,12 @@ interface PagePair {
 class RepeatCheck {
   readonly #pages = new Map<string, number>();
   readonly #options: PaginateOptions;
-  readonly #list: ListPath | undefined;
+  readonly #list: ValuePath | undefined;
   /** True once a page had the list of items. From then on, a page without the list counts as a page without items. */
   #isListSeen: boolean;
 
   /** `mapped` is the list that the map expands. It is used if `items` is undefined. */
-  constructor(options: PaginateOptions, items: ListPath | undefined, mapped: ListPath | undefined) {
+  constructor(options: PaginateOptions, items: ValuePath | undefined, mapped: ValuePath | undefined) {
     this.#options = options;
     this.#list = items ?? mapped;
     this.#isListSeen = items !== undefined;
@@ -230,11 +231,11 @@ class RepeatCheck {
 /** Detects pages that are shorter than the offset step, although they are not the last page. */
 class LengthCheck {
   readonly #options: PaginateOptions;
-  readonly #items: ListPath | undefined;
+  readonly #items: ValuePath | undefined;
   #firstShort: ShortPage | undefined;
   #isReported = false;
 
-  constructor(options: PaginateOptions, items: ListPath | undefined) {
+  constructor(options: PaginateOptions, items: ValuePath | undefined) {
     this.#options = options;
     this.#items = items;
   }
@@ -259,12 +260,12 @@ function tooMany(options: PaginateOptions): Failure {
 }
 
 /** The last page may lack the path to the next one, so only the path of the items is sought on every page. */
-function soughtOf({ items: text }: PaginateOptions, items: ListPath | undefined): SoughtPath | undefined {
+function soughtOf({ items: text }: PaginateOptions, items: ValuePath | undefined): SoughtPath | undefined {
   return items && { name: `${text} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
 }
 
 /** True if the list of a page is empty or missing; false if the path of the list is unknown. */
-function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): boolean {
+function hasNoItems({ status, body }: HttpAnswer, path: ValuePath | undefined): boolean {
   if (!path) return false;
   const array = valueAt(body, path);
   if (array === undefined || array === null) return true;
@@ -273,7 +274,7 @@ function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): b
 }
 
 /** Undefined if the page is complete. Throws a Failure if it has too many items, because the next page would repeat some. */
-function shortOf({ status, body }: HttpAnswer, path: ListPath, size: number, page: number): ShortPage | undefined {
+function shortOf({ status, body }: HttpAnswer, path: ValuePath, size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;
   if (array.length < size) return { page, items: array.length, size };
@@ -282,7 +283,7 @@ function shortOf({ status, body }: HttpAnswer, path: ListPath, size: number, pag
 }
 
 /** Returns the steps to the list at a path such as `results` or `results[]`. */
-function arrayPath(text: string): ListPath {
+function arrayPath(text: string): ValuePath {
   const { root, legs } = compilePath(text);
   const [array, rest, ...more] = legs;
   if (root !== 'body' || !array || more.length > 0 || (rest?.length ?? 0) > 0) {

@@ -1,6 +1,6 @@
 import { declaredCharset, labelledCharset, oneByteEncoding, type TextEncoding } from '../../core/answer/charset.ts';
 import { pathTo } from '../../core/answer/path.ts';
-import type { Session } from '../../core/auth/auth.ts';
+import type { SessionAuth } from '../../core/auth/auth.ts';
 import { takenNames } from '../../core/auth/session.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -12,10 +12,14 @@ import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import {
+  type BodyOption,
   type BodySecret,
   type BodyTemplate,
   bodyTemplate,
+  namesOf,
+  payloadOf,
   type SecretKind,
+  type Special,
   type SpecialValue,
   secretsWithin,
   secretValue,
@@ -25,20 +29,9 @@ import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/templa
 import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
-import { isObject, orUndefined, type Value } from '../../core/value/value.ts';
+import { isObject, orUndefined, type Value, type ValuePath } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
-
-interface BodyOption {
-  readonly name: 'body' | 'form' | 'text';
-  readonly value: Value;
-}
-
-export function payloadOf({ body, form, text }: HttpOptions): BodyOption | undefined {
-  if (body !== undefined) return { name: 'body', value: body as Value };
-  if (form !== undefined) return { name: 'form', value: form as Value };
-  return text === undefined ? undefined : { name: 'text', value: text };
-}
 
 export function bodySecrets(options: HttpOptions, kinds: readonly SecretKind[]): BodySecret[] {
   const payload = payloadOf(options);
@@ -69,29 +62,20 @@ interface RequestBody {
 /** Reports problems. `type` is undefined if it depends on the record. `session` is undefined if requests need no login first. */
 export function compileBody(
   options: HttpOptions,
-  { type: contentType, session }: { readonly type: Header | undefined; readonly session: Session | undefined },
+  { type: contentType, session }: { readonly type: Header | undefined; readonly session: SessionAuth | undefined },
   context: BuildContext,
 ): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
-  const isText = payload.name === 'text' && contentType !== undefined;
-  const isXml = isText && isXmlType(contentType.text);
-  if (options.raw && isText && !isXml)
-    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
+  if (payload.name === 'text' && contentType) return { ...compileText(options, contentType, context), ...uses };
   const kinds: readonly SecretKind[] = session ? ['credential', 'session'] : ['credential'];
   const special = (value: Value) => expressions.get(value) ?? secretValue(value, kinds);
   // In a body, it is ordinary data.
   if (payload.name === 'form' && !session)
     for (const { at } of bodySecrets(options, ['session'])) context.problem(at, '{ session: NAME } needs auth of type session');
-  const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
-  const render = isMultipart
-    ? undefined
-    : tryOption(context, [payload.name], () => (isXml ? compileXml(options, context) : templateOf(payload, context, special)));
-  const encode = isText ? encodingFor(options.text as string, contentType, isXml, context) : undefined;
-  // No secret is inserted into a text, so the body is complete. A record that cannot be encoded fails before it waits for its turn.
-  if (render && encode) return { render: (fields, clock) => encodable(render(fields, clock), encode), encode, ...uses };
-  const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
+  const parts = partsOf(payload, special);
+  const render = parts ? undefined : tryOption(context, [payload.name], () => templateOf(payload, context, special));
   const { credentials, sessions } = checkedNames(bodySecrets(options, kinds), session, context);
   if (credentials.length + sessions.length === 0) return { render, parts, ...uses };
   return {
@@ -105,11 +89,24 @@ export function compileBody(
   };
 }
 
-function templateOf(
-  { name, value }: BodyOption,
-  { isCell }: BuildContext,
-  special: (value: Value) => SpecialValue | undefined,
-): BodyTemplate {
+/** Undefined if the body is no form that sends files. */
+function partsOf({ name, value }: BodyOption, special: Special): PartsTemplate | undefined {
+  const form = value as Record<string, Value>;
+  return name === 'form' && sendsFiles(form) ? partsTemplate(form, special) : undefined;
+}
+
+/** A text of a known type. A record whose text cannot be encoded fails before it waits for its turn: no secret is inserted later. */
+function compileText(options: HttpOptions, type: Header, context: BuildContext): Pick<RequestBody, 'render' | 'encode'> {
+  const text = options.text as string;
+  const isXml = isXmlType(type.text);
+  if (options.raw && !isXml)
+    context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
+  const render = tryOption(context, ['text'], () => (isXml ? compileXml(options, context) : textTemplate(text)));
+  const encode = encodingFor(text, type, isXml, context);
+  return render && encode ? { render: (fields) => encodable(render(fields), encode), encode } : { render };
+}
+
+function templateOf({ name, value }: BodyOption, { isCell }: BuildContext, special: Special): BodyTemplate {
   if (name === 'form') return formTemplate(value as Record<string, Value>, special);
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
@@ -166,7 +163,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
 }
 
 /** Evaluates an expression. If it fails, adds the expression's path to the failure, because a body can contain many expressions. */
-function naming(at: readonly (string | number)[], evaluate: () => Value): Value {
+function naming(at: ValuePath, evaluate: () => Value): Value {
   try {
     return evaluate();
   } catch (error) {
@@ -178,7 +175,7 @@ function naming(at: readonly (string | number)[], evaluate: () => Value): Value 
 
 function checkedNames(
   found: readonly BodySecret[],
-  session: Session | undefined,
+  session: SessionAuth | undefined,
   context: BuildContext,
 ): Pick<SecretBody, 'credentials' | 'sessions'> {
   const taken = session ? takenNames(session) : [];
@@ -188,8 +185,7 @@ function checkedNames(
     const problem = issue?.message ?? unknown;
     if (problem !== undefined) context.problem(at, `${problem}\na body with data of that shape is written as JSON text`);
   }
-  const named = (wanted: SecretKind) => [...new Set(found.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))];
-  return { credentials: named('credential'), sessions: named('session') };
+  return namesOf(found);
 }
 
 function notNamed(credentials: readonly string[], origin: string): Failure {
@@ -203,13 +199,13 @@ interface BodyExpression {
   /** The object that contains the expression, as written. */
   readonly holder: Value;
   readonly source: string;
-  readonly at: readonly (string | number)[];
+  readonly at: ValuePath;
 }
 
 /**
  * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
  */
-function expressionsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyExpression[] {
+function expressionsWithin(body: Value | undefined, at: ValuePath): BodyExpression[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {
     const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;

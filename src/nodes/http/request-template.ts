@@ -9,13 +9,14 @@ import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { contentTypes, payloadOf } from '../../core/template/body.ts';
 import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate, templateParts } from '../../core/template/template.ts';
 import { answeredTemplate, type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
-import { isObject, type Value } from '../../core/value/value.ts';
+import { isObject, type Value, type ValuePath } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
-import { compileBody, type Header, payloadOf } from './request-body.ts';
+import { compileBody, type Header } from './request-body.ts';
 
 export interface RequestTemplate {
   /** The origin of the request; undefined if the record determines it. */
@@ -140,8 +141,6 @@ export function withPageKey(request: HttpRequest, page: number): HttpRequest {
   return key === undefined ? request : { ...request, headers: { ...request.headers, [keyHeader]: `${key}-page-${page}` } };
 }
 
-const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
-
 /** The media types that a node with a map requests in the Accept header. */
 const accepted: { readonly [mode in ResponseMode]?: string } = {
   auto: 'application/json',
@@ -182,7 +181,7 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
 }
 
 /** Returns the fields that the strings and member names in a value refer to. */
-export function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
+export function usesWithin(value: Value | undefined, at: ValuePath): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));
   if (!isObject(value)) return [];

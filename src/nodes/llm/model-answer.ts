@@ -34,28 +34,31 @@ const moneyCodes: ReadonlySet<string> = new Set([
 
 /** Throws LimitReached if every other question would be refused, too, and a Failure if only this answer cannot be used. */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
-  const { provider, check, maxTokens } = parts;
+  const { provider, check } = parts;
   if (!hasStatus(['2xx'], response.status)) throw refusalOf(parts, response);
   const body = readBody(response, 'json', true) ?? null;
   const { text: said, toolCall, finish, model, usage } = provider.answer(body);
   const error = errorIn(body);
   if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', statedUsage(usage));
   const text = said === undefined ? undefined : withoutThinking(said);
-  if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
-  if (finish === 'broken') throw new UnusableAnswer(`the server ended the answer early${quoted(said)}`, '', usage);
-  if (finish === 'length') {
-    throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(said)}\n${allowMore}`, '', usage);
-  }
-  if (toolCall && (text ?? '').trim() === '' && !check) {
-    throw new UnusableAnswer(`the model wants to call the tool "${excerpt(toolCall.name, 100)}", and gave no answer`, '', usage);
-  }
+  const unfinished = unfinishedText(finish, said, text, parts.maxTokens);
+  if (unfinished !== undefined) throw new UnusableAnswer(unfinished, '', usage);
+  const call = text?.trim() ? undefined : toolCall;
+  if (call && !check)
+    throw new UnusableAnswer(`the model wants to call the tool "${excerpt(call.name, 100)}", and gave no answer`, '', usage);
   // Some gateways make the schema a tool, and send the answer as its arguments.
-  const answer = (text ?? '').trim() === '' && toolCall ? argumentsOf(toolCall.arguments) : text;
+  const answer = call ? argumentsOf(call.arguments) : text;
   const whole = parts.keepsThinking ? (said ?? answer) : answer;
   if (whole === undefined) throw noAnswer(parts, said, body, usage);
-  const output = check ? checkedOutput(check, answer ?? whole, usage) : null;
-  const document = { text: whole, output, model: model ?? parts.model, finish };
+  const document = { text: whole, output: checkedOutput(check, answer ?? whole, usage), model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
+}
+
+/** Undefined if the model finished its answer. `text` is what it said without its thinking. */
+function unfinishedText(finish: string, said: string | undefined, text: string | undefined, maxTokens: number): string | undefined {
+  if (finish === 'refusal') return `the model refused to answer${quoted(text)}`;
+  if (finish === 'broken') return `the server ended the answer early${quoted(said)}`;
+  return finish === 'length' ? `the answer was cut off at max_tokens (${maxTokens})${quoted(said)}\n${allowMore}` : undefined;
 }
 
 function argumentsOf(given: Value): string {
@@ -76,7 +79,8 @@ function statedUsage(usage: TokenUsage): TokenUsage | undefined {
   return usage.input + usage.output > 0 ? usage : undefined;
 }
 
-function checkedOutput(check: OutputCheck, text: string, usage: TokenUsage): Value {
+function checkedOutput(check: OutputCheck | undefined, text: string, usage: TokenUsage): Value {
+  if (!check) return null;
   try {
     return check.read(text);
   } catch (error) {

@@ -1,7 +1,6 @@
-import { isObject, type JsonObject, membersOf, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, membersOf, type Value, type ValuePath } from '../../core/value/value.ts';
 
-type SchemaPlace = readonly (string | number)[];
-type SchemaReport = (at: SchemaPlace, message: string) => void;
+type SchemaReport = (at: ValuePath, message: string) => void;
 
 /** Keywords that OpenAI rejects in a strict schema, according to its guide or to its messages ("not permitted"). */
 const refusedKeywords = [
@@ -28,7 +27,7 @@ export function checkStrictSchema(schema: JsonObject, report: SchemaReport): voi
 }
 
 interface SchemaWalk {
-  readonly at: SchemaPlace;
+  readonly at: ValuePath;
   /** Number of enclosing objects, including this part of the schema. */
   readonly depth: number;
   readonly count: { properties: number; values: number };
@@ -80,7 +79,7 @@ function checkObject(part: JsonObject, { at, depth, count, report }: SchemaWalk)
 
 function checkInner(part: JsonObject, walk: SchemaWalk): void {
   const depth = walk.depth + (typesOf(part).includes('object') ? 1 : 0);
-  const within = (steps: SchemaPlace, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });
+  const within = (steps: ValuePath, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });
   for (const group of ['properties', '$defs', 'definitions']) {
     const members = part[group];
     if (isObject(members)) for (const [name, inner] of membersOf(members)) within([group, name], inner);

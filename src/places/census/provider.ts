@@ -8,7 +8,7 @@ import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 import { describedAs, dictionary } from '../../core/value/dictionary.ts';
-import { type JsonObject, membersOf } from '../../core/value/value.ts';
+import { type JsonObject, membersOf, type ValuePath } from '../../core/value/value.ts';
 import { meanings } from '../../nodes/call-policy.ts';
 import { type LookupServer, lookupOptions } from '../lookup/lookup.ts';
 import type { LookupDocument } from '../lookup.ts';
@@ -53,7 +53,7 @@ export function censusDocument(match: boolean, { name, geoid, level, year, value
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
 
 /** A field of the answer document, and the code of the census variable whose figure the field contains. */
-export interface Variable {
+export interface CensusVariable {
   readonly field: string;
   readonly code: string;
 }
@@ -62,7 +62,7 @@ export function variablesTemplate(
   { variables }: CensusOptions,
   form: TextForm,
   context: BuildContext,
-): (fields: Fields) => readonly Variable[] {
+): (fields: Fields) => readonly CensusVariable[] {
   const templates = membersOf(variables).map(([field, text]) => {
     const code = checkedText(text, form, ['variables', field], context);
     return (fields: Fields) => ({ field, code: code(fields) });
@@ -127,7 +127,7 @@ interface TextForm {
 export function checkedText(
   text: string,
   { pattern, expected }: TextForm,
-  at: readonly (string | number)[],
+  at: ValuePath,
   context: BuildContext,
 ): (fields: Fields) => string {
   const message = (found: string) => `expected ${expected}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`;

@@ -13,9 +13,9 @@ import {
   type CensusOptions,
   type CensusProvider,
   type CensusQuestions,
+  type CensusVariable,
   censusDocument,
   checkedText,
-  type Variable,
   variablesTemplate,
   yearForm,
 } from './provider.ts';
@@ -45,7 +45,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   const { year: written, geoid, zcta } = options;
   const [option, text] = geoid === undefined ? (['zcta', zcta] as const) : (['geoid', geoid] as const);
   checkUnit(options, context);
-  if (written === undefined) context.problem([], 'us-acs5 needs a year, such as year: 2024');
+  if (written === undefined) context.missing(['year'], 'us-acs5 needs a year, such as year: 2024');
   if (text === undefined || written === undefined) return undefined;
   const codeOf = textTemplate(text);
   const yearOf = checkedText(written, yearForm, ['year'], context);
@@ -73,8 +73,8 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   };
 }
 
-function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): void {
-  if (geoid === undefined && zcta === undefined) problem([], 'expected geoid or zcta, the unit to look up');
+function checkUnit({ geoid, zcta }: CensusOptions, { problem, missing }: BuildContext): void {
+  if (geoid === undefined && zcta === undefined) missing(['geoid', 'zcta'], 'expected geoid or zcta, the unit to look up');
   if (geoid !== undefined && zcta !== undefined) problem(['zcta'], 'expected geoid or zcta, found both');
   const isWrong = (text: string | undefined, read: (text: string) => CensusUnit | undefined) =>
     text !== undefined && referencedFields(text).length === 0 && !read(text);
@@ -133,13 +133,13 @@ function geoidOf(row: AcsRow): string {
   return String(zcta ?? ['state', 'county', 'tract', 'block group'].map((column) => row.get(column) ?? '').join(''));
 }
 
-interface Asked {
+interface AskedTable {
   readonly unit: CensusUnit;
   readonly year: number;
-  readonly variables: readonly Variable[];
+  readonly variables: readonly CensusVariable[];
 }
 
-function acsDocument(response: HttpResponse, { unit, year, variables }: Asked): LookupDocument {
+function acsDocument(response: HttpResponse, { unit, year, variables }: AskedTable): LookupDocument {
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;

@@ -11,9 +11,9 @@ import {
   type CensusOptions,
   type CensusProvider,
   type CensusQuestions,
+  type CensusVariable,
   censusDocument,
   checkedText,
-  type Variable,
   variablesTemplate,
   yearForm,
 } from './provider.ts';
@@ -33,7 +33,7 @@ const codeForm = { pattern: /^[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)+$/, expected: 't
 
 function questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined {
   const { country, year: written, variables } = options;
-  if (country === undefined) context.problem([], 'world-bank needs a country, such as country: "{{country_code}}"');
+  if (country === undefined) context.missing(['country'], 'world-bank needs a country, such as country: "{{country_code}}"');
   const countryOf = countryTemplate(country, context);
   const yearOf = written === undefined ? undefined : checkedText(written, yearForm, ['year'], context);
   const variablesOf = variablesTemplate(options, codeForm, context);
@@ -78,8 +78,8 @@ function serverMessage(message: Value): string {
 }
 
 /** `points` has the newest value of each variable. The document has a year only if all values belong to that year. */
-function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly Variable[]): LookupDocument {
-  const values = objectOf(points.map((point, index) => [(variables[index] as Variable).field, point?.value ?? null] as const));
+function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly CensusVariable[]): LookupDocument {
+  const values = objectOf(points.map((point, index) => [(variables[index] as CensusVariable).field, point?.value ?? null] as const));
   const found = points.filter((point) => point !== undefined);
   const [{ country, date } = {}] = found;
   const name = isObject(country) ? textOf(country.value ?? null) : null;

@@ -69,11 +69,11 @@ function levelOf(result: JsonObject): Level {
 }
 
 /** A place with its importance from 0 to 1. Well-known places are more important. */
-interface Weighed extends FoundPlace {
+interface WeighedPlace extends FoundPlace {
   readonly importance: number;
 }
 
-function nominatimPlace(result: JsonObject): Weighed {
+function nominatimPlace(result: JsonObject): WeighedPlace {
   const address = isObject(result.address) ? result.address : {};
   const subdivision = textIn(address, 'ISO3166-2-lvl4', 'ISO3166-2-lvl3', 'ISO3166-2-lvl6');
   return {
@@ -97,6 +97,6 @@ function nominatimPlace(result: JsonObject): Weighed {
 const closeImportance = 0.1;
 
 function isAmbiguous(places: readonly FoundPlace[]): boolean {
-  const [first, ...others] = places as readonly Weighed[];
+  const [first, ...others] = places as readonly WeighedPlace[];
   return others.some((other) => first && isElsewhere(first, other) && other.importance >= first.importance - closeImportance);
 }

@@ -27,7 +27,8 @@ export interface QuestionTemplate {
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {
-    context.problem([], address === undefined ? 'expected an address or a point' : 'expected an address or a point, found both');
+    if (address === undefined) context.missing(['address', 'point'], 'expected an address or a point');
+    else context.problem([], 'expected an address or a point, found both');
     return undefined;
   }
   if (options.max_distance !== undefined && !point) {

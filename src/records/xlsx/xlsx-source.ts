@@ -106,13 +106,13 @@ interface SheetHeader {
   readonly rest: readonly SheetRow[];
 }
 
-type Rows = AsyncGenerator<readonly SheetRow[]>;
+type SheetRows = AsyncGenerator<readonly SheetRow[]>;
 
 /**
  * In the row `line`, or else in the first row that is not empty. Only the first cell of merged cells has a value. Throws an AutomateError
  * (`input`) if there is no header or if it is invalid.
  */
-async function readHeader(rows: Rows, { place }: SheetReading, line: number | undefined): Promise<SheetHeader> {
+async function readHeader(rows: SheetRows, { place }: SheetReading, line: number | undefined): Promise<SheetHeader> {
   const [first, ...rest] = await readRows(rowsFrom(rows, line ?? 1), (found) => found.length > 0);
   if (!first && line === undefined) throw missingHeader(place, 'an empty sheet');
   const at = `${place}, row ${line ?? first?.number}`;
@@ -130,19 +130,19 @@ const countedRows = 1000;
 /** Reading on for the width could exhaust memory if the rows are long. In bytes of XML. */
 const countedBytes = 4_000_000;
 
-async function countColumns(rows: Rows, reading: SheetReading): Promise<SheetHeader> {
+async function countColumns(rows: SheetRows, reading: SheetReading): Promise<SheetHeader> {
   const rest = await readRows(rows, (found) => found.length >= countedRows || reading.bytes >= countedBytes);
   const width = rest.reduce((most, { columns }) => Math.max(most, 1 + (columns.at(-1) ?? -1)), 0);
   if (width === 0) throw missingFirstRow(reading.place);
   return { header: headerOfWidth(width), rest };
 }
 
-async function* rowsFrom(rows: Rows, first: number): Rows {
+async function* rowsFrom(rows: SheetRows, first: number): SheetRows {
   // The generator is not closed after the header, because the records are read from it.
   for (let next = await rows.next(); !next.done; next = await rows.next()) yield next.value.filter(({ number }) => number >= first);
 }
 
-async function readRows(rows: Rows, isEnough: (read: readonly SheetRow[]) => boolean): Promise<readonly SheetRow[]> {
+async function readRows(rows: SheetRows, isEnough: (read: readonly SheetRow[]) => boolean): Promise<readonly SheetRow[]> {
   const read: SheetRow[] = [];
   while (!isEnough(read)) {
     const { value, done } = await rows.next();

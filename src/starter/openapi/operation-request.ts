@@ -1,9 +1,10 @@
 import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
+import type { ValuePath } from '../../core/value/value.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
 import type { Example } from '../starter-references.ts';
 import type { CredentialToStore } from '../starter-secrets.ts';
-import type { ValuePath, WrittenRequest } from '../written-node.ts';
+import type { WrittenRequest } from '../written-node.ts';
 import { answerList, answerMap } from './answer-list.ts';
 import { type AnswerExample, answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';

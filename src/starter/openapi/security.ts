@@ -1,14 +1,8 @@
-import { hostName } from '../../flow/secrets/secrets.ts';
+import { freeName } from '../../core/text/suggest.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
-import { type CredentialToStore, secretPlace } from '../starter-secrets.ts';
+import { type CredentialToStore, hostWord, secretPlace, type TranslatedAuth } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import type { OpenApi, OpenApiObject } from './document.ts';
-
-interface Security {
-  readonly auth: readonly WrittenAuth[];
-  readonly credentials: readonly CredentialToStore[];
-  readonly notes: readonly string[];
-}
 
 /** A security scheme of an OpenAPI file, converted to `auth`, but without the name of the credential. */
 interface Scheme {
@@ -21,7 +15,7 @@ interface Scheme {
 const maxSigners = 4;
 
 /** Returns the `auth` for an operation. Uses the first of the operation's security requirements that flows support. */
-export function securityOf(document: OpenApi, operation: OpenApiObject, url: string): Security {
+export function securityOf(document: OpenApi, operation: OpenApiObject, url: string): TranslatedAuth {
   const schemes = partOf(document.at(document.root.components).securitySchemes);
   const requirements = listOf(operation.security ?? document.root.security)
     .map((requirement) => Object.entries(partOf(requirement)))
@@ -46,14 +40,13 @@ export function securityOf(document: OpenApi, operation: OpenApiObject, url: str
 
 /** A name such as `swagger-api-key`. Schemes share no credentials, because a shared one might send a secret to the wrong place. */
 function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
-  const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
   const names = new Map<string, string>();
   for (const scheme of schemes) {
-    const name = `${host}-${schemeWords(scheme)}`;
     const used = [...names.values()];
-    let count = 1;
-    while (used.includes(count === 1 ? name : `${name}-${count}`)) count++;
-    names.set(scheme, count === 1 ? name : `${name}-${count}`);
+    names.set(
+      scheme,
+      freeName(`${hostWord(url)}-${schemeWords(scheme)}`, (name) => used.includes(name), '-'),
+    );
   }
   return names;
 }

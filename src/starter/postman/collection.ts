@@ -2,7 +2,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { isMapping } from '../../core/value/value.ts';
 import { hasSecretName, isNamedSecret } from '../../flow/secrets/secret-text.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
-import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets } from '../known-secrets.ts';
+import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets, passwordIn } from '../known-secrets.ts';
 
 /** A request of a Postman collection, with what it inherits from its folders. */
 export interface PostmanRequest {
@@ -94,14 +94,18 @@ function addSecrets(value: unknown, known: KnownSecrets): void {
   if (typeof own === 'string') addNamed(textIn(key) ?? textIn(id) ?? '', own, type === 'secret', known);
   for (const [member, inner] of Object.entries(value)) {
     if (member === 'event') continue;
-    if (member === 'apikey') addNamed('secret', parameterOf(value, 'value') ?? '', true, known);
-    if (member === 'header') for (const [name, text] of headerPairs(inner)) addSecretHeader(name, text, known);
-    if (member === 'cookie')
-      for (const { name, key: other, value: text } of listOf(inner).map(partOf))
-        addCookie(String(name ?? other ?? ''), String(text ?? ''), known);
+    addSpecial(member, inner, value, known);
     if (typeof inner === 'string') addSecretText(member, inner, known);
     else addSecrets(inner, known);
   }
+}
+
+/** Takes the secrets of members whose parts have other names. */
+function addSpecial(member: string, inner: unknown, of: JsonPart, known: KnownSecrets): void {
+  if (member === 'apikey') addNamed('secret', parameterOf(of, 'value') ?? '', true, known);
+  else if (member === 'header') for (const [name, text] of headerPairs(inner)) addSecretHeader(name, text, known);
+  else if (member === 'cookie')
+    for (const { name, key, value } of listOf(inner).map(partOf)) addCookie(String(name ?? key ?? ''), String(value ?? ''), known);
 }
 
 function variablesIn(part: unknown): JsonPart[] {
@@ -133,7 +137,7 @@ function addSecretText(member: string, text: string, known: KnownSecrets): void 
     return;
   }
   const [start = '', query] = text.split(/\?(.*)/s);
-  for (const [, password = ''] of text.matchAll(/^\w+:\/\/[^/?#@]*:([^/?#@]*)@/g)) addNamed('password', password, true, known);
+  addNamed('password', passwordIn(text), true, known);
   if (/^\s*[^\s"<[]*=/.test(text)) addSecretPairs(query ?? start, known);
   else addSecretsIn(text, known);
 }

@@ -1,16 +1,9 @@
 import { orUndefined } from '../../core/value/value.ts';
-import { hostName } from '../../flow/secrets/secrets.ts';
 import { type JsonPart, partOf, textIn } from '../json-parts.ts';
-import type { CredentialToStore } from '../starter-secrets.ts';
+import { hostWord, type TranslatedAuth } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import { parameterOf } from './collection.ts';
 import type { Variables } from './variables.ts';
-
-interface TranslatedAuth {
-  readonly auth: readonly WrittenAuth[];
-  readonly credentials: readonly CredentialToStore[];
-  readonly notes: readonly string[];
-}
 
 /** A type of `auth`, without the name of the credential. */
 interface Way {
@@ -29,7 +22,7 @@ export function translatedAuth(auth: JsonPart, variables: Variables, url: string
   const read = (name: string) => parameterOf(auth, name);
   const way = type === 'awsv4' ? aws(read, variables, url) : wayOf(type, read, variables);
   if (!way) return { auth: [], credentials: [], notes: [`auth of the type "${type}" was left out: a flow does not have it`] };
-  const credential = variables.credentialOf(way.secret ?? '') ?? `${hostName(url)?.replace(/[^\w.-]/g, '') || 'my'}-${way.kind}`;
+  const credential = variables.credentialOf(way.secret ?? '') ?? `${hostWord(url)}-${way.kind}`;
   return {
     auth: [{ ...way.auth, credential }],
     credentials: [{ name: credential, note: `auth "${type}": store ${way.what} as the credential ${credential}` }],

@@ -1,6 +1,6 @@
 import { canHaveBody } from '../../core/options/methods.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { type FormPart, formOfParts } from '../har.ts';
+import { formOfParts, type RecordedPart } from '../har.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
 import type { KnownSecrets } from '../known-secrets.ts';
 import { fieldNames } from '../openapi/sample.ts';
@@ -160,11 +160,11 @@ function bodyOf(body: JsonPart, headers: readonly WrittenHeader[], variables: Va
   }
 }
 
-function textPart({ key, value }: JsonPart, variables: Variables): FormPart {
+function textPart({ key, value }: JsonPart, variables: Variables): RecordedPart {
   return { name: variables.inText(String(key)), value: variables.inText(String(value ?? '')), file: undefined };
 }
 
-function formParts(pair: JsonPart, variables: Variables): FormPart[] {
+function formParts(pair: JsonPart, variables: Variables): RecordedPart[] {
   if (pair.type !== 'file') return [textPart(pair, variables)];
   const files = (Array.isArray(pair.src) ? pair.src : [pair.src]).filter((file) => typeof file === 'string' && file !== '');
   return (files.length > 0 ? files : ['FILE']).map((file) => ({ ...textPart(pair, variables), file: variables.inText(String(file)) }));

@@ -69,7 +69,11 @@ describe('the list of records within a JSON object', () => {
     ['data[0]', 'expected the path of the list, such as data.items, found "data[0]"'],
     ['data[].x', 'expected the path of the list, such as data.items, found "data[].x"'],
     ['$status', 'expected the path of the list, such as data.items, found "$status"'],
-    ['$.data', 'expected $status, $headers.NAME or $body'],
+    ['$.data', 'expected the path of the list, such as data.items, found "$.data"; did you mean data?'],
+    ['$.data[*]', 'expected the path of the list, such as data.items, found "$.data[*]"; did you mean'],
+    ['$url', 'expected the path of the list, such as data.items, found "$url"; for a member with that name, write ["$url"]'],
+    ['$items', 'expected the path of the list, such as data.items, found "$items"; for a member with that name, write ["$items"]'],
+    ['$headers.items', 'expected the path of the list, such as data.items, found "$headers.items"; for a member with that name'],
     ['', 'expected a path such as data.user.name, found nothing'],
   ])('cannot have the path %j', async (records, message) => {
     expect(await problem(openText('json', '{}', { records }))).toContain(`usage: --records: ${message}`);

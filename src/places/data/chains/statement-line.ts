@@ -106,30 +106,45 @@ interface Line {
 }
 
 /** The likeliest part comes first. Empty if the text does not look like a statement line. */
-export function statementNames(text: string, isTown: (words: readonly string[]) => boolean): StatementName[] {
+export function statementNames(text: string, isTown: IsTown): StatementName[] {
   const line = statementLineOf(text);
-  const { words, isPayment, isShortened, region } = line;
+  const { words, region } = line;
   const country = region === undefined ? undefined : countryOf(region);
-  const names: StatementName[] = [];
-  const add = (count: number, mayBeTown = false) => {
-    if (count > 0 && !names.some(({ text }) => text === words.slice(0, count).join(' '))) {
-      names.push({ text: words.slice(0, count).join(' ').replace(/#/g, ''), mayBeTown, country });
-    }
-  };
-  const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
-  const rest = words.slice(numberAt + 1);
-  if (numberAt > 0 && isPlace(rest, line, words[numberAt] as string, isTown)) add(numberAt, rest.length === 0 && !isPayment);
-  const companyAt = words.findIndex((word, index) => index > 0 && isCompanyEnd(word));
-  if (companyAt > 0) add(companyAt);
-  if (numberAt > 0) {
-    if (isPayment) add(numberAt);
-    // As in `KAUFLAND BERLIN 1234` and `REMA 1000 OSLO`.
-    if (line.isCapital) for (const end of [numberAt, words.length]) for (const count of townStarts(words.slice(0, end), isTown)) add(count);
-  } else if (isShortened || region !== undefined) {
-    add(words.length, !isPayment);
-    if (isPayment || region !== undefined) for (const count of townStarts(words, isTown)) add(count);
+  const names = new Map<string, StatementName>();
+  for (const { count, mayBeTown = false } of nameEnds(line, isTown)) {
+    const name = words.slice(0, count).join(' ');
+    if (count > 0 && !names.has(name)) names.set(name, { text: name.replace(/#/g, ''), mayBeTown, country });
   }
-  return names;
+  return [...names.values()];
+}
+
+type IsTown = (words: readonly string[]) => boolean;
+
+interface NameEnd {
+  /** The number of words before the end. */
+  readonly count: number;
+  readonly mayBeTown?: boolean;
+}
+
+/** The ends that the name of the business may have in a line, the likeliest first. */
+function nameEnds(line: Line, isTown: IsTown): NameEnd[] {
+  const { words, isPayment, isShortened, region } = line;
+  const townEnds = (part: readonly string[]) => townStarts(part, isTown).map((count) => ({ count }));
+  const companyEnd = { count: words.findIndex((word, index) => index > 0 && isCompanyEnd(word)) };
+  const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
+  if (numberAt > 0) {
+    const rest = words.slice(numberAt + 1);
+    return [
+      ...(isPlace(rest, line, words[numberAt] as string, isTown) ? [{ count: numberAt, mayBeTown: rest.length === 0 && !isPayment }] : []),
+      companyEnd,
+      ...(isPayment ? [{ count: numberAt }] : []),
+      // As in `KAUFLAND BERLIN 1234` and `REMA 1000 OSLO`.
+      ...(line.isCapital ? [...townEnds(words.slice(0, numberAt)), ...townEnds(words)] : []),
+    ];
+  }
+  if (!isShortened && region === undefined) return [companyEnd];
+  const isLocated = isPayment || region !== undefined;
+  return [companyEnd, { count: words.length, mayBeTown: !isPayment }, ...(isLocated ? townEnds(words) : [])];
 }
 
 /** The number of words before each possible town. If a town is written twice, only the words before the first mention count. */

@@ -49,16 +49,20 @@ type Evidence = Pick<Candidate, 'fit' | 'before' | 'after' | 'population'>;
 type Verdict = 'yes' | 'doubtful' | 'no';
 
 function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
-  const { before, after, fit, population } = evidence;
+  const { after, fit, population } = evidence;
   const { reading } = search;
   if (isContradicted(fit, search) || namesElsewhere(after, search)) return 'no';
   if (isVagueAlone(search, hit.words, population)) return 'no';
   const isSupported = reading.used > 0 || search.isLimited || fit > 0;
-  const isSure = reading.region !== undefined || fit === 3;
   if (hit.isNear || isAgainst(fit, hit, search)) return 'doubtful';
-  if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
+  if (!hit.isWhole && isAmongWords(evidence, search) && (!isSupported || population < leastAmongWords)) return 'no';
   if (isSupported || reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
   return unsupportedVerdict(evidence, search);
+}
+
+/** True if there are unexplained words around the name, and no region or postcode that makes the place sure. */
+function isAmongWords({ before, after, fit }: Evidence, { reading }: PlaceSearch): boolean {
+  return before.length + after.length > 0 && reading.region === undefined && fit !== 3;
 }
 
 /** Minimum population of a place whose name also is a word such as `home`, if nothing else supports the place. */
