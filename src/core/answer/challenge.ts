@@ -1,5 +1,5 @@
-/** The schemes of `auth`, by the names that servers give them (RFC 7617, RFC 6750). */
-const own: Readonly<Record<string, string>> = { basic: 'basic', bearer: 'bearer' };
+/** The types of `auth`, by the schemes that servers name (RFC 7617, RFC 6750, RFC 7616, AWS Signature Version 4). */
+const own: Readonly<Record<string, string>> = { basic: 'basic', bearer: 'bearer', digest: 'digest', 'aws4-hmac-sha256': 'aws_sigv4' };
 
 /**
  * Returns what a 401 asks for, if the request was signed in another way or not at all; undefined if there is nothing to say. `asked` is the
