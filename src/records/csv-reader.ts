@@ -30,6 +30,8 @@ export class CsvReader implements RecordReader {
   #from: Position;
   readonly #parser: CsvParser;
   readonly #oddities: CsvOddities;
+  /** Lines before the text, such as `sep=;`. */
+  readonly #linesBefore: number;
   /** Undefined after the lines above the header. */
   #skipper: LineSkipper | undefined;
   #header: TableHeader | undefined;
@@ -54,12 +56,13 @@ export class CsvReader implements RecordReader {
     this.#warn = warn;
     this.#from = from;
     this.#header = header;
-    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1 - from.line);
+    this.#linesBefore = from.line;
+    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(Math.max(0, headerLine - 1 - from.line));
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
     this.#oddities = new CsvOddities(input, warn);
-    this.#parser = new CsvParser(input, header === undefined, {
+    this.#parser = new CsvParser(input, {
       row: (cells) => this.#take(cells),
       stray: (quote) => this.#oddities.addStray(quote),
     });
@@ -94,8 +97,9 @@ export class CsvReader implements RecordReader {
   #skipLines(skipper: LineSkipper, chunk: Buffer): Buffer {
     const text = skipper.rest(chunk);
     this.#receivedBytes += chunk.length - text.length;
-    this.#from = { offset: this.#receivedBytes, line: skipper.lines, records: 0 };
-    this.#end = { offset: this.#receivedBytes, line: skipper.lines };
+    const at = { offset: this.#receivedBytes, line: this.#linesBefore + skipper.lines };
+    this.#from = { ...at, records: 0 };
+    this.#end = at;
     if (text.length > 0) this.#skipper = undefined;
     return text;
   }
@@ -104,7 +108,7 @@ export class CsvReader implements RecordReader {
   async #parse(chunk: Buffer): Promise<void> {
     for (const part of this.#marks.split(chunk)) {
       await this.#feed(part.before);
-      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !this.#parser.isInQuotes;
+      const isAtStart = this.#marks.isAfterLine && !this.#parser.isInQuotes;
       if (part.hasMark && isAtStart) this.#marks.drop();
       else if (part.hasMark) await this.#feed(byteOrderMark);
     }
@@ -141,7 +145,7 @@ export class CsvReader implements RecordReader {
     const isAfterMark = this.#marks.pass(bytes);
     this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
-    if (isAfterMark && this.#isRepeatedHeader(cells, line)) return;
+    if (isAfterMark && this.#header !== undefined && this.#isRepeatedHeader(cells, this.#header, line)) return;
     if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
@@ -152,13 +156,13 @@ export class CsvReader implements RecordReader {
 
   #problemWith(header: TableHeader, bytes: number, line: number): AutomateError | undefined {
     if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
-    if (line !== (this.#headerLine ?? line))
+    if (this.#headerLine !== undefined && line !== Math.max(this.#headerLine, this.#linesBefore + 1))
       return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
     return headerProblem(header, this.#name, line);
   }
 
-  #isRepeatedHeader(cells: readonly string[], line: number): boolean {
-    const isHeader = cells.length === this.#header?.names.length && cells.every((cell, index) => cell === this.#header?.names[index]);
+  #isRepeatedHeader(cells: readonly string[], { names }: TableHeader, line: number): boolean {
+    const isHeader = cells.length === names.length && cells.every((cell, index) => cell === names[index]);
     const found = isHeader ? 'a byte order mark and the header once more: both are skipped' : 'a byte order mark: it is skipped';
     if (this.#marks.isFirst(isHeader)) this.#warn(line, `in the middle of the file is ${found}`);
     return isHeader;

@@ -12,6 +12,8 @@ test('each row of a CSV file becomes a record with string values', async () => {
 
 test.each([
   ['a byte order mark', '\ufeffid,name\n1,Ada\n'],
+  ['two byte order marks, the second of which a program has taken for text', '\ufeff\ufeffid,name\n1,Ada\n'],
+  ['two byte order marks before sep=', '\ufeff\ufeffsep=;\nid;name\n1;Ada\n'],
   ['CRLF', 'id,name\r\n1,Ada\r\n'],
   ['CR', 'id,name\r1,Ada\r'],
   ['no last line break', 'id,name\n1,Ada'],

@@ -41,6 +41,19 @@ describe('empty names in the header of a CSV file', () => {
 
 describe('the line of the header', () => {
   test.each([
+    ['sep=;\nReport\nid;name\n1;Ada\n2\n', 3],
+    ['\ufeff"sep=;"\r\nid;name\r\n\r\n1;Ada\r\n2\r\n', 2],
+    ['sep=;\n\nid;name\n1;Ada\n2\n', 1],
+  ])('counts the line sep=; of %j, which is no header itself', async (text, headerLine) => {
+    for (const chunkSize of [1, 3, 100]) {
+      const records = shown(openText('csv', text, { headerLine, chunkSize }));
+      if (headerLine === 1) await expect(records).rejects.toThrow('expected a header row with the names of the columns, found an empty line');
+      else expect(await records).toEqual([{ id: '1', name: 'Ada' }, 'line 5: expected 2 cells, found 1']);
+    }
+    expect(await csv('sep=;\nid;name\n1;Ada\n', { headerLine: 1 })).toEqual([{ id: '1', name: 'Ada' }]);
+  });
+
+  test.each([
     ['LF', '\n'],
     ['CR LF', '\r\n'],
     ['CR', '\r'],
