@@ -158,7 +158,7 @@ export class CsvReader implements RecordReader {
     if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
     if (this.#headerLine !== undefined && line !== Math.max(this.#headerLine, this.#linesBefore + 1))
       return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
-    return headerProblem(header, this.#name, line);
+    return jsonProblem(header, this.#name, line) ?? headerProblem(header, this.#name, line);
   }
 
   #isRepeatedHeader(cells: readonly string[], { names }: TableHeader, line: number): boolean {
@@ -194,6 +194,15 @@ export class CsvReader implements RecordReader {
     const hint = text.includes('\\"') ? 'escape' : undefined;
     return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, hint, cause: error });
   }
+}
+
+/** For JSON in a file with the name of a table, such as the error of a server that was to send the table. */
+function jsonProblem({ names: [first = ''] }: TableHeader, name: string, line: number): AutomateError | undefined {
+  if (!/^\s*(?:\{\s*(?:"|\}?$)|\[\s*(?:[[{"]|\]?$))/.test(first)) return undefined;
+  return inputError(name, `expected a header row with the names of the columns, found JSON: ${shortName(first)}`, {
+    line,
+    hint: first.trim().startsWith('[') ? 'json' : 'ndjson',
+  });
 }
 
 function longHeader(name: string, line: number): AutomateError {

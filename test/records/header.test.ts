@@ -47,7 +47,8 @@ describe('the line of the header', () => {
   ])('counts the line sep=; of %j, which is no header itself', async (text, headerLine) => {
     for (const chunkSize of [1, 3, 100]) {
       const records = shown(openText('csv', text, { headerLine, chunkSize }));
-      if (headerLine === 1) await expect(records).rejects.toThrow('expected a header row with the names of the columns, found an empty line');
+      if (headerLine === 1)
+        await expect(records).rejects.toThrow('expected a header row with the names of the columns, found an empty line');
       else expect(await records).toEqual([{ id: '1', name: 'Ada' }, 'line 5: expected 2 cells, found 1']);
     }
     expect(await csv('sep=;\nid;name\n1;Ada\n', { headerLine: 1 })).toEqual([{ id: '1', name: 'Ada' }]);
