@@ -1,6 +1,7 @@
 import type { CsvError } from 'csv-parse';
 import type { AutomateError, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
+import { counted } from '../core/text/number.ts';
 import { shortName } from '../core/text/suggest.ts';
 import { CsvOddities } from './csv-oddities.ts';
 import { CsvParser } from './csv-parser.ts';
@@ -234,8 +235,14 @@ function wrongCellCount(cells: readonly string[], { names, width }: TableHeader,
     .map((cell) => JSON.stringify(cell))
     .join(', ');
   const found = `${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`;
-  const advice = extra !== '' && cells.length <= width ? ': give the column a name in the header, or clear the cell' : '';
-  return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
+  const advice =
+    extra === '' ? '' : cells.length <= width ? ': give the column a name in the header, or clear the cell' : otherHeader(width);
+  return new Unreadable(`line ${line}: expected ${counted(names.length, 'cell')}, found ${found}${advice}`);
+}
+
+/** A title above the header is a header with a single cell. */
+function otherHeader(width: number): string {
+  return width === 1 ? ': is the header in another line?' : '';
 }
 
 /** The parser counts each CR LF as two line breaks. */

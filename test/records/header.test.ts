@@ -33,6 +33,14 @@ describe('empty names in the header of a CSV file', () => {
     expect(await openText('csv', `${header}\n`)).toMatchObject({ header: columns, columns, givenNames });
   });
 
+  test('with a single one above it, such as the title of a report, may be in another line', async () => {
+    const found = 'found 2 (extra: "name"): is the header in another line?';
+    expect(await csv('Report of 2026\nid,name\n')).toEqual([`line 2: expected 1 cell, ${found}`]);
+    expect(await shown(openFile(await book([['Report'], ['id', 'name']])))).toEqual([
+      'sheet "Rows", row 2, column B: expected 1 cell, found one more ("name"): is the header in another row?',
+    ]);
+  });
+
   test('do not hide the failure of a record in an errors file', async () => {
     const [record] = await csv('id,,_error_class,_error_message,\n1,2,input,bad,\n');
     expect(record).toContain('could not be read in an earlier run');
