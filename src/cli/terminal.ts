@@ -80,7 +80,7 @@ export function sayFormat({ say }: Terminal): (format: string) => void {
 /** Tells what the reader of an input has found out. */
 export function sayNote({ say, warn }: Terminal): (note: InputNote) => void {
   return (note) => {
-    if (note.of === 'warning') return warn(messageWithAdvice(note.warning));
+    if (note.of === 'warning') return warn(messageWithAdvice(note.warning).replaceAll('\n', '\n  '));
     const separator = note.delimiter === '\t' ? 'tabs' : `"${note.delimiter}"`;
     return say(`reading ${note.name} as CSV with ${separator} between cells (to read it in a different way, use --delimiter)`);
   };

@@ -113,6 +113,8 @@ export interface HttpResponse {
   readonly arrival?: Arrival;
   /** Ms for which the request waited for others, whose number the server limits. This time does not count toward the timeout. */
   readonly waitedMs?: number;
+  /** The proxy that has passed on a request without TLS, or has answered it itself; undefined for other requests. */
+  readonly proxy?: string;
   /** Undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }

@@ -74,12 +74,24 @@ function noteFields(node: Node, isForAll: boolean, { madeFields, typedFields, pa
   if (isForAll) passed.push(node);
 }
 
+const durations: readonly ValuePath[] = [
+  ...[['timeout'], ['cache'], ['every'], ['every', 'initial'], ['every', 'max'], ['retry', 'max_wait']],
+  ...[
+    ['retry', 'backoff'],
+    ['retry', 'backoff', 'initial'],
+    ['retry', 'backoff', 'max'],
+  ],
+];
+
 /** A number without a unit is in ms, but people often mean seconds. */
 function warnOfShort(written: unknown, at: ValuePath, { source, warnings }: Compilation): void {
-  const { timeout } = mappingOf(written);
-  if (!/^\d+$/.test(String(timeout)) || Number(timeout) >= 1000) return;
-  const message = `timeout: ${timeout} is ${timeout} ms\nwrite timeout: ${timeout}s for seconds, or timeout: ${timeout}ms if that is meant`;
-  warnings.push(source.at([...at, 'timeout'], message));
+  for (const path of durations) {
+    const found = path.reduce<unknown>((value, key) => mappingOf(value)[String(key)], written);
+    if (!/^0*[1-9]\d*$/.test(String(found)) || Number(found) >= 1000) continue;
+    const option = `${path.at(-1)}: ${found}`;
+    const message = `${option} is ${found} ms\nwrite ${option}s for seconds, or ${option}ms if that is meant`;
+    warnings.push(source.at([...at, ...path], message));
+  }
 }
 
 /** Inner nodes have noted their own fields already. `isForAll` is false if a record can keep a field of the input instead. */

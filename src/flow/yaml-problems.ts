@@ -53,8 +53,8 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   return problems.length > 0 ? problems : aliasProblems(document);
 }
 
-/** Spaces of web pages and word processors at the start of a line, which YAML reads as part of a word. */
-const otherSpaces = /^[ \t]*(?![ \t\r\n])[\p{Z}\u200b\ufeff]/gmu;
+/** Spaces of web pages and word processors at the start of a line, or after its key or dash, which YAML reads as part of a word. */
+const otherSpaces = /^[ \t]*(?:- +)*(?:-|[\p{L}\p{N}_$.-]+:)?(?![ \t\r\n])[\p{Z}\u200b\ufeff]/gmu;
 
 /** Reports only the first such line, because the lines around it seem wrong, too. Such spaces may be part of a text. */
 function indentationProblem(text: string, document: Document): YamlProblem | undefined {
@@ -72,7 +72,9 @@ function indentationProblem(text: string, document: Document): YamlProblem | und
   if (offset === undefined) return undefined;
   const code = (text.codePointAt(offset) as number).toString(16).toUpperCase().padStart(4, '0');
   const name = code === '00A0' || code === '202F' ? 'a no-break space' : 'a special space';
-  return { offset, message: `not valid YAML: expected spaces as indentation, found ${name} (U+${code})\n${ordinarySpaces}` };
+  const before = text.charAt(offset - 1);
+  const expected = before === ':' || before === '-' ? `a space after ${before === ':' ? 'a colon' : 'a dash'}` : 'spaces as indentation';
+  return { offset, message: `not valid YAML: expected ${expected}, found ${name} (U+${code})\n${ordinarySpaces}` };
 }
 
 const ordinarySpaces = 'replace every such space with an ordinary one: text that is copied from a web page or a chat can contain them';

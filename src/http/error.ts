@@ -1,7 +1,8 @@
 import { cleaned, excerpt } from '../core/answer/response.ts';
 import { Failure } from '../core/failure.ts';
+import type { HttpResponse } from '../core/ports.ts';
 
-interface Occasion {
+export interface Occasion {
   readonly origin: string;
   /** The proxy's host and port; undefined if the request uses no proxy. */
   readonly proxy?: string;
@@ -61,6 +62,21 @@ function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | u
     code: 'proxy',
     details: {},
   });
+}
+
+/** The failure of an http request that a proxy answered itself, as far as that can be told; https requests go through a tunnel. */
+export function proxyAnswer(status: number, header: HttpResponse['header'], { origin, proxy }: Occasion): Failure | undefined {
+  if (proxy === undefined || status < 400 || !origin.startsWith('http:') || !isOfProxy(header)) return undefined;
+  const reason = header('x-squid-error')?.split(' ')[0];
+  const message = `the proxy ${proxy} answered ${status} in place of ${origin}${reason === undefined ? '' : ` (${reason})`}`;
+  const isLater = status >= 500 || status === 429;
+  return new Failure('network', message, { retryable: isLater, sent: isLater, code: 'proxy', details: {} });
+}
+
+/** RFC 9209 has Proxy-Status. An answer that a proxy passes on has the Server header of its server. */
+function isOfProxy(header: HttpResponse['header']): boolean {
+  const isNamed = /^(?:squid|tinyproxy|mitmproxy|zscaler)\b/i.test(header('server') ?? '') || header('proxy-agent') !== undefined;
+  return isNamed || header('x-squid-error') !== undefined || /;\s*error=/.test(header('proxy-status') ?? '');
 }
 
 /** Not retried, because the server would present the same certificate again. */

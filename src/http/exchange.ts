@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Save } from '../core/transfer.ts';
 import { inTurns } from '../files/clock.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
-import { failureOf } from './error.ts';
+import { failureOf, type Occasion, proxyAnswer } from './error.ts';
 import { headerReader } from './header.ts';
 import type { DispatchOptions, Http2Controller, Http2Handler } from './multiplexed/request.ts';
 import type { Route } from './routes.ts';
@@ -162,6 +162,11 @@ class Exchange implements Http2Handler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
+    const ofProxy = this.#caller.proxy === undefined ? undefined : proxyAnswer(status, headerReader(headers), this.#occasion);
+    if (ofProxy) {
+      this.#giveUp(ofProxy);
+      return;
+    }
     if (this.#request.save?.takes({ status, headers, header: headerReader(headers) })) {
       this.#save(this.#request.save);
       return;
@@ -230,8 +235,11 @@ class Exchange implements Http2Handler {
   }
 
   #failWith(error: unknown): void {
-    const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#wasSent };
-    this.#giveUp(failureOf(error, occasion));
+    this.#giveUp(failureOf(error, this.#occasion));
+  }
+
+  get #occasion(): Occasion {
+    return { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#wasSent };
   }
 
   #giveUp(reason: Error): void {
@@ -264,6 +272,7 @@ class Exchange implements Http2Handler {
       retryAfterMs: retryAfterMs(status, header, this.#tools.wallNow()),
       atMs: this.#tools.now(),
       waitedMs: this.#waitedMs || undefined,
+      proxy: this.#request.origin.startsWith('http:') ? this.#caller.proxy : undefined,
     };
   }
 

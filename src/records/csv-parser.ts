@@ -44,9 +44,9 @@ export class CsvParser {
   readonly #inside: Internals;
   readonly #form: CellForm;
 
-  constructor(form: CellForm, bom: boolean, { row, stray }: CsvParserEvents) {
+  constructor(form: CellForm, { row, stray }: CsvParserEvents) {
     this.#form = form;
-    this.#parser = new Parser({ bom, ...parserOptions(form) });
+    this.#parser = new Parser(parserOptions(form));
     // The parser calls this function with each complete row. This is faster than reading the parser's queue of objects or using its
     // `on_record` option.
     this.#parser.push = (cells: string[] | null) => {

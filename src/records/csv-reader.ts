@@ -1,6 +1,7 @@
 import type { CsvError } from 'csv-parse';
 import type { AutomateError, Failure } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
+import { counted } from '../core/text/number.ts';
 import { shortName } from '../core/text/suggest.ts';
 import { CsvOddities } from './csv-oddities.ts';
 import { CsvParser } from './csv-parser.ts';
@@ -30,6 +31,8 @@ export class CsvReader implements RecordReader {
   #from: Position;
   readonly #parser: CsvParser;
   readonly #oddities: CsvOddities;
+  /** Lines before the text, such as `sep=;`. */
+  readonly #linesBefore: number;
   /** Undefined after the lines above the header. */
   #skipper: LineSkipper | undefined;
   #header: TableHeader | undefined;
@@ -54,12 +57,13 @@ export class CsvReader implements RecordReader {
     this.#warn = warn;
     this.#from = from;
     this.#header = header;
-    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(headerLine - 1 - from.line);
+    this.#linesBefore = from.line;
+    if (header === undefined && headerLine !== undefined) this.#skipper = new LineSkipper(Math.max(0, headerLine - 1 - from.line));
     this.#records = from.records;
     this.#end = { offset: from.offset, line: from.line };
     this.#receivedBytes = from.offset;
     this.#oddities = new CsvOddities(input, warn);
-    this.#parser = new CsvParser(input, header === undefined, {
+    this.#parser = new CsvParser(input, {
       row: (cells) => this.#take(cells),
       stray: (quote) => this.#oddities.addStray(quote),
     });
@@ -94,8 +98,9 @@ export class CsvReader implements RecordReader {
   #skipLines(skipper: LineSkipper, chunk: Buffer): Buffer {
     const text = skipper.rest(chunk);
     this.#receivedBytes += chunk.length - text.length;
-    this.#from = { offset: this.#receivedBytes, line: skipper.lines, records: 0 };
-    this.#end = { offset: this.#receivedBytes, line: skipper.lines };
+    const at = { offset: this.#receivedBytes, line: this.#linesBefore + skipper.lines };
+    this.#from = { ...at, records: 0 };
+    this.#end = at;
     if (text.length > 0) this.#skipper = undefined;
     return text;
   }
@@ -104,7 +109,7 @@ export class CsvReader implements RecordReader {
   async #parse(chunk: Buffer): Promise<void> {
     for (const part of this.#marks.split(chunk)) {
       await this.#feed(part.before);
-      const isAtStart = this.#marks.isAfterLine(this.#from.offset > 0 || this.#header !== undefined) && !this.#parser.isInQuotes;
+      const isAtStart = this.#marks.isAfterLine && !this.#parser.isInQuotes;
       if (part.hasMark && isAtStart) this.#marks.drop();
       else if (part.hasMark) await this.#feed(byteOrderMark);
     }
@@ -141,7 +146,7 @@ export class CsvReader implements RecordReader {
     const isAfterMark = this.#marks.pass(bytes);
     this.#end = { offset: this.#from.offset + bytes + this.#marks.passedBytes, line: this.#from.line + lines - this.#surplusLines };
     this.#emptyLines = empty_lines;
-    if (isAfterMark && this.#isRepeatedHeader(cells, line)) return;
+    if (isAfterMark && this.#header !== undefined && this.#isRepeatedHeader(cells, this.#header, line)) return;
     if (this.#header === undefined && !this.#hasHeader) this.#header = headerOfWidth(cells.length);
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
@@ -152,13 +157,13 @@ export class CsvReader implements RecordReader {
 
   #problemWith(header: TableHeader, bytes: number, line: number): AutomateError | undefined {
     if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
-    if (line !== (this.#headerLine ?? line))
+    if (this.#headerLine !== undefined && line !== Math.max(this.#headerLine, this.#linesBefore + 1))
       return missingHeader(this.#name, 'an empty line', { line: this.#headerLine, hint: 'other-header' });
-    return headerProblem(header, this.#name, line);
+    return jsonProblem(header, this.#name, line) ?? headerProblem(header, this.#name, line);
   }
 
-  #isRepeatedHeader(cells: readonly string[], line: number): boolean {
-    const isHeader = cells.length === this.#header?.names.length && cells.every((cell, index) => cell === this.#header?.names[index]);
+  #isRepeatedHeader(cells: readonly string[], { names }: TableHeader, line: number): boolean {
+    const isHeader = cells.length === names.length && cells.every((cell, index) => cell === names[index]);
     const found = isHeader ? 'a byte order mark and the header once more: both are skipped' : 'a byte order mark: it is skipped';
     if (this.#marks.isFirst(isHeader)) this.#warn(line, `in the middle of the file is ${found}`);
     return isHeader;
@@ -192,6 +197,15 @@ export class CsvReader implements RecordReader {
   }
 }
 
+/** For JSON in a file with the name of a table, such as the error of a server that was to send the table. */
+function jsonProblem({ names: [first = ''] }: TableHeader, name: string, line: number): AutomateError | undefined {
+  if (!/^\s*(?:\{\s*(?:"|\}?$)|\[\s*(?:[[{"]|\]?$))/.test(first)) return undefined;
+  return inputError(name, `expected a header row with the names of the columns, found JSON: ${shortName(first)}`, {
+    line,
+    hint: first.trim().startsWith('[') ? 'json' : 'ndjson',
+  });
+}
+
 function longHeader(name: string, line: number): AutomateError {
   return inputError(
     name,
@@ -221,8 +235,14 @@ function wrongCellCount(cells: readonly string[], { names, width }: TableHeader,
     .map((cell) => JSON.stringify(cell))
     .join(', ');
   const found = `${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`;
-  const advice = extra !== '' && cells.length <= width ? ': give the column a name in the header, or clear the cell' : '';
-  return new Unreadable(`line ${line}: expected ${names.length} cells, found ${found}${advice}`);
+  const advice =
+    extra === '' ? '' : cells.length <= width ? ': give the column a name in the header, or clear the cell' : otherHeader(width);
+  return new Unreadable(`line ${line}: expected ${counted(names.length, 'cell')}, found ${found}${advice}`);
+}
+
+/** A title above the header is a header with a single cell. */
+function otherHeader(width: number): string {
+  return width === 1 ? ': is the header in another line?' : '';
 }
 
 /** The parser counts each CR LF as two line breaks. */

@@ -8,10 +8,10 @@ import { maxHeaderBytes } from './record-reader.ts';
 const otherDelimiters = [';', '\t', '|'];
 
 /** The first line of files that are made for Excel. A letter or digit there is a name of a column and its content. */
-const separatorLine = /^\ufeff?"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n)/i;
+const separatorLine = /^\ufeff*"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n)/i;
 
 /** The beginning of the text can still become a `separatorLine`. */
-const openLine = /^\ufeff?"?(?:s(?:e(?:p(?:=(?:[^\w"\r\n]"?\r?)?)?)?)?)?$/i;
+const openLine = /^\ufeff*"?(?:s(?:e(?:p(?:=(?:[^\w"\r\n]"?\r?)?)?)?)?)?$/i;
 
 interface ToldDelimiter {
   readonly delimiter: string;
@@ -60,7 +60,7 @@ function withoutLines(text: string, lines: number): string {
 function delimiterIn(text: string, { isWhole, ragged, ...form }: TableForm & { readonly isWhole: boolean }): string | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
-  const header = /^\ufeff?[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
+  const header = /^\ufeff*[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
   if (header === undefined) return isWhole ? ',' : undefined;
   const possible = header.includes(',') ? [] : otherDelimiters.filter((delimiter) => header.includes(delimiter));
   if (possible.length === 0) return ',';

@@ -34,9 +34,9 @@ export class LineMarks {
     this.#lastByte = bytes.at(-1);
   }
 
-  /** `isResumed`: reading begins after a row. */
-  isAfterLine(isResumed: boolean): boolean {
-    return this.#lastByte === undefined ? isResumed : this.#lastByte === 0x0a || this.#lastByte === 0x0d;
+  /** Reading begins at the start of a line. */
+  get isAfterLine(): boolean {
+    return this.#lastByte === undefined || this.#lastByte === 0x0a || this.#lastByte === 0x0d;
   }
 
   drop(): void {

@@ -49,10 +49,29 @@ function refuseOtherText(begin: string, name: string): void {
     );
   if (begin.startsWith('version https://git-lfs.github.com/'))
     throw inputError(name, 'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull');
+  if (/^(?:\xef\xbb\xbf)?\s*<\?xml\s/i.test(begin)) throw inputError(name, 'expected records, found an XML document');
+  const other = otherFiles.find(({ start }) => begin.startsWith(start));
+  if (other) throw inputError(name, `expected records, found ${other.is}\n${other.advice(shellWord(name))}`);
   const member = begin.startsWith(zipStart) ? firstMember(begin) : undefined;
   if (member !== undefined && !workbookMember.test(member))
     throw inputError(name, `expected records, found a ZIP archive with ${inQuotes(member)}\nunpack it first: unzip ${shellWord(name)}`);
 }
+
+/** Files that are often given in place of a table, by their first bytes. */
+const otherFiles: readonly { readonly start: string; readonly is: string; advice(file: string): string }[] = [
+  { start: '%PDF-', is: 'a PDF document', advice: () => 'ask its author for the table, as CSV or .xlsx' },
+  {
+    start: 'SQLite format 3\0',
+    is: 'an SQLite database',
+    advice: (file) => `write a table to a file first: sqlite3 -header -csv ${file} 'select * from NAME' > rows.csv`,
+  },
+  // The last byte begins the header of the first page.
+  { start: 'PAR1\x15', is: 'a Parquet file', advice: () => 'convert it to CSV or JSON first' },
+  { start: '\x28\xb5\x2f\xfd', is: 'data that zstd compressed', advice: (file) => `unpack it first: zstd -d ${file}` },
+  { start: '\xfd7zXZ\0', is: 'data that xz compressed', advice: (file) => `unpack it first: xz -dk ${file}` },
+  { start: 'BZh91AY&SY', is: 'data that bzip2 compressed', advice: (file) => `unpack it first: bzip2 -dk ${file}` },
+  { start: '7z\xbc\xaf\x27\x1c', is: 'a 7z archive', advice: (file) => `unpack it first: 7z x ${file}` },
+];
 
 /** The name in the first header of a ZIP archive (APPNOTE.TXT 4.3.7); undefined if the text ends before it. */
 function firstMember(zip: string): string | undefined {
@@ -145,6 +164,7 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
     if (offset < beginBytes) {
       begin += chunk.toString('latin1', 0, beginBytes - offset);
       refuseOtherUnicode(begin, encoding, name);
+      refuseOtherText(begin, name);
       // No text has been decoded yet: a single byte of UTF-16 is no character.
       if (encoding === utf16 && offset < 2) decoder = keepingByte(begin, offset);
     }

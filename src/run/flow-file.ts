@@ -125,7 +125,7 @@ export async function loadLibraries(text: string): Promise<void> {
 
 /** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
 export function hasExpressions(text: string): boolean {
-  return /cel|when|where|while|until|rules|expect|\\/.test(text);
+  return /cel|when|where|while|until|rules|expect|after|\\/.test(text);
 }
 
 /** A backslash can hide letters, and a line break in a string of YAML. */

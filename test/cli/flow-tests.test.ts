@@ -45,6 +45,23 @@ test('automate test runs all tests below a folder, and prints how many passed', 
   );
 });
 
+test('automate test without a path asks for one in a folder without a flow, whatever is below it', async () => {
+  const place = await workplace({ 'compose.yaml': 'services: {}\n' });
+  await mkdir(place.path('flows'));
+  await place.write('flows/flow.yaml', flow);
+  await place.write('flows/flow.test.yaml', passing);
+  expect(await place.automate(['test'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^automate: the folder \/.* has no flow\n {2}write the folder or the file of the tests: automate test flows\n$/,
+    ),
+  });
+  expect((await place.automate(['test', 'flows'])).code).toBe(0);
+  await place.write('flow.yaml', flow);
+  expect((await place.automate(['test'])).stdout).toBe('ok    flows/flow.test.yaml: 2 tests\n2 passed, 0 failed\n');
+});
+
 test('automate test shows the expected and the actual value if a test fails', async () => {
   const place = await workplace({ 'flow.yaml': flow, 'flow.test.yaml': failing });
   expect(await place.automate(['test', 'flow.test.yaml'])).toEqual({

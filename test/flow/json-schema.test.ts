@@ -203,7 +203,7 @@ test('a flow with an expression is recognized by the name of the option', () => 
   const names = new Set<string>();
   const visit = (part: unknown, name = ''): void => {
     if (typeof part !== 'object' || part === null) return;
-    if ('title' in part && part.title === 'condition') names.add(name);
+    if ('title' in part && /^(?:condition|expression)$/.test(String(part.title))) names.add(name);
     for (const [key, inner] of Object.entries(part)) visit(inner, /^(?:anyOf|oneOf|additionalProperties|\d+)$/.test(key) ? name : key);
   };
   visit(schema);

@@ -287,6 +287,8 @@ describe('a value of the wrong kind in a flow', () => {
     ['hello', '1:1 expected a flow: a mapping with the key nodes, found "hello"'],
     ['- type: http', '1:1 expected a flow: a mapping with the key nodes, found a list'],
     ['name: x', '1:1 the key "nodes" is missing'],
+    ['name: 503\nnodes: [{ type: set, fields: { a: 1 } }]', '1:7 expected a string such as "503", with quotes, found 503'],
+    ['name: true\nnodes: [{ type: set, fields: { a: 1 } }]', '1:7 expected a string such as "true", with quotes, found true'],
     ['nodes:', '1:7 expected a list of nodes, found nothing'],
     ['nodes: {}', '1:8 expected a list of nodes, found a mapping'],
     ['nodes: []', '1:8 expected at least one node, found an empty list'],

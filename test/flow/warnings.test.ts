@@ -353,3 +353,33 @@ test('the warning about a path in double braces suggests a set node that works',
   const yaml = `nodes: [{ type: set, fields: ${fields} }, { type: http, url: "https://a.com/{{nested_k_0}}" }]`;
   expect((await runFlow(yaml, [{ nested: { k: ['v'] } }])).requests.map(({ url }) => url)).toEqual(['https://a.com/v']);
 });
+
+describe('a duration below 1,000 without a unit', () => {
+  const ofNode = (options: string) => warnings(`nodes: [{ type: http, url: "https://a.com", ${options} }]`).map(({ message }) => message);
+
+  test.each([
+    ['timeout: 30', 'timeout: 30'],
+    ['timeout: "999"', 'timeout: 999'],
+    ['cache: 60', 'cache: 60'],
+    ['retry: { backoff: 5, max_wait: 60000 }', 'backoff: 5'],
+    ['retry: { backoff: { initial: 1, max: 10s } }', 'initial: 1'],
+    ['retry: { max_wait: 300 }', 'max_wait: 300'],
+  ])('is in ms, of which %s warns', (options, written) => {
+    const [, found = ''] = /: (\d+)/.exec(written) ?? [];
+    expect(ofNode(options)).toEqual([`${written} is ${found} ms\nwrite ${written}s for seconds, or ${written}ms if that is meant`]);
+  });
+
+  test('is pointed at, also in a poll', () => {
+    const yaml =
+      'nodes:\n  - type: poll\n    every: 5\n    until: done == "yes"\n    nodes: [{ type: http, url: "https://a.com", timeout: 30 }]\n';
+    expect(warnings(yaml).map(({ line, column, message }) => [line, column, message.split('\n')[0]])).toEqual([
+      [3, 12, 'every: 5 is 5 ms'],
+      [5, 58, 'timeout: 30 is 30 ms'],
+    ]);
+  });
+
+  test.each(['timeout: 1000', 'timeout: 30ms', 'timeout: 0.5s', 'cache: 0', 'retry: { backoff: 0 }', 'retry: { max: 3 }'])(
+    'is not meant by %s',
+    (options) => expect(ofNode(options)).toEqual([]),
+  );
+});

@@ -28,6 +28,16 @@ describe('a flow that is not valid YAML', () => {
       '3:2 not valid YAML: expected spaces as indentation, found a no-break space (U+00A0)',
     ],
     [
+      'a no-break space after a key',
+      'nodes:\n  - type:\u00a0http\n    url: a',
+      '2:10 not valid YAML: expected a space after a colon, found a no-break space (U+00A0)',
+    ],
+    [
+      'a narrow no-break space after a dash',
+      'nodes:\n  -\u202ftype: http\n    url: a',
+      '2:4 not valid YAML: expected a space after a dash, found a no-break space (U+202F)',
+    ],
+    [
       'an ideographic space as indentation',
       'nodes:\n  - type: http\n \u3000 url: a',
       '3:2 not valid YAML: expected spaces as indentation, found a special space (U+3000)',

@@ -12,10 +12,14 @@ export interface FakeAnswer {
   /** True if only closing the connection marked the end of the body. */
   readonly endedByClose?: boolean;
   readonly redirectedTo?: HttpResponse['redirectedTo'];
+  readonly proxy?: string;
 }
 
 /** Returns the answer in the form that the HTTP port returns. `nowMs`: the wall clock, for answers that ask for a wait. */
-export function toResponse({ status = 200, headers = {}, body, endedByClose = false, redirectedTo }: FakeAnswer, nowMs = 0): HttpResponse {
+export function toResponse(
+  { status = 200, headers = {}, body, endedByClose = false, redirectedTo, proxy }: FakeAnswer,
+  nowMs = 0,
+): HttpResponse {
   const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   const received: Record<string, string> = isRaw ? {} : { 'content-type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) received[name.toLowerCase()] = value;
@@ -27,6 +31,7 @@ export function toResponse({ status = 200, headers = {}, body, endedByClose = fa
     body: body instanceof Uint8Array ? body : Buffer.from(isRaw ? (body ?? '') : JSON.stringify(body)),
     endedByClose,
     redirectedTo,
+    proxy,
     retryAfterMs: retryAfterMs(status, header, nowMs),
   };
 }

@@ -17,22 +17,29 @@ export interface ProxyServer {
 
 /**
  * Starts a proxy for the current test. `target`: a port on loopback, or a function that returns the port for a host such as
- * `api.example.com:443`. `refusal`: the status with which the proxy refuses all requests.
+ * `api.example.com:443`. `refusal`: the status with which the proxy refuses all requests, and `headers` for those without a tunnel.
  */
-export async function proxyServer(target: number | ((host: string) => number), refusal?: number): Promise<ProxyServer> {
+export async function proxyServer(
+  target: number | ((host: string) => number),
+  refusal?: number,
+  headers: Record<string, string> = {},
+): Promise<ProxyServer> {
   const portOf = (host = '') => (typeof target === 'number' ? target : target(host));
   const seen: string[] = [];
   let connections = 0;
   const note = (method?: string, url?: string, credential = '') => seen.push(`${method} ${url} ${credential}`.trim());
   const server = createServer((request, response) => {
     note(request.method, request.url, request.headers['proxy-authorization']);
-    if (refusal !== undefined) return response.writeHead(refusal).end('no');
+    if (refusal !== undefined) return response.writeHead(refusal, headers).end('no');
     const { host, pathname, search } = new URL(request.url ?? '');
-    const { 'proxy-authorization': _credential, ...headers } = request.headers;
-    const onward = send({ host: '127.0.0.1', port: portOf(host), path: pathname + search, method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, answer.headers);
-      answer.pipe(response);
-    });
+    const { 'proxy-authorization': _credential, ...sent } = request.headers;
+    const onward = send(
+      { host: '127.0.0.1', port: portOf(host), path: pathname + search, method: request.method, headers: sent },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+      },
+    );
     onward.on('error', () => response.destroy());
     return request.pipe(onward);
   });

@@ -154,6 +154,33 @@ describe('an HTTP proxy', () => {
     });
   });
 
+  test.each([
+    [403, { server: 'squid/5.7', 'x-squid-error': 'ERR_ACCESS_DENIED 0' }, ' (ERR_ACCESS_DENIED)'],
+    [503, { 'x-squid-error': 'ERR_DNS_FAIL 0' }, ' (ERR_DNS_FAIL)'],
+    [403, { 'proxy-status': 'proxy.corp; error=http_request_denied' }, ''],
+    [403, { server: 'tinyproxy/1.11.1' }, ''],
+    [500, { 'proxy-agent': 'Privoxy 3.0.34' }, ''],
+  ])('is told by the headers of its answer %i to a request for an http URL: %j', async (status, headers, reason) => {
+    const proxy = await proxyServer(1, status, headers);
+    const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url } });
+    expect(await failure('http://api.example.test/')).toMatchObject({
+      kind: 'network',
+      retryable: status >= 500,
+      code: 'proxy',
+      message: `the proxy ${new URL(proxy.url).host} answered ${status} in place of http://api.example.test${reason}`,
+    });
+  });
+
+  test('passes on the error of a server, which may be its own', async () => {
+    const server = await httpServer((_, response) =>
+      response.writeHead(403, { server: 'nginx', 'proxy-status': 'proxy.corp; received-status=403' }).end('no'),
+    );
+    const proxy = await proxyServer(server.port);
+    const { get } = createSender({ environment: { HTTP_PROXY: proxy.url } });
+    expect(await get('http://api.example.test/')).toMatchObject({ status: 403, proxy: new URL(proxy.url).host });
+    expect(await get(server.origin)).not.toHaveProperty('proxy', expect.anything());
+  });
+
   test('is mentioned in the failure if it cannot be reached', async () => {
     const port = await unusedPort();
     const environment = { HTTP_PROXY: `http://u:canary@127.0.0.1:${port}`, HTTPS_PROXY: `http://127.0.0.1:${port}` };

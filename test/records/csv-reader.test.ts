@@ -12,6 +12,8 @@ test('each row of a CSV file becomes a record with string values', async () => {
 
 test.each([
   ['a byte order mark', '\ufeffid,name\n1,Ada\n'],
+  ['two byte order marks, the second of which a program has taken for text', '\ufeff\ufeffid,name\n1,Ada\n'],
+  ['two byte order marks before sep=', '\ufeff\ufeffsep=;\nid;name\n1;Ada\n'],
   ['CRLF', 'id,name\r\n1,Ada\r\n'],
   ['CR', 'id,name\r1,Ada\r'],
   ['no last line break', 'id,name\n1,Ada'],
@@ -86,7 +88,7 @@ test('a CSV row with too few or too many cells fails, but no other row does', as
 test('a long extra CSV cell is shortened in the message, but not in the errors file', async () => {
   const extra = 'é'.repeat(100_000);
   const [item] = await itemsOf(openText('csv', `a\n1,${extra},"x\ny"\n`));
-  const message = `line 2: expected 1 cells, found 3 (extra: "${extra}", "x\\ny")`;
+  const message = `line 2: expected 1 cell, found 3 (extra: "${extra}", "x\\ny"): is the header in another line?`;
   expect(item?.failure?.message).toBe(`${message.slice(0, 600)}...`);
   expect(writtenError(item)).toBe(message);
 });

@@ -25,7 +25,7 @@ describe('--ragged', () => {
   test('counts the columns in the header, or without one in the first row', async () => {
     expect(await csv('id,,\n1\n2,x\n', { ragged: true })).toEqual([
       { id: '1' },
-      'line 3: expected 1 cells, found 2 (extra: "x"): give the column a name in the header, or clear the cell',
+      'line 3: expected 1 cell, found 2 (extra: "x"): give the column a name in the header, or clear the cell',
     ]);
     expect(await csv('1,2\n3\n4,5,\n6,7,8\n', { ragged: true, noHeader: true })).toEqual([
       { column_1: '1', column_2: '2' },

@@ -177,8 +177,33 @@ test.each([
     'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n',
     'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull',
   ],
-])('a download that is no table is named: %#', async (content, message) => {
-  for (const format of ['csv', 'json', 'ndjson']) expect(await problem(openText(format, content))).toContain(`input: <stdin>: ${message}`);
+  ['<?xml version="1.0"?>\n<rows/>', 'expected records, found an XML document'],
+  ['%PDF-1.7\n%\xe2\xe3\n', 'expected records, found a PDF document\nask its author'],
+  ['SQLite format 3\0\x10\0', 'expected records, found an SQLite database\nwrite a table to a file first: sqlite3 -header -csv'],
+  ['PAR1\x15\x04\xff', 'expected records, found a Parquet file\nconvert it'],
+  ['\x28\xb5\x2f\xfd\x24', 'expected records, found data that zstd compressed\nunpack it first: zstd -d'],
+  ['\xfd7zXZ\0', 'expected records, found data that xz compressed\nunpack it first: xz -dk'],
+  ['BZh91AY&SY\x12', 'expected records, found data that bzip2 compressed\nunpack it first: bzip2 -dk'],
+  ['7z\xbc\xaf\x27\x1c\0\x04', 'expected records, found a 7z archive\nunpack it first: 7z x'],
+])('a file that is no table is named: %#', async (content, message) => {
+  const bytes = Buffer.from(content, content.startsWith('\ufeff') ? 'utf8' : 'latin1');
+  for (const format of ['csv', 'json', 'ndjson'])
+    for (const encoding of ['utf-8', content.startsWith('\ufeff') ? 'utf-8' : 'latin1'])
+      expect(await problem(openText(format, bytes, { encoding }))).toContain(`input: <stdin>: ${message}`);
+});
+
+test.each(['PAR1,PAR2\n4,5\n', 'BZhour,b\n1,2\n', '[Name],{id}\n1,2\n', '{id},b\n1,2\n'])('a table may begin with %j', async (content) => {
+  expect(await shown(openText('csv', content))).toHaveLength(1);
+});
+
+test.each([
+  ['{"error":"unauthorized","code":401}', 'found JSON: {"error":"unauthorized"\nif each line is an object, pass --in-format ndjson'],
+  ['{\n  "error": 1\n}\n', 'found JSON: {\nif each line is an object, pass --in-format ndjson'],
+  ['{"id":1}\n{"id":2}\n', 'found JSON: {"id":1}\nif each line is an object, pass --in-format ndjson'],
+  ['\ufeff[{"id":1,"n":2}]', 'found JSON: [{"id":1\nif the file is one JSON array, pass --in-format json'],
+  ['[\n  {"id": 1}\n]\n', 'found JSON: [\nif the file is one JSON array, pass --in-format json'],
+])('JSON in a file that is called CSV is named: %j', async (content, message) => {
+  expect(await problem(openText('csv', content))).toBe(`input: <stdin>:1: expected a header row with the names of the columns, ${message}`);
 });
 
 test('a ZIP archive that is no workbook is named with its first file', async () => {

@@ -33,6 +33,14 @@ describe('empty names in the header of a CSV file', () => {
     expect(await openText('csv', `${header}\n`)).toMatchObject({ header: columns, columns, givenNames });
   });
 
+  test('with a single one above it, such as the title of a report, may be in another line', async () => {
+    const found = 'found 2 (extra: "name"): is the header in another line?';
+    expect(await csv('Report of 2026\nid,name\n')).toEqual([`line 2: expected 1 cell, ${found}`]);
+    expect(await shown(openFile(await book([['Report'], ['id', 'name']])))).toEqual([
+      'sheet "Rows", row 2, column B: expected 1 cell, found one more ("name"): is the header in another row?',
+    ]);
+  });
+
   test('do not hide the failure of a record in an errors file', async () => {
     const [record] = await csv('id,,_error_class,_error_message,\n1,2,input,bad,\n');
     expect(record).toContain('could not be read in an earlier run');
@@ -40,6 +48,20 @@ describe('empty names in the header of a CSV file', () => {
 });
 
 describe('the line of the header', () => {
+  test.each([
+    ['sep=;\nReport\nid;name\n1;Ada\n2\n', 3],
+    ['\ufeff"sep=;"\r\nid;name\r\n\r\n1;Ada\r\n2\r\n', 2],
+    ['sep=;\n\nid;name\n1;Ada\n2\n', 1],
+  ])('counts the line sep=; of %j, which is no header itself', async (text, headerLine) => {
+    for (const chunkSize of [1, 3, 100]) {
+      const records = shown(openText('csv', text, { headerLine, chunkSize }));
+      if (headerLine === 1)
+        await expect(records).rejects.toThrow('expected a header row with the names of the columns, found an empty line');
+      else expect(await records).toEqual([{ id: '1', name: 'Ada' }, 'line 5: expected 2 cells, found 1']);
+    }
+    expect(await csv('sep=;\nid;name\n1;Ada\n', { headerLine: 1 })).toEqual([{ id: '1', name: 'Ada' }]);
+  });
+
   test.each([
     ['LF', '\n'],
     ['CR LF', '\r\n'],

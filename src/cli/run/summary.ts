@@ -239,7 +239,7 @@ function givenNameLines({ givenNames }: RunView, colors: ChalkInstance): string[
 }
 
 function inputNoteLines({ inputNotes = [] }: RunView, colors: ChalkInstance): string[] {
-  return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text}`);
+  return inputNotes.map((text) => `  ${colors.yellow('warning:')} ${text.replaceAll('\n', '\n    ')}`);
 }
 
 function replacedLines({ replaced }: RunView, colors: ChalkInstance): string[] {

@@ -1,4 +1,4 @@
-/** The types of `auth`, by the names that servers give their schemes (RFC 7617, RFC 6750, RFC 7616). */
+/** The types of `auth`, by the schemes that servers name (RFC 7617, RFC 6750, RFC 7616, AWS Signature Version 4). */
 const own: Readonly<Record<string, string>> = { basic: 'basic', bearer: 'bearer', digest: 'digest', 'aws4-hmac-sha256': 'aws_sigv4' };
 
 /**

@@ -62,8 +62,10 @@ function waitIn(text: string | undefined, serverNow: () => number): number | und
   if (text === undefined) return undefined;
   const timeMs = dateMs(text) ?? isoMs(text);
   if (timeMs !== undefined) return positive(timeMs - serverNow());
-  if (!/^\s*\d+(?:\.\d+)?\s*$/.test(text)) return positive(goDurationMs(text.trim()) ?? 0);
-  const number = Number(text);
+  const bare = text.trim().replace(/\s*sec(?:ond)?s?$/i, '');
+  if (!/^\d+(?:\.\d+)?(?:\s*,\s*\d+(?:\.\d+)?)*$/.test(bare)) return positive(goDurationMs(bare) ?? 0);
+  // A gateway can add a second header to the one of its server.
+  const number = Math.max(...bare.split(',').map(Number));
   if (number <= 1e9) return positive(number * 1000);
   return positive((number < 1e11 ? number * 1000 : number) - serverNow());
 }

@@ -2,6 +2,7 @@ import { type CsvError, Parser } from 'csv-parse';
 import { parse } from 'csv-parse/sync';
 import { DocumentError, maxParts, tooManyParts } from '../../core/answer/document.ts';
 import type { Clock } from '../../core/ports.ts';
+import { counted } from '../../core/text/number.ts';
 import { orUndefined, type Value } from '../../core/value/value.ts';
 import { openRow, settled } from '../../records/csv-parser.ts';
 import { countCrLf, countLineBreaks } from '../../records/csv-reader.ts';
@@ -45,7 +46,7 @@ export async function parseCsv(text: string, turn: Clock['yieldIfLong']): Promis
         header = cells;
       } else if (cells.length !== header.length) {
         const column = Math.min(cells.length, header.length) + 1;
-        throw new DocumentError(`expected ${header.length} cells, found ${cells.length}`, { line, column });
+        throw new DocumentError(`expected ${counted(header.length, 'cell')}, found ${cells.length}`, { line, column });
       } else if (cells.length > cellsPerTurn) rows.push(await wideObject(header, cells, turn));
       else rows.push(Object.fromEntries(header.map((name, index) => [name, cells[index] as string])));
     }

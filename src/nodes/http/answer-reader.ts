@@ -120,9 +120,15 @@ function notSuccess(options: HttpOptions, response: HttpResponse, request: HttpR
     ? ' (no credential was sent, because this origin is not written literally in the flow)'
     : asked
       ? `\n${asked}`
-      : '';
+      : refusalOfProxy(response);
   const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: true, retryAfterMs });
+}
+
+/** The statuses with which proxies refuse requests, or say that they could not reach a server. */
+function refusalOfProxy({ status, proxy }: HttpResponse): string {
+  if (proxy === undefined || ![403, 502, 503, 504].includes(status)) return '';
+  return `\nthe request went through the proxy ${proxy}, which might have answered in place of the server`;
 }
 
 /** Secrets are shown as `***`. Undefined without this header. */

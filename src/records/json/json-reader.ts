@@ -23,6 +23,8 @@ type State = keyof typeof expected;
 const firstValue = /^(?:\xef\xbb\xbf)?\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*(\S)|\})/s;
 const laterValue = /^\s*"(?:[^"\\]|\\.)*"\s*:\s*(\S)/s;
 
+const endOfFile = 'the end of the file';
+
 const newline = 0x0a;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
@@ -112,7 +114,7 @@ export class JsonReader implements RecordReader {
     if (this.#state === 'in an element') throw this.#brokenElement(Buffer.concat(this.#open).toString());
     // The record before which reading ended may have been the only one.
     if (this.#isResumed && this.#state === 'after an element') return [];
-    if (this.#state !== 'after the array') throw this.#unexpected('the end of the file', this.#offset);
+    if (this.#state !== 'after the array') throw this.#unexpected(endOfFile, this.#offset);
     return [];
   }
 
@@ -280,7 +282,8 @@ export class JsonReader implements RecordReader {
   }
 
   #unexpected(found: string, offset: number): AutomateError {
-    const hint = this.#state === 'before the array' ? 'ndjson' : undefined;
+    const isAtStart = this.#state === 'before the array' && found !== endOfFile;
+    const hint = isAtStart ? (found === 'an object' ? 'ndjson' : 'csv') : undefined;
     const place = placeOf(this.#line + 1, offset - this.#lineStart);
     const missing = this.#state === 'outside the list' ? this.#walk?.expected : expected[this.#state];
     return inputError(this.#name, `expected ${missing}, found ${found}`, { ...place, hint });

@@ -82,14 +82,19 @@ function readLine(text: string, line: number): RecordContent {
     return unreadableLine(text, line, `expected an object, found ${valueKind(value)}`, isList ? listOfRecords : undefined);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
-    const isOpen = line === 1 && text.startsWith('{') && fault?.offset === text.length;
+    const isOpen = line === 1 && fault?.offset === text.length;
     const reason = fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message;
-    return unreadableLine(text, line, reason, isOpen ? objectOverLines : undefined);
+    return unreadableLine(text, line, reason, isOpen ? overLines[text.charAt(0)] : undefined);
   }
 }
 
-const objectOverLines = { code: 'object-over-lines', details: {} } as const;
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
+
+/** What a text of JSON over several lines is, by its first character. */
+const overLines: Readonly<Record<string, ErrorFacts>> = {
+  '{': { code: 'object-over-lines', details: {} },
+  '[': listOfRecords,
+};
 
 function unreadableLine(text: string, line: number, reason: string, facts?: ErrorFacts): RecordContent {
   const written = escapedControls(text.replace(/\r$/, ''));

@@ -1,5 +1,6 @@
 import type { Item } from '../../core/item.ts';
 import { SparseFields } from '../../core/record.ts';
+import { counted } from '../../core/text/number.ts';
 import { earlierFailure, recordOfRow } from '../csv-reader.ts';
 import { Unreadable } from '../errors.ts';
 import type { OpenArchive } from '../format.ts';
@@ -190,6 +191,7 @@ function denseCells({ cells, columns }: SheetRow, count: number): string[] {
 function surplus({ cells, columns }: SheetRow, count: number): CellProblem | undefined {
   const at = columns.findIndex((column) => column >= count);
   if (at === -1) return undefined;
-  const found = `expected ${count} cells, found one more (${JSON.stringify(cells[at])})`;
-  return { column: columnName(columns[at] as number), message: `${found}: give its column a name, or clear the cell` };
+  const found = `expected ${counted(count, 'cell')}, found one more (${JSON.stringify(cells[at])})`;
+  const advice = count === 1 ? 'is the header in another row?' : 'give its column a name, or clear the cell';
+  return { column: columnName(columns[at] as number), message: `${found}: ${advice}` };
 }

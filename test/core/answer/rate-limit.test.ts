@@ -15,6 +15,10 @@ describe('the Retry-After header', () => {
     ['2030-01-01T00:00:30Z', 30_000],
     [' 2 ', 2000],
     ['1.5', 1500],
+    ['120 seconds', 120_000],
+    ['1 sec', 1000],
+    ['5, 30', 30_000],
+    ['0, 0', undefined],
     ['315360000', 315_360_000_000],
     ['Tue, 01 Jan 2030 00:00:30 GMT', 30_000],
     ['Tuesday, 01-Jan-30 00:00:30 GMT', 30_000],
@@ -26,7 +30,7 @@ describe('the Retry-After header', () => {
     expect(asked({ 'retry-after': value }, 503)).toBe(ms);
   });
 
-  test.each(['', 'soon', '-5', '5 minutes', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])(
+  test.each(['', 'soon', '-5', '5 minutes', 'seconds', '5, soon', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])(
     'is ignored if its value is %j',
     (value) => {
       expect(asked({ 'retry-after': value })).toBeUndefined();

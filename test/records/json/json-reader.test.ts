@@ -34,9 +34,10 @@ test('the columns of JSON input are the field names of the first record', async 
 });
 
 test.each([
-  ['', '1:1: expected a JSON array of objects, found the end of the file\nif each line is an object, pass --in-format ndjson'],
+  ['', '1:1: expected a JSON array of objects, found the end of the file'],
+  ['id,name\n1,Ada\n', '1:1: expected a JSON array of objects, found "i"\nif it is text, give its format: --in-format csv'],
   ['\n {"a":1}\n{"a":2}', '2:2: expected a JSON array of objects, found an object\nif each line is an object, pass --in-format ndjson'],
-  ['"x"', '1:1: expected a JSON array of objects, found a string\nif each line is an object, pass --in-format ndjson'],
+  ['"x"', '1:1: expected a JSON array of objects, found a string\nif it is text, give its format: --in-format csv'],
   ['[{"a":1},\n 7]', '2:2: expected an object, found a number'],
   ['[null]', '1:2: expected an object or "]", found null'],
   ['[[{"a":1}]]', '1:2: expected an object or "]", found an array'],

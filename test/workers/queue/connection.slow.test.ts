@@ -32,6 +32,13 @@ describe('an unusable Redis server', () => {
     await refused(`redis://127.0.0.1:${port}`, { deadlineMs: 200 }, reason);
   });
 
+  test('is mentioned once while it is tried again', async () => {
+    const url = `redis://127.0.0.1:${await unusedPort()}`;
+    const warnings: string[] = [];
+    await expect(opened(url, { deadlineMs: 3000 }, warnings)).rejects.toThrow('Redis cannot be reached within 3 s');
+    expect(warnings).toEqual([`cannot reach ${url}: trying for 3 s`]);
+  });
+
   test('is reported if it accepts connections but never responds', async () => {
     const { port } = await rawServer(() => undefined);
     await refused(`redis://127.0.0.1:${port}`, { deadlineMs: 200 }, 'Redis cannot be reached within 0.2 s: it does not answer');
