@@ -1,4 +1,4 @@
-import { type BinaryToTextEncoding, createHmac, randomBytes } from 'node:crypto';
+import { type BinaryToTextEncoding, createHmac, type Hmac, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
@@ -15,20 +15,20 @@ import {
   unusableSecret,
 } from './request-signers.ts';
 
-type Hmac = Extract<Auth, { type: 'hmac' }>;
+type HmacAuth = Extract<Auth, { type: 'hmac' }>;
 
-const timestamps: Readonly<Record<Hmac['timestamp'], (ms: number) => string>> = {
+const timestamps: Readonly<Record<HmacAuth['timestamp'], (ms: number) => string>> = {
   unix: (ms) => String(Math.floor(ms / 1000)),
   unix_ms: (ms) => String(ms),
   iso: (ms) => new Date(ms).toISOString(),
 };
 
 /** Signs with a hash-based message authentication code (RFC 2104) over a text that the flow describes. */
-export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools: SignerTools): RequestSigner {
+export function hmacSigner(auth: HmacAuth, { credential, text }: SignerSecret, tools: SignerTools): RequestSigner {
   const key = keyOf(auth, credential, text);
   const signed = hmacPieces(auth.of);
   const parts = { headers: templates(auth.headers), query: templates(auth.query) };
-  const added = new Set([...parts.headers, ...parts.query].flatMap(([, pieces]) => pieces.map(nameOf)));
+  const added = new Set([...parts.headers, ...parts.query].flatMap(([, pieces]) => pieces).map(nameOf));
   const named = new Set([...added, ...signed.map(nameOf)]);
   const sign = async (request: SignedRequest, nowMs: number): Promise<Signature> => {
     const facts = {
@@ -43,10 +43,7 @@ export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools
     const early = filled(request, parts, facts);
     const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
     const mac = createHmac(auth.algorithm, key);
-    for (const piece of signed) {
-      if (nameOf(piece) !== 'body') mac.update(textOf(piece, before, facts));
-      else await eachChunk(request, (chunk) => mac.update(chunk));
-    }
+    for (const piece of signed) await addPiece(mac, piece, before, facts);
     const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
     const late = filled(request, parts, { ...facts, signature });
     return {
@@ -59,7 +56,7 @@ export function hmacSigner(auth: Hmac, { credential, text }: SignerSecret, tools
   return { send: async (request, next) => next(await sign(request, tools.wallNow())) };
 }
 
-function keyOf({ keyEncoding }: Hmac, credential: string, text: string): Buffer {
+function keyOf({ keyEncoding }: HmacAuth, credential: string, text: string): Buffer {
   if (keyEncoding === undefined) return Buffer.from(text);
   const isValid = keyEncoding === 'hex' ? /^(?:[\da-f]{2})+$/i : /^[A-Za-z\d+/_-]+={0,2}$/;
   if (!isValid.test(text.trim())) throw unusableSecret(credential, `is not written in ${keyEncoding}, as key_encoding says`);
@@ -98,6 +95,11 @@ async function bodyText(request: SignedRequest): Promise<string> {
   const chunks: Uint8Array[] = [];
   await eachChunk(request, (chunk) => chunks.push(chunk));
   return Buffer.concat(chunks).toString();
+}
+
+async function addPiece(mac: Hmac, piece: HmacPiece, request: SignedRequest, facts: Facts): Promise<void> {
+  if (nameOf(piece) !== 'body') mac.update(textOf(piece, request, facts));
+  else await eachChunk(request, (chunk) => mac.update(chunk));
 }
 
 function nameOf(piece: HmacPiece): Placeholder | undefined {
