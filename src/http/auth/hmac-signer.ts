@@ -83,10 +83,10 @@ function filled(
   { headers, query }: { readonly headers: readonly Template[]; readonly query: readonly Template[] },
   facts: Facts,
 ): FilledTemplate {
+  const isDue = (pieces: readonly HmacPiece[]) => pieces.map(nameOf).includes('signature') === (facts.signature !== undefined);
+  const textOfAll = (pieces: readonly HmacPiece[]) => pieces.map((piece) => textOf(piece, request, facts)).join('');
   const own = (parts: readonly Template[]) =>
-    parts
-      .filter(([, pieces]) => pieces.some((piece) => nameOf(piece) === 'signature') === (facts.signature !== undefined))
-      .map(([name, pieces]) => [name, pieces.map((piece) => textOf(piece, request, facts)).join('')] as const);
+    parts.flatMap(([name, pieces]) => (isDue(pieces) ? [[name, textOfAll(pieces)] as const] : []));
   const parameters = own(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
   return { headers: Object.fromEntries(own(headers)), query: parameters.join('&') || undefined };
 }
