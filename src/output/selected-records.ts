@@ -1,10 +1,11 @@
+import { failureOf } from '../core/failure-form.ts';
 import { type Item, placeOf } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { headerNames, noColumn } from '../records/csv-writer.ts';
 import { type Format, traitsOf } from '../records/formats.ts';
 import type { RecordSource } from '../records/source.ts';
 import type { Checkpoint } from './journal/journal.ts';
-import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
+import type { ParkedFailure, ParkedRecords, RenderedRows } from './journal/parked-records.ts';
 import { untouched } from './output.ts';
 
 interface Selection {
@@ -17,13 +18,15 @@ interface Selection {
   skipped?(item: Item): void;
   /** Rows of records that an earlier part of the run finished but did not write, because an earlier record was unfinished. */
   readonly parked?: ParkedRecords<RenderedRows>;
+  /** The places of the records of a pilot; undefined for all records. */
+  readonly only?: ReadonlySet<number>;
   /** Adds the rows of the previous run with `update` if the record has not changed since then. */
   readonly takeOver?: (item: Item) => Item;
 }
 
 /** Applies --skip and --limit, and leaves out finished records. */
 export async function* selectRecords(source: RecordSource, selection: Selection): AsyncGenerator<readonly Item[]> {
-  const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
+  const { options, plan, format, done = untouched, skipped, parked, only, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = inRanges(done.beyond);
@@ -42,6 +45,7 @@ export async function* selectRecords(source: RecordSource, selection: Selection)
         return false;
       });
     }
+    if (only) left = left.filter((item) => only.has(placeOf(item)));
     if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
     if (checked) left = left.map(checked);
     if (takeOver) left = left.map(takeOver);
@@ -61,8 +65,9 @@ function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   };
 }
 
-function withParked(item: Item, parked: RenderedRows | undefined): Item {
-  return parked ? { ...item, parked } : item;
+function withParked(item: Item, parked: RenderedRows | ParkedFailure | undefined): Item {
+  if (!parked) return item;
+  return 'failure' in parked ? { ...item, failure: failureOf(parked.failure) } : { ...item, parked };
 }
 
 /**

@@ -127,9 +127,35 @@ export interface RunView {
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
   readonly neverFound?: readonly { readonly node: string; readonly path: string }[];
+  /** What the records of a pilot have shown about the rest; undefined for any other run. */
+  readonly pilot?: PilotView;
   readonly command?: string;
   readonly next: readonly NextStep[];
   readonly attributions?: readonly Attribution[];
+}
+
+export interface PilotView {
+  readonly records: number;
+  readonly atRandom: number;
+  readonly paths: readonly PilotPath[];
+  /** An estimate of what the other records will take. Money and time are undefined if nothing is paid or sent. */
+  readonly rest: {
+    readonly records: number;
+    readonly requests: number;
+    readonly credits: number;
+    readonly cost?: number;
+    readonly ms?: number;
+  };
+}
+
+/** In how many of the records that were chosen at random a path was found. */
+export interface PilotPath {
+  readonly node: string;
+  readonly path: string;
+  readonly found: number;
+  readonly of: number;
+  /** The share of all records in which the path is expected, from 0 to 1: a 95 % interval. */
+  readonly expected: readonly [least: number, most: number];
 }
 
 type EndingCode = Ending | 'failed';
@@ -261,6 +287,7 @@ export interface Attribution extends DataSource {
 /** Description of each ending, as the summary and the report show it. */
 const endings: Record<EndingCode, string> = {
   complete: 'done',
+  pilot: 'stopped after the pilot',
   interrupted: 'interrupted',
   'max-errors': 'stopped: too many records failed',
   'max-credits': 'stopped: a limit is reached',
@@ -388,7 +415,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     rates: rates.buckets(ms),
     responseTimes: responseTimesOf(tally.responseTimes),
     statuses: statuses.counts(),
-    failures: [...tally.failures.values()].map((group) => failureView(group, words)),
+    failures: failuresOf(tally, words),
     moreFailures: 0,
     mapping: mappingOf(run),
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
@@ -481,6 +508,10 @@ export function responseTimesOf(times: ResponseTimes): ResponseTimesView | undef
   return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
 }
 
+export function failuresOf({ failures }: Tally, words: RunTexts | undefined): FailureView[] {
+  return [...failures.values()].map((group) => failureView(group, words));
+}
+
 const maxMessages = 3;
 
 function failureView(group: FailureGroup, words: RunTexts | undefined): FailureView {
@@ -570,6 +601,7 @@ export function summaryJson(view: RunView): string {
       steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
     })),
     attributions: view.attributions,
+    pilot: view.pilot && pilotJson(view.pilot),
     next: view.next.map(({ command }) => command),
   };
   return `${JSON.stringify(json, null, 2)}\n`;
@@ -587,6 +619,15 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
   return {
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
+  };
+}
+
+function pilotJson({ records, atRandom, paths, rest }: PilotView): object {
+  const { cost = null, ms = null, ...counts } = rest;
+  return {
+    ...{ records, at_random: atRandom },
+    paths: paths.map(({ expected: [least, most], ...found }) => ({ ...found, expected: { least, most } })),
+    rest: { ...counts, cost, ms },
   };
 }
 

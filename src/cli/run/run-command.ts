@@ -8,6 +8,7 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
+import type { PilotFindings } from '../../preview/pilot.ts';
 import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -32,11 +33,14 @@ import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
   return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
+    const pilot = given.options.pilot === undefined ? undefined : await import('./pilot.ts');
+    pilot?.refusePilot(given.options);
     const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
+    pilot?.refusePilotOf(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
     return start({ flow, plan, options, files, isFree, open: (from) => openFlowInput(plan, flow, options, from) }, written);
   });
@@ -65,7 +69,8 @@ export async function withSignals(
     const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
       return showRun(request, written, terminal, {
-        ...signals,
+        follow: signals.follow,
+        asking: signals.asking,
         ended(result) {
           ({ view } = result);
         },
@@ -87,21 +92,36 @@ async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<
   return (await import('./notices.ts')).Notices.open(options, terminal);
 }
 
-async function showRun(
+export interface RunWatcher {
+  follow(run: RunHandle): void;
+  ended(result: Pick<RunResult, 'view'>): void;
+  /** Nothing runs while a person is asked, so that a signal then ends the process. */
+  asking(isAsking: boolean): void;
+}
+
+async function showRun(request: RunRequest, written: WrittenRun, terminal: Terminal, watcher: RunWatcher): Promise<number> {
+  const show = (one: RunRequest, findings?: PilotFindings) => showOne(one, written, terminal, watcher, findings);
+  if (request.options.pilot === undefined) return show(request);
+  return (await import('./pilot.ts')).runPilot(request, terminal, watcher, show);
+}
+
+/** `findings` receives what the records of a pilot show. */
+async function showOne(
   request: RunRequest,
   written: WrittenRun,
   terminal: Terminal,
-  watching: { follow(run: RunHandle): void; ended(result: RunResult): void },
+  watcher: RunWatcher,
+  findings: PilotFindings | undefined,
 ): Promise<number> {
   const follower = new Follower(written, terminal);
   const metrics = await openMetrics(written.options, terminal);
   try {
     const worded = { ...request, words: wordsOf(written) };
-    const surroundings = follower.surroundings(request);
+    const surroundings = follower.surroundings(request, findings);
     const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
-    watching.follow(run);
+    watcher.follow(run);
     const result = await run.ended;
-    watching.ended(result);
+    watcher.ended(result);
     return await follower.conclude(result, request);
   } finally {
     follower.stop();
@@ -120,7 +140,7 @@ class Follower {
     this.#terminal = terminal;
   }
 
-  surroundings({ plan, flow, options }: RunRequest): RunSurroundings {
+  surroundings({ plan, flow, options }: RunRequest, findings?: PilotFindings): RunSurroundings {
     const { quiet = false, verbose = false } = this.#written.options;
     const terminal = this.#terminal;
     const { say } = terminal;
@@ -130,8 +150,15 @@ class Follower {
       ...(quiet && { warn: () => undefined }),
       noted: quiet ? undefined : sayNote(terminal),
       checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
-      attempt: verbose ? (attempt) => say(attemptText(attempt)) : undefined,
+      attempt:
+        verbose || findings
+          ? (attempt) => {
+              findings?.attempt(attempt);
+              if (verbose) say(attemptText(attempt));
+            }
+          : undefined,
       event(event) {
+        findings?.event(event);
         const line = verbose ? eventText(event) : undefined;
         if (line !== undefined) say(line);
       },
@@ -152,7 +179,9 @@ class Follower {
   async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
     const { exitCode, error, earlier } = result;
-    const text = earlier ? this.#alreadyComplete(earlier, request) : (this.#summary?.(result) ?? '');
+    // What a pilot has shown is printed before it asks.
+    const isShown = result.ending === 'pilot' && error === undefined;
+    const text = earlier ? this.#alreadyComplete(earlier, request) : isShown ? '' : (this.#summary?.(result) ?? '');
     if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
@@ -310,6 +339,7 @@ const echoMs = 200;
 interface Signals {
   /** Makes the next signal stop this run instead of ending the process. */
   follow(run: RunHandle): void;
+  asking(isAsking: boolean): void;
   stop(): void;
 }
 
@@ -320,13 +350,14 @@ interface Signals {
 function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<unknown>): Signals {
   let run: RunHandle | undefined;
   let firstAtMs: number | undefined;
+  let isAsking = false;
   const listener = (signal: NodeJS.Signals) => {
     if (firstAtMs !== undefined) {
       if (performance.now() - firstAtMs >= echoMs) run?.abort();
       return;
     }
-    if (!run?.hasStarted) {
-      say(`automate: ${signal}: no record was started`);
+    if (!run?.hasStarted || isAsking) {
+      say(`automate: ${signal}${isAsking ? '' : ': no record was started'}`);
       run?.release();
       const exit = () => process.exit(signalExitCode(signal));
       if (!tell || firstAtMs !== undefined) exit();
@@ -343,6 +374,9 @@ function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<u
   return {
     follow(started) {
       run = started;
+    },
+    asking(now) {
+      isAsking = now;
     },
     stop() {
       for (const signal of signals) process.off(signal, listener);
