@@ -74,11 +74,15 @@ async function askLine(open: OpenPrompt, question: string): Promise<string | und
   const lines = createInterface({ input, output: process.stderr, terminal: true });
   try {
     return await new Promise((resolve) => {
-      lines.once('SIGINT', () => resolve(undefined)).once('close', () => resolve(undefined));
+      lines.once('SIGINT', () => lines.close());
+      lines.once('close', () => {
+        process.stderr.write('\n');
+        resolve(undefined);
+      });
       lines.question(`${question} `, resolve);
     });
   } finally {
-    lines.close();
+    lines.removeAllListeners('close').close();
     input.pause();
   }
 }

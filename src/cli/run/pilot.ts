@@ -129,7 +129,10 @@ const leastWidth = 60;
 
 function tableOf(findings: PilotFindings, { plan }: RunRequest, terminal: Terminal): string[] {
   const records = findings.shown();
-  const names = [...new Set(records.flatMap(({ cells }) => [...cells.keys()]))];
+  const made = plan.columns([]);
+  const places = new Map(made.map((name, index) => [name, index]));
+  const placeOf = (name: string) => places.get(name) ?? made.length;
+  const names = [...new Set(records.flatMap(({ cells }) => [...cells.keys()]))].sort((one, other) => placeOf(one) - placeOf(other));
   if (names.length === 0) return [];
   const rows = records.map(({ number, rows: count, cells }) => [
     count === 1 ? String(number) : `${number} (1 of ${formatCount(count)} rows)`,

@@ -357,7 +357,9 @@ function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<u
       return;
     }
     if (!run?.hasStarted || isAsking) {
-      say(`automate: ${signal}${isAsking ? '' : ': no record was started'}`);
+      say(
+        `${isAsking ? '\n' : ''}automate: ${signal}: ${isAsking ? 'what the pilot has done is kept for --resume' : 'no record was started'}`,
+      );
       run?.release();
       const exit = () => process.exit(signalExitCode(signal));
       if (!tell || firstAtMs !== undefined) exit();
