@@ -600,8 +600,7 @@ export function summaryJson(view: RunView): string {
       ...{ node, known, not_found: notFound },
       steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
     })),
-    attributions: view.attributions,
-    pilot: view.pilot && pilotJson(view.pilot),
+    ...{ attributions: view.attributions, pilot: view.pilot && pilotJson(view.pilot) },
     next: view.next.map(({ command }) => command),
   };
   return `${JSON.stringify(json, null, 2)}\n`;

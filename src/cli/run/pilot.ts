@@ -10,11 +10,12 @@ import { chooseRecords, PilotFindings } from '../../preview/pilot.ts';
 import { onOneLine } from '../../records/errors.ts';
 import { inputPaths } from '../../records/inputs.ts';
 import { failuresOf, type PilotView, type RunView } from '../../report/run-view.ts';
+import type { RunHandle } from '../../run/run.ts';
 import type { RunRequest } from '../../run/run-request.ts';
+import type { RunResult } from '../../run/run-result.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { RunWatcher } from './run-command.ts';
 import type { GivenRun, GivenRunOptions } from './run-options.ts';
 import { pilotText, quietPilotText } from './summary.ts';
 
@@ -51,6 +52,13 @@ export function refusePilotOf({ serialOrder }: Plan, options: GivenRun, files: O
     refuse(
       `--pilot needs an output to which rows can be added: the workbook ${files.out} is written all at once, at the end of a run\nwrite CSV: --out FILE.csv`,
     );
+}
+
+export interface RunWatcher {
+  follow(run: RunHandle): void;
+  ended(result: Pick<RunResult, 'view'>): void;
+  /** Nothing runs while a person is asked, so that a signal then ends the process. */
+  asking(isAsking: boolean): void;
 }
 
 type ShowRun = (request: RunRequest, findings?: PilotFindings) => Promise<number>;

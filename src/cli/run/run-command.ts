@@ -26,6 +26,7 @@ import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import type { NoticeOptions, Notices } from './notices.ts';
+import type { RunWatcher } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
 import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
@@ -90,13 +91,6 @@ export async function withSignals(
 async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
   if (options.notify === undefined && !process.env.AUTOMATE_NOTIFY) return undefined;
   return (await import('./notices.ts')).Notices.open(options, terminal);
-}
-
-export interface RunWatcher {
-  follow(run: RunHandle): void;
-  ended(result: Pick<RunResult, 'view'>): void;
-  /** Nothing runs while a person is asked, so that a signal then ends the process. */
-  asking(isAsking: boolean): void;
 }
 
 async function showRun(request: RunRequest, written: WrittenRun, terminal: Terminal, watcher: RunWatcher): Promise<number> {
