@@ -1,7 +1,9 @@
 import type { ColumnNames } from '../core/column-names.ts';
+import type { FailureReport } from '../core/event.ts';
 import { failureForm } from '../core/failure-form.ts';
-import { type Item, type Outcome, type PartialRows, placeOf, type SpilledRows, type Success } from '../core/item.ts';
+import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
+import type { Value } from '../core/value/value.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { errorRow } from '../records/errors.ts';
 import type { RecordWriter } from '../records/format.ts';
@@ -38,6 +40,8 @@ export interface FileOutputParts {
   notes?: () => object;
   readonly old?: OldRows;
   readonly memory?: OutputMemory;
+  /** The failures of an unfinished record that `on_error: keep` has passed through. */
+  passedFailures?(record: number): readonly FailureReport[];
   /** Receives each finished record of a pilot. The output then writes no record: all are parked, as they are not in order. */
   readonly pilot?: (item: Item, outcome: Outcome) => void;
   /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined for a stream. */
@@ -154,16 +158,24 @@ export class FileOutput implements Output {
 
   park(item: Item, outcome: Success): boolean {
     if (!this.#parts.journal || 'failure' in checkRows(outcome, this.#parts.records.writer)) return false;
-    if (!item.parked) this.#parked.set(placeOf(item), this.#records.parkedRows(outcome));
+    if (!item.parked) this.#parked.set(placeOf(item), this.#parkedRows(item, outcome));
     return true;
   }
 
   #parkAll(item: Item, outcome: Outcome): void {
     const parked =
-      'failure' in outcome
-        ? { failure: failureForm(outcome.failure, item.fields, this.#parts.redactor) }
-        : this.#records.parkedRows(outcome);
+      'failure' in outcome ? { failure: failureForm(outcome.failure, item.fields, this.#parts.redactor) } : this.#parkedRows(item, outcome);
     this.#parked.set(placeOf(item), parked);
+  }
+
+  /** Keeps the failures that were passed through, so that the run that writes the rows counts them. */
+  #parkedRows(item: Item, outcome: Success): ParkedRows {
+    const { passedFailures, redactor } = this.#parts;
+    const parked = this.#records.parkedRows(outcome);
+    const passed = passedFailures?.(item.number) ?? [];
+    if (passed.length === 0) return parked;
+    const masked = redactor.value(passed.map((report) => ({ ...report })) as unknown as Value) as unknown as readonly FailureReport[];
+    return { rows: parked.rows, passed: masked, texts: () => parked.texts(), drop: () => parked.drop?.() };
   }
 
   /** Counts a record as processed, because its rows are in the output of an earlier run. */
@@ -267,7 +279,7 @@ export class FileOutput implements Output {
     const parked = new Map(this.#parked);
     this.#parked.clear();
     await this.#parts.journal?.park(parked);
-    for (const rows of parked.values()) if ('drop' in rows) (rows as SpilledRows).drop();
+    for (const rows of parked.values()) if (!('failure' in rows)) rows.drop?.();
   }
 
   /** Saves the path in the journal before creating the file. If a resumed run finds the file, it then knows that the file belongs to it. */

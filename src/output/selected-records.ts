@@ -1,3 +1,4 @@
+import type { FailureReport } from '../core/event.ts';
 import { failureOf } from '../core/failure-form.ts';
 import { type Item, placeOf } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
@@ -18,6 +19,8 @@ interface Selection {
   skipped?(item: Item): void;
   /** Rows of records that an earlier part of the run finished but did not write, because an earlier record was unfinished. */
   readonly parked?: ParkedRecords<RenderedRows>;
+  /** Receives the failures of a parked record that `on_error: keep` has passed through. */
+  passed?(item: Item, failures: readonly FailureReport[]): void;
   /** The places of the records of a pilot; undefined for all records. */
   readonly only?: ReadonlySet<number>;
   /** Adds the rows of the previous run with `update` if the record has not changed since then. */
@@ -26,7 +29,7 @@ interface Selection {
 
 /** Applies --skip and --limit, and leaves out finished records. */
 export async function* selectRecords(source: RecordSource, selection: Selection): AsyncGenerator<readonly Item[]> {
-  const { options, plan, format, done = untouched, skipped, parked, only, takeOver } = selection;
+  const { options, plan, format, done = untouched, skipped, parked, passed, only, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = inRanges(done.beyond);
@@ -46,7 +49,7 @@ export async function* selectRecords(source: RecordSource, selection: Selection)
       });
     }
     if (only) left = left.filter((item) => only.has(placeOf(item)));
-    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
+    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item)), passed));
     if (checked) left = left.map(checked);
     if (takeOver) left = left.map(takeOver);
     if (left.length > 0) yield left;
@@ -65,9 +68,11 @@ function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   };
 }
 
-function withParked(item: Item, parked: RenderedRows | ParkedFailure | undefined): Item {
+function withParked(item: Item, parked: RenderedRows | ParkedFailure | undefined, passed: Selection['passed']): Item {
   if (!parked) return item;
-  return 'failure' in parked ? { ...item, failure: failureOf(parked.failure) } : { ...item, parked };
+  if ('failure' in parked) return { ...item, failure: failureOf(parked.failure) };
+  if (parked.passed) passed?.(item, parked.passed);
+  return { ...item, parked };
 }
 
 /**

@@ -105,6 +105,9 @@ async function openRecords(
     done,
     skipped,
     parked: claim.parked,
+    passed: ({ number: record }, failures) => {
+      for (const failure of failures) session.ports.report({ type: 'record-passed-through', record, ...failure });
+    },
     only: pilot?.records,
     // The records of a pilot are known to have changed. Without the records before them, they could be taken for others.
     takeOver: pilot ? undefined : memory && ((item) => memory.takeOver(item)),
@@ -162,6 +165,7 @@ async function openFiles(
     isComplete: claim.isComplete,
     settle,
     memory,
+    passedFailures: (record) => [...(tally.undecided.get(record)?.values() ?? [])],
     ...(pilot && { pilot: (item, outcome) => pilot.finished(item, outcome) }),
     ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });

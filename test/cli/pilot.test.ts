@@ -201,6 +201,19 @@ describe('automate run --pilot', () => {
     expect((await run(...update, '--pilot', '60')).stderr).toMatch(/unchanged: taken over/);
   });
 
+  test('a failure that on_error: keep passes through counts as one of the whole run, and --update runs its record again', async () => {
+    const { server, place, run } = await pilotPlace(', on_error: keep');
+    const update = ['--in', 'rows.csv', '--out', 'out.csv', '--update'];
+    expect((await run(...update, '--pilot', '50')).code).toBe(5);
+    const { stderr } = await run(...update, '--resume');
+    expect(stderr).toContain('done: 60 read, 60 written, 0 failed, 8 kept with _error in ');
+    await run('--in', 'rows.csv', '--out', 'plain.csv');
+    expect(await place.read('out.csv')).toBe(await place.read('plain.csv'));
+    server.forget();
+    await run(...update);
+    expect([...server.calls.keys()]).toEqual(['7', '14', '21', '28', '35', '42', '49', '56']);
+  });
+
   test('a key that is refused stops the run as usual', async () => {
     const server = await answeringServer(() => ({ status: 401 }));
     const { run } = await pilotPlace('', { 'flow.yaml': askingFlow(server.origin) });

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import type { FailureReport } from '../../core/event.ts';
 import type { FailureForm } from '../../core/failure-form.ts';
 import type { SpilledRows } from '../../core/item.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
@@ -7,11 +8,17 @@ import { readSlice, type Slice } from '../spill.ts';
 /** A finished record that waits for an earlier one. Its text is appended to the output unchanged. */
 export interface ParkedRows {
   readonly rows: number;
+  /** Failures that `on_error: keep` has passed through; undefined if there are none. */
+  readonly passed?: readonly FailureReport[];
   texts(): AsyncIterable<string>;
+  /** Discards rows that are on disk. */
+  drop?(): void;
 }
 
 /** Text exactly as it is written to the output. It may be stored on disk. */
-export interface RenderedRows extends ParkedRows, SpilledRows {}
+export interface RenderedRows extends ParkedRows, SpilledRows {
+  drop(): void;
+}
 
 /** A record that failed in a pilot. It has been paid for, so it is not run again. */
 export interface ParkedFailure {
@@ -24,7 +31,7 @@ export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<nu
 /** A `text` line contains a piece of a parked record's rows. After the last piece, a `kept` line contains the number of rows. */
 export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
-  | { readonly kept: readonly [number: number, rows: number] }
+  | { readonly kept: readonly [number: number, rows: number, passed?: readonly FailureReport[]] }
   | { readonly failure: readonly [number: number, form: FailureForm] };
 
 /** Characters of a record's text in one journal line. The whole text may exceed the maximum length of a string. */
@@ -41,7 +48,7 @@ export async function* parkedLines(records: ParkedRecords): AsyncGenerator<Parke
     for await (const text of parked.texts()) {
       for (const piece of piecesOf(text)) yield { text: [number, index++, piece] };
     }
-    yield { kept: [number, parked.rows] };
+    yield { kept: parked.passed ? [number, parked.rows, parked.passed] : [number, parked.rows] };
   }
 }
 
@@ -74,9 +81,9 @@ export class ParkedReader {
       return;
     }
     if ('kept' in line) {
-      const [number, rows] = line.kept;
+      const [number, rows, passed] = line.kept;
       const places = this.#lines.get(number) ?? [];
-      this.records.set(number, { rows, texts: () => this.#texts(places), drop: () => undefined });
+      this.records.set(number, { rows, passed, texts: () => this.#texts(places), drop: () => undefined });
       return;
     }
     const [number, index] = line.text;
