@@ -60,8 +60,8 @@ async function forEachRecord(request: RunRequest, redactor: Redactor, act: (item
   }
 }
 
-/** Takes the first record, the last, and a random sample of those between them (algorithm R by Vitter, 1985). */
-class Sample {
+/** Takes the first record, the last, and a random sample of those between them (algorithm R by Vitter, 1985). @internal */
+export class Sample {
   readonly #choice: Choice;
   readonly #size: number;
   readonly #picked: number[] = [];

@@ -46,7 +46,7 @@ export interface RunRequest {
 }
 
 /** Runs only some records, out of order. Their results are parked, so that a resumed run writes them among the others. */
-export interface PilotRun {
+interface PilotRun {
   /** The places of the records. */
   readonly records: ReadonlySet<number>;
   finished(item: Item, outcome: Outcome): void;

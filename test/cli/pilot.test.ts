@@ -214,6 +214,25 @@ describe('automate run --pilot', () => {
     expect([...server.calls.keys()]).toEqual(['7', '14', '21', '28', '35', '42', '49', '56']);
   });
 
+  test('says if the rest will take more credits than are left', async () => {
+    const { place, run } = await pilotPlace(', credits: 2');
+    await place.automate(['credits', 'limit', '70']);
+    const { stderr } = await run('--in', 'rows.csv', '--out', 'out.csv', '--pilot', '10');
+    expect(stderr).toContain('\n  only 50 credits can be spent: the run will stop after about 25 more records\n');
+  });
+
+  test('with --replace, keeps the old output until the whole run is complete', async () => {
+    const { server, place, run } = await pilotPlace();
+    await place.write('out.csv', 'old\n');
+    const args = ['--in', 'rows.csv', '--out', 'out.csv', '--replace'];
+    expect((await run(...args, '--pilot', '10')).code).toBe(5);
+    expect(await place.read('out.csv')).toBe('old\n');
+    expect((await run(...args, '--resume')).code).toBe(4);
+    expect(runs(server.calls)).toEqual({ records: count, requests: count });
+    await run('--in', 'rows.csv', '--out', 'plain.csv');
+    expect(await place.read('out.csv')).toBe(await place.read('plain.csv'));
+  });
+
   test('a key that is refused stops the run as usual', async () => {
     const server = await answeringServer(() => ({ status: 401 }));
     const { run } = await pilotPlace('', { 'flow.yaml': askingFlow(server.origin) });

@@ -61,7 +61,16 @@ export interface RunWatcher {
   asking(isAsking: boolean): void;
 }
 
-type ShowRun = (request: RunRequest, findings?: PilotFindings) => Promise<number>;
+/** A pilot, or the run that goes on after it. */
+export interface PartOfRun {
+  /** Receives what the records of a pilot show. */
+  readonly findings?: PilotFindings;
+  /** An earlier part in this process has already printed what is known about the flow and the input. */
+  readonly isLater?: boolean;
+}
+
+/** Returns the exit code. */
+export type ShowRun = (request: RunRequest, part?: PartOfRun) => Promise<number>;
 
 type Answer = 'yes' | 'no' | 'more';
 
@@ -75,7 +84,8 @@ export async function runPilot(request: RunRequest, terminal: Terminal, watcher:
   let next = request;
   for (;;) {
     const chosen = await chooseRecords(next, terminal.redactor, { count, tried: findings.tried, random: Math.random });
-    if (!chosen) return show(next);
+    const isLater = next !== request;
+    if (!chosen) return show(next, { isLater });
     findings.begin(chosen);
     let answer: Answer | undefined;
     const pilot: RunRequest['pilot'] = {
@@ -95,10 +105,10 @@ export async function runPilot(request: RunRequest, terminal: Terminal, watcher:
       },
     };
     // Few records need no workers.
-    const exitCode = await show({ ...next, options: { ...next.options, workers: undefined }, pilot }, findings);
+    const exitCode = await show({ ...next, options: { ...next.options, workers: undefined }, pilot }, { findings, isLater });
     if (answer === undefined || answer === 'no') return exitCode;
     next = { ...request, options: { ...options, resume: true, force: false } };
-    if (answer === 'yes') return show(next);
+    if (answer === 'yes') return show(next, { isLater: true });
   }
 }
 

@@ -8,7 +8,6 @@ import { canResume, type OutputPlan, planOutput } from '../../output/output-plan
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
-import type { PilotFindings } from '../../preview/pilot.ts';
 import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -26,7 +25,7 @@ import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import type { NoticeOptions, Notices } from './notices.ts';
-import type { RunWatcher } from './pilot.ts';
+import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
 import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
@@ -94,24 +93,23 @@ async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<
 }
 
 async function showRun(request: RunRequest, written: WrittenRun, terminal: Terminal, watcher: RunWatcher): Promise<number> {
-  const show = (one: RunRequest, findings?: PilotFindings) => showOne(one, written, terminal, watcher, findings);
+  const show: ShowRun = (one, part = {}) => showOne(one, written, terminal, watcher, part);
   if (request.options.pilot === undefined) return show(request);
   return (await import('./pilot.ts')).runPilot(request, terminal, watcher, show);
 }
 
-/** `findings` receives what the records of a pilot show. */
 async function showOne(
   request: RunRequest,
   written: WrittenRun,
   terminal: Terminal,
   watcher: RunWatcher,
-  findings: PilotFindings | undefined,
+  part: PartOfRun,
 ): Promise<number> {
   const follower = new Follower(written, terminal);
   const metrics = await openMetrics(written.options, terminal);
   try {
     const worded = { ...request, words: wordsOf(written) };
-    const surroundings = follower.surroundings(request, findings);
+    const surroundings = follower.surroundings(request, part);
     const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
     watcher.follow(run);
     const result = await run.ended;
@@ -134,16 +132,17 @@ class Follower {
     this.#terminal = terminal;
   }
 
-  surroundings({ plan, flow, options }: RunRequest, findings?: PilotFindings): RunSurroundings {
+  surroundings({ plan, flow, options }: RunRequest, { findings, isLater = false }: PartOfRun): RunSurroundings {
     const { quiet = false, verbose = false } = this.#written.options;
+    const isTold = quiet || isLater;
     const terminal = this.#terminal;
     const { say } = terminal;
     return {
       messages: terminal,
       workers: new WorkersOfRun(),
       ...(quiet && { warn: () => undefined }),
-      noted: quiet ? undefined : sayNote(terminal),
-      checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
+      noted: isTold ? undefined : sayNote(terminal),
+      checked: (columns) => isTold || printWarnings(plan, flow, terminal, columns),
       attempt:
         verbose || findings
           ? (attempt) => {

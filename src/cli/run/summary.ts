@@ -76,16 +76,22 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-function restLines({ pilot, showsCredits }: RunView): string[] {
+function restLines({ pilot, showsCredits, credits: { limit, allowance } }: RunView): string[] {
   if (!pilot) return [];
   const { records, requests, credits, cost, ms } = pilot.rest;
+  // A resumed run can spend the limit of a command again.
+  const left = Math.min(limit ?? Infinity, allowance ? Math.max(0, allowance.limit - allowance.spent) : Infinity);
+  const last = Math.floor((records * left) / credits);
   const parts = [
     `about ${counted(requests, 'request')}`,
     ...(showsCredits ? [creditsText(credits)] : []),
     ...(cost === undefined ? [] : [`a cost of ${cost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`]),
     ...(ms === undefined ? [] : [durationText(ms)]),
   ];
-  return [`  the other ${counted(records, 'record')} will take ${parts.join(', ')}`];
+  return [
+    `  the other ${counted(records, 'record')} will take ${parts.join(', ')}`,
+    ...(credits > left ? [`  only ${creditsText(left)} can be spent: the run will stop after about ${counted(last, 'more record')}`] : []),
+  ];
 }
 
 function headlines(view: RunView, colors: ChalkInstance): string[] {
