@@ -23,7 +23,7 @@ export interface ReportedRun {
     /** Undefined if the run was not started from a command line. */
     readonly words?: Pick<RunTexts, 'command' | 'message'>;
   };
-  readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
+  readonly claim: Pick<Claim, 'run' | 'from' | 'memory' | 'parked'>;
   readonly source: RecordSource;
   readonly output: FileOutput;
   readonly progress: RunProgress;

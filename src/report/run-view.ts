@@ -65,6 +65,8 @@ export interface RunView {
   readonly part?: Pick<RecordCounts, 'written' | 'failed' | 'filtered' | 'unchanged'>;
   /** The last record that was finished before the run was resumed. */
   readonly resumedAfter?: number;
+  /** Records that an earlier part of the run has finished but not written. Nothing is sent for them again. */
+  readonly finishedBefore?: number;
   /** When the earlier output, whose rows were reused, was completed. */
   readonly takenOverFrom?: string;
   /** Records finished before the run was resumed. Only `counts`, `tokens` and `credits` include them. */
@@ -329,6 +331,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
     // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? undefined : claim.from.records || undefined,
+    finishedBefore: [...claim.parked.keys()].filter((place) => place > claim.from.records).length || undefined,
     gone: goneOf(run, end),
     takenOverFrom: claim.memory?.old?.memory.at,
     unanswered: listed(tally.unanswered, ([origin, { attempts, failure }]) => ({ origin, attempts, ...messageView(failure, words) })),

@@ -126,8 +126,13 @@ function partText({ part }: RunView): string {
   return part ? ' (this part)' : '';
 }
 
-function resumedLines({ resumedAfter }: RunView): string[] {
-  return resumedAfter === undefined ? [] : [`  resumed after record ${formatCount(resumedAfter)}`];
+function resumedLines({ resumedAfter, finishedBefore }: RunView): string[] {
+  return [
+    ...(resumedAfter === undefined ? [] : [`  resumed after record ${formatCount(resumedAfter)}`]),
+    ...(finishedBefore === undefined
+      ? []
+      : [`  ${counted(finishedBefore, 'record')} had been finished before: nothing was sent for them again`]),
+  ];
 }
 
 /** The line about reused rows. Its date has no year, because reused rows are rarely older than a year. */
@@ -272,7 +277,9 @@ function mappingLines(view: RunView): string[] {
   return mapping.flatMap(({ node, path, found, of, isPaged }, index) => {
     const pages = isPaged ? ` from ${counted(of, 'page')}` : '';
     return [
-      ...(mapping[index - 1]?.node === node ? [] : [`  mapped by ${node}${pages}${partText(view)}:`]),
+      ...(mapping[index - 1]?.node === node
+        ? []
+        : [`  mapped by ${node}${pages}${view.finishedBefore ? ' (this part)' : partText(view)}:`]),
       `    ${path}: found in ${formatCount(found)} of ${formatCount(of)}`,
     ];
   });
