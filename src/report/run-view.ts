@@ -451,13 +451,17 @@ function endOf(
 export function countsOf(run: ReportedRun): RecordCounts {
   const { tally } = run.progress;
   const { written, failed, filtered = 0, unchanged = 0, givenUp } = countsBefore(run);
+  // What a pilot has finished waits for the records before it.
+  const [done, waiting] = run.request.pilot
+    ? [{ written: 0, filtered: 0 }, tally.written + tally.filtered]
+    : [{ written: tally.written, filtered: tally.filtered }, tally.parked];
   return {
-    written: written + tally.written,
+    written: written + done.written,
     failed: failed + tally.failed,
-    filtered: filtered + tally.filtered,
+    filtered: filtered + done.filtered,
     givenUp,
     passedThrough: tally.passedThrough,
-    waiting: tally.parked,
+    waiting,
     retries: tally.retries,
     cached: tally.cacheHits.cached + tally.cacheHits['in-flight'],
     unchanged: run.claim.memory && unchanged + tally.unchanged,

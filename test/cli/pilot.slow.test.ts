@@ -36,7 +36,10 @@ test('Ctrl-C in a pilot finishes the records already started, and --resume goes 
   const { child, finished } = place.start(args('out.csv', '--pilot', '300'));
   server.after(60, () => child.kill('SIGINT'));
   const { code, stderr } = await finished;
-  expect([code, stderr]).toEqual([130, expect.stringMatching(/interrupted: .*\n[\s\S]* --resume\n$/)]);
+  expect([code, stderr]).toEqual([
+    130,
+    expect.stringMatching(/interrupted: \d+ read, 0 written, [\s\S]*waiting: \d+ finished[\s\S]*\(0 records\)\n[\s\S]* --resume\n$/),
+  ]);
   expect(stderr).not.toContain('chosen at random');
   expect((await place.automate(args('out.csv', '--resume'))).code).toBe(4);
   expect([...server.calls.values()].every((calls) => calls === 1)).toBe(true);
