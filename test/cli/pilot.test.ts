@@ -248,10 +248,24 @@ describe('automate run --pilot', () => {
     const limited = await run('--in', 'rows.csv', '--out', 'out.csv', '--pilot', '10', '--max-credits', '4');
     expect([limited.code, limited.stderr]).toEqual([5, expect.stringContaining('stopped: a limit is reached')]);
     expect(runs(server.calls).requests).toBe(4);
+    expect((await run('--in', 'rows.csv', '--out', 'out.csv', '--resume', '--max-credits', '20')).code).toBe(5);
+    expect(runs(server.calls).requests).toBe(24);
     expect((await run('--in', 'rows.csv', '--out', 'out.csv', '--resume')).code).toBe(4);
     expect(runs(server.calls)).toEqual({ records: count, requests: count });
     const errors = await run('--in', 'rows.csv', '--out', 'other.csv', '--pilot', '50', '--max-errors', '1');
     expect(errors.stderr).toContain('stopped: too many records failed');
+  });
+
+  test('a flow that stops at a failed record does so in the pilot, too, and goes on after it', async () => {
+    const { server, place, run } = await pilotPlace(', on_error: stop');
+    expect(await run('--in', 'rows.csv', '--out', 'out.csv', '--pilot', '59')).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('stopped at a failed record'),
+    });
+    let code: number | null = 5;
+    for (let parts = 0; code === 5 && parts < 20; parts++) code = (await run('--in', 'rows.csv', '--out', 'out.csv', '--resume')).code;
+    expect([code, runs(server.calls)]).toEqual([4, { records: count, requests: count }]);
+    expect((await place.read('out.csv')).split('\n')).toHaveLength(54);
   });
 
   test('no secret is written into the file that keeps its results', async () => {
