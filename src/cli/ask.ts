@@ -52,6 +52,7 @@ function createAsker(open: OpenPrompt): Asker {
     choice: (message, choices) => prompt(open, ({ select }, streams) => select({ ...streams, message, options: [...choices] as never })),
     several: (message, choices) =>
       prompt(open, ({ multiselect }, streams) => multiselect({ ...streams, message, options: [...choices] as never, required: false })),
+    line: (question) => askLine(open, question),
     yes: (message) => prompt(open, ({ confirm }, streams) => confirm({ ...streams, message, initialValue: false })),
   };
 }
@@ -65,6 +66,25 @@ async function askText(open: OpenPrompt, message: string, { default: defaultValu
   const options = { message, ...(defaultValue !== undefined && { placeholder: defaultValue, defaultValue }) };
   const validate = (answer: string | undefined) => checkAnswer(answer || defaultValue, check);
   return (await prompt(open, ({ text }, streams) => text({ ...streams, ...options, validate }))).trim();
+}
+
+async function askLine(open: OpenPrompt, question: string): Promise<string | undefined> {
+  const { createInterface } = await import('node:readline');
+  const input = open();
+  const lines = createInterface({ input, output: process.stderr, terminal: true });
+  try {
+    return await new Promise((resolve) => {
+      lines.once('SIGINT', () => lines.close());
+      lines.once('close', () => {
+        process.stderr.write('\n');
+        resolve(undefined);
+      });
+      lines.question(`${question} `, resolve);
+    });
+  } finally {
+    lines.removeAllListeners('close').close();
+    input.pause();
+  }
 }
 
 type Prompts = typeof import('@clack/prompts');

@@ -13,7 +13,7 @@ import type { CommandSpec, Declarations } from './options.ts';
 export async function skillText(commands: readonly CommandSpec[]): Promise<string> {
   const run = commands.find(({ name }) => name === 'run')?.options ?? {};
   const sections = {
-    'From a job to a finished file': stepsOf(run).map((step, index) => `${index + 1}. ${step}`),
+    'From a job to a finished file': way.map((step, index) => `${index + 1}. ${step}`),
     'What costs something': costs,
     'Credentials, without reading a secret': secrets,
     'A flow': flowExample,
@@ -50,24 +50,16 @@ metadata:
 - Do not use \`--force\` or \`--replace\` unless the user wants to lose the existing file.`;
 
 /** The way, as steps of a list. */
-function stepsOf(run: Declarations): readonly string[] {
-  return [
-    "Make a flow: `automate init job --in rows.csv --from-curl 'curl https://api.example.com/users/17'` writes `job/flow.yaml`. Put a value of the first record into the request (here the id 17), and `init` writes its field in that place, as `{{id}}`. If it says that no field is used, write `{{field}}` there yourself. Write `X` instead of a token: `init` leaves it out, and names the credential to set. It also reads `--from-openapi FILE --operation ID`, `--from-har FILE --entry N` and `--from-postman FILE --request NAME`. You can also write the flow yourself, from the examples below.",
-    'Check it: `automate validate job/flow.yaml --in rows.csv`. Do this after every change. It also finds fields that are not columns of the input. Read its warnings, too: most of them are mistakes, such as a reference that stays text. It ends with exit code 7 if a credential is missing; `--offline` only warns about that.',
-    'Send one request: `automate test-request job/flow.yaml --in rows.csv` sends the request of the first record, and lists the paths in the answer. `--record 3` takes another record, `--node ID` another node (the nodes before it run first), `--no-send` only shows the request.',
-    "Choose the columns: `automate test-request job/flow.yaml --in rows.csv --write 'data.user.name'` sends the request once more, and adds these paths (separated by commas) to `map`. You can also write them into the flow yourself, with names of your own. Then validate again.",
-    'Look at the plan: `automate run job/flow.yaml --in rows.csv --out out.csv --dry-run` sends nothing, and prints how many requests and credits the run needs, its time, and what language models would cost. Tell the user before you run something big.',
-    'pilot' in run ? pilot : sample,
-    'Run it: `automate run job/flow.yaml --in rows.csv --out out.csv --summary run.json`. Add `--max-errors 5%` so that it stops early if something is wrong. Then read `failed`, `failures`, `mapped` (a path that is found in few answers may have a typo) and `next` in `run.json`. If the run was interrupted, add `--resume` to the same command: it keeps what is written, and runs the other records.',
-    'Retry: `automate retry out.csv` runs only the failed records, and inserts their rows into `out.csv` in input order. They are in `out.errors.csv`, with the columns `_error_class`, `_error_status` and `_error_message`. Correct their fields there, or the flow, before you retry: a 4xx fails again unless something has changed. Until then, do not change `out.csv`, and leave `out.csv.automate` next to it.',
-  ];
-}
-
-const pilot =
-  'Try it on some: `automate run job/flow.yaml --in rows.csv --out out.csv --pilot 40` runs 40 records for real and prints their new fields, their failures, and what the rest will take. It then ends with exit code 5 and the command that continues, in which nothing is paid twice. If the user agrees, use that command instead of the next step. A file with fewer records is simply run.';
-
-const sample =
-  'Try it on a few: `automate run job/flow.yaml --in rows.csv --out try.csv --limit 10` runs the first ten records for real. Look at `try.csv` and at the messages.';
+const way = [
+  "Make a flow: `automate init job --in rows.csv --from-curl 'curl https://api.example.com/users/17'` writes `job/flow.yaml`. Put a value of the first record into the request (here the id 17), and `init` writes its field in that place, as `{{id}}`. If it says that no field is used, write `{{field}}` there yourself. Write `X` instead of a token: `init` leaves it out, and names the credential to set. It also reads `--from-openapi FILE --operation ID`, `--from-har FILE --entry N` and `--from-postman FILE --request NAME`. You can also write the flow yourself, from the examples below.",
+  'Check it: `automate validate job/flow.yaml --in rows.csv`. Do this after every change. It also finds fields that are not columns of the input. Read its warnings, too: most of them are mistakes, such as a reference that stays text. It ends with exit code 7 if a credential is missing; `--offline` only warns about that.',
+  'Send one request: `automate test-request job/flow.yaml --in rows.csv` sends the request of the first record, and lists the paths in the answer. `--record 3` takes another record, `--node ID` another node (the nodes before it run first), `--no-send` only shows the request.',
+  "Choose the columns: `automate test-request job/flow.yaml --in rows.csv --write 'data.user.name'` sends the request once more, and adds these paths (separated by commas) to `map`. You can also write them into the flow yourself, with names of your own. Then validate again.",
+  'Look at the plan: `automate run job/flow.yaml --in rows.csv --out out.csv --dry-run` sends nothing, and prints how many requests and credits the run needs, its time, and what language models would cost. Tell the user before you run something big.',
+  'Try it on some: `automate run job/flow.yaml --in rows.csv --out out.csv --pilot 40` runs 40 records for real and prints their new fields, their failures, and what the rest will take. It then ends with exit code 5 and the command that continues, in which nothing is paid twice. If the user agrees, use that command instead of the next step. A file with fewer records is simply run.',
+  'Run it: `automate run job/flow.yaml --in rows.csv --out out.csv --summary run.json`. Add `--max-errors 5%` so that it stops early if something is wrong. Then read `failed`, `failures`, `mapped` (a path that is found in few answers may have a typo) and `next` in `run.json`. If the run was interrupted, add `--resume` to the same command: it keeps what is written, and runs the other records.',
+  'Retry: `automate retry out.csv` runs only the failed records, and inserts their rows into `out.csv` in input order. They are in `out.errors.csv`, with the columns `_error_class`, `_error_status` and `_error_message`. Correct their fields there, or the flow, before you retry: a 4xx fails again unless something has changed. Until then, do not change `out.csv`, and leave `out.csv.automate` next to it.',
+];
 
 const costs = [
   '- Free: `automate init`, `automate validate`, `automate nodes`, `automate schema`, `automate test` (runs the tests of flows with saved answers), `automate doctor`, `automate run --dry-run`, `automate test-request --no-send` and `automate test-request --curl`.',

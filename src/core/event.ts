@@ -4,6 +4,7 @@ import type { ToolProgress } from './tools.ts';
 
 export const endings = [
   'complete',
+  'pilot',
   'interrupted',
   'max-errors',
   'max-credits',

@@ -34,6 +34,8 @@ export function placeOf({ place, number }: Pick<Item, 'place' | 'number'>): numb
 /** The rows of one record, which are held back until the record ends. If there are many rows, they are kept on disk in the meantime. */
 export interface SpilledRows {
   readonly rows: number;
+  /** The first row, which a pilot shows. */
+  readonly first?: Fields;
   /** Discards the rows, and their file if there is one. */
   drop(): void;
 }

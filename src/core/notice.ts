@@ -21,13 +21,15 @@ export interface RunOutcome {
   readonly read?: number;
   readonly failed?: number;
   readonly ms: number;
+  /** The run ended after its pilot, as it was asked to. */
+  readonly isPilot?: boolean;
 }
 
 /** One of the conditions under which a notice is sent. */
 export type NoticeCondition = (run: RunOutcome) => boolean;
 
 /** Every exit code but those of a run whose records are all read. */
-const hasStopped: NoticeCondition = ({ exitCode }) => exitCode !== 0 && exitCode !== 4;
+const hasStopped: NoticeCondition = ({ exitCode, isPilot }) => exitCode !== 0 && exitCode !== 4 && !isPilot;
 
 const simple: Readonly<Record<string, NoticeCondition>> = {
   failed: ({ failed = 0 }) => failed > 0,

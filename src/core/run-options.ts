@@ -447,6 +447,12 @@ export const runOptions = {
     help: 'do not stop early if no server answers, or if the first records all fail in the same way',
     retry: true,
   },
+  pilot: {
+    group: 'Limits',
+    type: wholeNumber(1),
+    value: '<n>',
+    help: 'first run only N records: the first, the last, and others at random; show what they found and what the rest will take, then ask before the rest is run',
+  },
   dryRun: {
     group: 'Showing',
     type: flag,

@@ -20,6 +20,8 @@ export interface Asker {
   choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
   several<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value[]>;
   yes(question: string): Promise<boolean>;
+  /** Asks on one line. Undefined if the person cancels. */
+  line(question: string): Promise<string | undefined>;
 }
 
 export interface TextOptions {

@@ -30,6 +30,8 @@ interface RunParts {
 }
 
 export interface RunSettings extends Pick<RunOptions, 'unordered' | 'maxErrors' | 'keepGoing'> {
+  /** The ending of a run that nothing ends early; undefined for `complete`. */
+  readonly ending?: Ending;
   /** Undefined for a run that itself decides when to end early. */
   readonly worker?: WorkerSettings;
 }
@@ -121,7 +123,7 @@ class RecordRun {
       await this.#window.end().finally(() => this.#writing.end().finally(() => this.#passage.close()));
       this.#park();
     }
-    const ending = this.phase.reason?.ending ?? 'complete';
+    const ending = this.phase.reason?.ending ?? this.#settings.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
     return ending;
   }

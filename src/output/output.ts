@@ -1,12 +1,15 @@
 import type { ColumnNames } from '../core/column-names.ts';
+import type { FailureReport } from '../core/event.ts';
+import { failureForm } from '../core/failure-form.ts';
 import { type Item, type Outcome, type PartialRows, placeOf, type Success } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
+import type { Value } from '../core/value/value.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { errorRow } from '../records/errors.ts';
 import type { RecordWriter } from '../records/format.ts';
 import type { Mark } from './journal/failed-list.ts';
 import { type Checkpoint, InputProgress, type Journal } from './journal/journal.ts';
-import type { ParkedRows } from './journal/parked-records.ts';
+import type { ParkedFailure, ParkedRows } from './journal/parked-records.ts';
 import type { OldRows } from './old-rows.ts';
 import { isPlace, RecordText, writeAll } from './record-text.ts';
 import { checkRows } from './renderer.ts';
@@ -37,6 +40,10 @@ export interface FileOutputParts {
   notes?: () => object;
   readonly old?: OldRows;
   readonly memory?: OutputMemory;
+  /** The failures of an unfinished record that `on_error: keep` has passed through. */
+  passedFailures?(record: number): readonly FailureReport[];
+  /** Receives each finished record of a pilot. The output then writes no record: all are parked, as they are not in order. */
+  readonly pilot?: (item: Item, outcome: Outcome) => void;
   /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined for a stream. */
   readonly publish?: (ended: EndedOutput) => Promise<void>;
   /** Moves the files of a run without a journal to their final paths, even if it is not complete. Undefined for a stream. */
@@ -85,7 +92,7 @@ export class FileOutput implements Output {
   readonly #errors: RecordText;
   readonly #counts: { written: number; failed: number; filtered?: number; unchanged?: number; rows: number };
   /** Finished records that wait for an earlier record and are not in the journal yet, keyed by their position in the input. */
-  readonly #parked = new Map<number, ParkedRows>();
+  readonly #parked = new Map<number, ParkedRows | ParkedFailure>();
   #errorSink: Sink | undefined;
   #saved: Checkpoint;
   #hasBegun: boolean;
@@ -115,8 +122,13 @@ export class FileOutput implements Output {
   }
 
   put(item: Item, outcome: Outcome, isFiltered = false): Outcome {
-    const { records, errors, journal, old } = this.#parts;
+    const { records, errors, journal, old, pilot } = this.#parts;
     const checked = checkRows(outcome, records.writer);
+    if (pilot) {
+      pilot(item, checked);
+      this.#parkAll(item, checked);
+      return checked;
+    }
     const before = old?.before(item.number);
     if (before) this.#records.addOld(before);
     if ('failure' in checked) {
@@ -146,8 +158,24 @@ export class FileOutput implements Output {
 
   park(item: Item, outcome: Success): boolean {
     if (!this.#parts.journal || 'failure' in checkRows(outcome, this.#parts.records.writer)) return false;
-    if (!item.parked) this.#parked.set(placeOf(item), this.#records.parkedRows(outcome));
+    if (!item.parked) this.#parked.set(placeOf(item), this.#parkedRows(item, outcome));
     return true;
+  }
+
+  #parkAll(item: Item, outcome: Outcome): void {
+    const parked =
+      'failure' in outcome ? { failure: failureForm(outcome.failure, item.fields, this.#parts.redactor) } : this.#parkedRows(item, outcome);
+    this.#parked.set(placeOf(item), parked);
+  }
+
+  /** Keeps the failures that were passed through, so that the run that writes the rows counts them. */
+  #parkedRows(item: Item, outcome: Success): ParkedRows {
+    const { passedFailures, redactor } = this.#parts;
+    const parked = this.#records.parkedRows(outcome);
+    const passed = passedFailures?.(item.number) ?? [];
+    if (passed.length === 0) return parked;
+    const masked = redactor.value(passed.map((report) => ({ ...report })) as unknown as Value) as unknown as readonly FailureReport[];
+    return { rows: parked.rows, passed: masked, texts: () => parked.texts(), drop: () => parked.drop?.() };
   }
 
   /** Counts a record as processed, because its rows are in the output of an earlier run. */
@@ -171,7 +199,7 @@ export class FileOutput implements Output {
   async close(isComplete: boolean): Promise<void> {
     const { records, journal, old, publish, settle } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
-    if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
+    if (!isComplete && !this.#isBroken) await this.#writeParked();
     const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close(), old?.close()]);
     const refusal = closed.find((result) => result.status === 'rejected');
     this.#isBroken ||= refusal !== undefined;
@@ -236,6 +264,7 @@ export class FileOutput implements Output {
       notes,
       copied: old?.copied,
     };
+    if (this.#parts.pilot) await this.#writeParked();
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
     const marks = await writeAll(records.sink, begin, pieces);
@@ -243,6 +272,14 @@ export class FileOutput implements Output {
     await log?.add(pieces.flatMap((piece) => (isPlace(piece) && piece.side === 'end' ? [piece.entry] : [])));
     const errorsWritten = this.#errorSink && { errors: this.#errorSink.written };
     await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, remembered: log?.count }, marks);
+  }
+
+  async #writeParked(): Promise<void> {
+    if (this.#parked.size === 0) return;
+    const parked = new Map(this.#parked);
+    this.#parked.clear();
+    await this.#parts.journal?.park(parked);
+    for (const rows of parked.values()) if (!('failure' in rows)) rows.drop?.();
   }
 
   /** Saves the path in the journal before creating the file. If a resumed run finds the file, it then knows that the file belongs to it. */

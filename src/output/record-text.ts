@@ -240,6 +240,7 @@ class RowsInProgress implements PartialRows, RenderedRows {
   readonly #renderer: Renderer;
   readonly #text: SpilledText;
   #count = 0;
+  #first: Fields | undefined;
 
   constructor(renderer: Renderer, text: SpilledText) {
     this.#renderer = renderer;
@@ -250,12 +251,17 @@ class RowsInProgress implements PartialRows, RenderedRows {
     return this.#count;
   }
 
+  get first(): Fields | undefined {
+    return this.#first;
+  }
+
   async add(rows: readonly Fields[]): Promise<void> {
     for (const row of rows) {
       const failure = this.#renderer.writer.misfit(row);
       if (failure) throw failure;
     }
     this.#count += rows.length;
+    this.#first ??= rows[0];
     for (const text of this.#renderer.texts(rows, false)) await this.#text.add(text);
   }
 

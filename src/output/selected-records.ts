@@ -1,10 +1,12 @@
+import type { FailureReport } from '../core/event.ts';
+import { failureOf } from '../core/failure-form.ts';
 import { type Item, placeOf } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { headerNames, noColumn } from '../records/csv-writer.ts';
 import { type Format, traitsOf } from '../records/formats.ts';
 import type { RecordSource } from '../records/source.ts';
 import type { Checkpoint } from './journal/journal.ts';
-import type { ParkedRecords, RenderedRows } from './journal/parked-records.ts';
+import type { ParkedFailure, ParkedRecords, RenderedRows } from './journal/parked-records.ts';
 import { untouched } from './output.ts';
 
 interface Selection {
@@ -17,13 +19,17 @@ interface Selection {
   skipped?(item: Item): void;
   /** Rows of records that an earlier part of the run finished but did not write, because an earlier record was unfinished. */
   readonly parked?: ParkedRecords<RenderedRows>;
+  /** Receives the failures of a parked record that `on_error: keep` has passed through. */
+  passed?(item: Item, failures: readonly FailureReport[]): void;
+  /** The places of the records of a pilot; undefined for all records. */
+  readonly only?: ReadonlySet<number>;
   /** Adds the rows of the previous run with `update` if the record has not changed since then. */
   readonly takeOver?: (item: Item) => Item;
 }
 
 /** Applies --skip and --limit, and leaves out finished records. */
 export async function* selectRecords(source: RecordSource, selection: Selection): AsyncGenerator<readonly Item[]> {
-  const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
+  const { options, plan, format, done = untouched, skipped, parked, passed, only, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = inRanges(done.beyond);
@@ -42,7 +48,8 @@ export async function* selectRecords(source: RecordSource, selection: Selection)
         return false;
       });
     }
-    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
+    if (only) left = left.filter((item) => only.has(placeOf(item)));
+    if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item)), passed));
     if (checked) left = left.map(checked);
     if (takeOver) left = left.map(takeOver);
     if (left.length > 0) yield left;
@@ -61,8 +68,11 @@ function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   };
 }
 
-function withParked(item: Item, parked: RenderedRows | undefined): Item {
-  return parked ? { ...item, parked } : item;
+function withParked(item: Item, parked: RenderedRows | ParkedFailure | undefined, passed: Selection['passed']): Item {
+  if (!parked) return item;
+  if ('failure' in parked) return { ...item, failure: failureOf(parked.failure) };
+  if (parked.passed) passed?.(item, parked.passed);
+  return { ...item, parked };
 }
 
 /**

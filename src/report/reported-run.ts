@@ -19,10 +19,11 @@ export interface ReportedRun {
     readonly options: RunOptions;
     readonly files: OutputPlan;
     readonly retried?: FoundFailures;
+    readonly pilot?: { readonly records: ReadonlySet<number> };
     /** Undefined if the run was not started from a command line. */
     readonly words?: Pick<RunTexts, 'command' | 'message'>;
   };
-  readonly claim: Pick<Claim, 'run' | 'from' | 'memory'>;
+  readonly claim: Pick<Claim, 'run' | 'from' | 'memory' | 'parked'>;
   readonly source: RecordSource;
   readonly output: FileOutput;
   readonly progress: RunProgress;
@@ -78,6 +79,12 @@ export function workOf(run: ReportedRun, waiting: () => number = () => 0): RunWo
   const before = doneOf(claim.from);
   const limit = remainingLimit(run);
   const { totalBytes } = source;
+  const { pilot } = run.request;
+  // A pilot reads the whole input to find its records, so the bytes read say nothing.
+  if (pilot) {
+    const { size } = pilot.records;
+    return { total: () => size, share: () => ({ ofPart: tally.read / size, ofWhole: tally.read / size }) };
+  }
   return {
     total: () => (reading.isComplete ? before + reading.records : undefined),
     share: () => {

@@ -65,6 +65,8 @@ export interface RunView {
   readonly part?: Pick<RecordCounts, 'written' | 'failed' | 'filtered' | 'unchanged'>;
   /** The last record that was finished before the run was resumed. */
   readonly resumedAfter?: number;
+  /** Records that an earlier part of the run has finished but not written. Nothing is sent for them again. */
+  readonly finishedBefore?: number;
   /** When the earlier output, whose rows were reused, was completed. */
   readonly takenOverFrom?: string;
   /** Records finished before the run was resumed. Only `counts`, `tokens` and `credits` include them. */
@@ -127,9 +129,35 @@ export interface RunView {
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
   readonly neverFound?: readonly { readonly node: string; readonly path: string }[];
+  /** What the records of a pilot have shown about the rest; undefined for any other run. */
+  readonly pilot?: PilotView;
   readonly command?: string;
   readonly next: readonly NextStep[];
   readonly attributions?: readonly Attribution[];
+}
+
+export interface PilotView {
+  readonly records: number;
+  readonly atRandom: number;
+  readonly paths: readonly PilotPath[];
+  /** An estimate of what the other records will take. Money and time are undefined if nothing is paid or sent. */
+  readonly rest: {
+    readonly records: number;
+    readonly requests: number;
+    readonly credits: number;
+    readonly cost?: number;
+    readonly ms?: number;
+  };
+}
+
+/** In how many of the records that were chosen at random a path was found. */
+export interface PilotPath {
+  readonly node: string;
+  readonly path: string;
+  readonly found: number;
+  readonly of: number;
+  /** The share of all records in which the path is expected, from 0 to 1: a 95 % interval. */
+  readonly expected: readonly [least: number, most: number];
 }
 
 type EndingCode = Ending | 'failed';
@@ -261,6 +289,7 @@ export interface Attribution extends DataSource {
 /** Description of each ending, as the summary and the report show it. */
 const endings: Record<EndingCode, string> = {
   complete: 'done',
+  pilot: 'stopped after the pilot',
   interrupted: 'interrupted',
   'max-errors': 'stopped: too many records failed',
   'max-credits': 'stopped: a limit is reached',
@@ -302,6 +331,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
     // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? undefined : claim.from.records || undefined,
+    finishedBefore: [...claim.parked.keys()].filter((place) => place > claim.from.records).length || undefined,
     gone: goneOf(run, end),
     takenOverFrom: claim.memory?.old?.memory.at,
     unanswered: listed(tally.unanswered, ([origin, { attempts, failure }]) => ({ origin, attempts, ...messageView(failure, words) })),
@@ -388,7 +418,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     rates: rates.buckets(ms),
     responseTimes: responseTimesOf(tally.responseTimes),
     statuses: statuses.counts(),
-    failures: [...tally.failures.values()].map((group) => failureView(group, words)),
+    failures: failuresOf(tally, words),
     moreFailures: 0,
     mapping: mappingOf(run),
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
@@ -421,13 +451,17 @@ function endOf(
 export function countsOf(run: ReportedRun): RecordCounts {
   const { tally } = run.progress;
   const { written, failed, filtered = 0, unchanged = 0, givenUp } = countsBefore(run);
+  // What a pilot has finished waits for the records before it.
+  const [done, waiting] = run.request.pilot
+    ? [{ written: 0, filtered: 0 }, tally.written + tally.filtered]
+    : [{ written: tally.written, filtered: tally.filtered }, tally.parked];
   return {
-    written: written + tally.written,
+    written: written + done.written,
     failed: failed + tally.failed,
-    filtered: filtered + tally.filtered,
+    filtered: filtered + done.filtered,
     givenUp,
     passedThrough: tally.passedThrough,
-    waiting: tally.parked,
+    waiting,
     retries: tally.retries,
     cached: tally.cacheHits.cached + tally.cacheHits['in-flight'],
     unchanged: run.claim.memory && unchanged + tally.unchanged,
@@ -479,6 +513,10 @@ export function responseTimesOf(times: ResponseTimes): ResponseTimesView | undef
   if (times.count === 0) return undefined;
   const [p50Ms, p95Ms, maxMs] = typicalMs(times);
   return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
+}
+
+export function failuresOf({ failures }: Tally, words: RunTexts | undefined): FailureView[] {
+  return [...failures.values()].map((group) => failureView(group, words));
 }
 
 const maxMessages = 3;
@@ -569,7 +607,7 @@ export function summaryJson(view: RunView): string {
       ...{ node, known, not_found: notFound },
       steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
     })),
-    attributions: view.attributions,
+    ...{ attributions: view.attributions, pilot: view.pilot && pilotJson(view.pilot) },
     next: view.next.map(({ command }) => command),
   };
   return `${JSON.stringify(json, null, 2)}\n`;
@@ -587,6 +625,15 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
   return {
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
+  };
+}
+
+function pilotJson({ records, atRandom, paths, rest }: PilotView): object {
+  const { cost = null, ms = null, ...counts } = rest;
+  return {
+    ...{ records, at_random: atRandom },
+    paths: paths.map(({ expected: [least, most], ...found }) => ({ ...found, expected: { least, most } })),
+    rest: { ...counts, cost, ms },
   };
 }
 

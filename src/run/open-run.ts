@@ -85,7 +85,7 @@ async function openRecords(
   }: Pick<RunSurroundings, 'noted'> & { readonly warn: (message: string) => void; readonly space: OutputSpace | undefined },
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
-  const { plan, options, files } = request;
+  const { plan, options, files, pilot } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const journal = await claim.begin(space);
   const memory = await openMemory(claimed, session, tally);
@@ -105,7 +105,12 @@ async function openRecords(
     done,
     skipped,
     parked: claim.parked,
-    takeOver: memory && ((item) => memory.takeOver(item)),
+    passed: ({ number: record }, failures) => {
+      for (const failure of failures) session.ports.report({ type: 'record-passed-through', record, ...failure });
+    },
+    only: pilot?.records,
+    // The records of a pilot are known to have changed. Without the records before them, they could be taken for others.
+    takeOver: pilot ? undefined : memory && ((item) => memory.takeOver(item)),
   });
   const first = source.firstFields ?? [];
   const checked = source.header ? records : noteLateFields(records, { plan, flow: request.flow }, lateFields, { first, warn });
@@ -135,7 +140,7 @@ async function openFiles(
   session: Session,
   { tally, journal, memory, space }: RunFileParts,
 ): Promise<FileOutput> {
-  const { plan, files, retried, options, notes } = request;
+  const { plan, files, retried, options, notes, pilot } = request;
   const { ports, redactor } = session;
   const { publish, settle } = claim;
   const inputColumns = source.columns ?? [];
@@ -160,6 +165,8 @@ async function openFiles(
     isComplete: claim.isComplete,
     settle,
     memory,
+    passedFailures: (record) => [...(tally.undecided.get(record)?.values() ?? [])],
+    ...(pilot && { pilot: (item, outcome) => pilot.finished(item, outcome) }),
     ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });
 }

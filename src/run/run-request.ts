@@ -1,6 +1,6 @@
 import type { Trace } from '../core/action.ts';
 import type { Ending, Event } from '../core/event.ts';
-import type { Item } from '../core/item.ts';
+import type { Item, Outcome } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import type { Messages } from '../credentials/messages.ts';
@@ -17,6 +17,7 @@ import type { InputNote, RecordSource } from '../records/source.ts';
 import type { EventsFile } from '../report/report-file.ts';
 import type { NextStep, RunTexts } from '../report/reported-run.ts';
 import type { RunProgress, WorkerFigures } from '../report/run-progress.ts';
+import type { RunView } from '../report/run-view.ts';
 import type { Session, SessionParts } from './session.ts';
 
 /** A flow that has been checked, with everything needed to run it over an input. */
@@ -36,10 +37,21 @@ export interface RunRequest {
   readonly startsOver?: boolean;
   /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean;
+  /** Undefined if all records are run. */
+  readonly pilot?: PilotRun;
   /** Further counts for each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
   /** Undefined if the run was not started from a command line. */
   readonly words?: RunWords;
+}
+
+/** Runs only some records, out of order. Their results are parked, so that a resumed run writes them among the others. */
+interface PilotRun {
+  /** The places of the records. */
+  readonly records: ReadonlySet<number>;
+  finished(item: Item, outcome: Outcome): void;
+  /** Called when all records are finished, while the output is still claimed. `goesOn` is true if the run is resumed at once. */
+  ended(view: RunView): Promise<{ readonly view: RunView; readonly goesOn: boolean }>;
 }
 
 export interface EndedRun {

@@ -23,6 +23,8 @@ export interface RunResult {
   readonly view: RunView | undefined;
   /** An earlier run had already written the whole output, so that this run had nothing to do. */
   readonly earlier?: CompleteRun;
+  /** True for a pilot after which the run is resumed at once. */
+  readonly goesOn?: boolean;
   /** Also set if the run is complete but its summary, report or events file could not be written. */
   readonly error: unknown;
 }
@@ -42,11 +44,14 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   const keptBecause = keptReason(run, ending);
   const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
   const next = request.words?.next({ run, ending, failed: keptBecause === undefined ? failed : 0 });
-  const view = runViewOf(run, { exitCode, keptBecause, usage, attributions: await attributionsOf(tally.sources), next });
-  const ended = { ending, reason: tally.stop, view };
+  const measured = runViewOf(run, { exitCode, keptBecause, usage, attributions: await attributionsOf(tally.sources), next });
+  const pilot = ending === 'pilot' ? await request.pilot?.ended(measured) : undefined;
+  const { view, goesOn = false } = pilot ?? { view: measured };
+  const ended = { ending, reason: tally.stop, view, goesOn };
   try {
     // Closes the events file before the summary is written. If the last write to it fails, the exit code in the summary must show that.
     await events?.close();
+    if (goesOn) return { ...ended, exitCode, error: undefined };
     await writeReportOf(run, view);
     await writeSummaryOf(run, view);
     return { ...ended, exitCode, error: undefined };

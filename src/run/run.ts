@@ -141,7 +141,7 @@ class FlowRun implements RunHandle {
   }
 
   async #runRecords(run: OpenRun): Promise<RunResult> {
-    const { plan, options } = this.#request;
+    const { plan, options, pilot } = this.#request;
     const { session, source, events, input, output } = run;
     const { gates = new Gates(this.#clock) } = this.#surroundings;
     limitYoungGeneration();
@@ -151,7 +151,7 @@ class FlowRun implements RunHandle {
       const trace = this.#traceOf(run);
       workers = await this.#openWorkers(run, trace);
       const parts = { input, output, ports: session.ports, gates, trace, passage: workers?.passage };
-      const started = startRun(plan, parts, options);
+      const started = startRun(plan, parts, pilot ? { ...options, unordered: true, ending: 'pilot' } : options);
       this.#started = started;
       started.phase.onPhase(() => void source.close());
       if (this.#stop) started.phase.advance(this.#isAborted ? 'stopped' : 'finishing', this.#stop);

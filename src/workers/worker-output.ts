@@ -1,4 +1,5 @@
 import type { ColumnNames } from '../core/column-names.ts';
+import { failureForm } from '../core/failure-form.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
 import type { Output } from '../core/ports.ts';
 import type { Redactor } from '../credentials/redact.ts';
@@ -9,7 +10,7 @@ import { RecordText } from '../output/record-text.ts';
 import { checkRows } from '../output/renderer.ts';
 import type { SpillFiles } from '../output/spill.ts';
 import type { RecordWriter } from '../records/format.ts';
-import { failureForm, type ResultForm, type UnitItem } from './processes/wire-form.ts';
+import type { ResultForm, UnitItem } from './processes/wire-form.ts';
 import type { RunLink } from './run-link.ts';
 
 /** A result with more characters than this is sent in pieces. Each piece is then smaller than 1 MB in UTF-8. */

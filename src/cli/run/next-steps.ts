@@ -134,6 +134,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   const { tally } = run.progress;
   const { files } = run.request;
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally) : undefined;
+  if (ending === 'pilot') return [{ why: 'go on with the other records', command: resumeCommand(request) }];
   if (canResume(files))
     return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
   const { in: input, unordered } = request.options;
@@ -196,7 +197,8 @@ function commandOf(request: WrittenRun): string {
 }
 
 function resumeCommand(request: WrittenRun, more: readonly string[] = []): string {
-  return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);
+  // A resumed run goes on without asking, so it has no pilot.
+  return runAgain(request, (name, { about }) => about !== 'start' && name !== 'pilot', ['--resume', ...more]);
 }
 
 /** Suggests nothing if the run can be resumed, because more records might fail after that. */

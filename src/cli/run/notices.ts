@@ -80,7 +80,13 @@ export class Notices {
     if (this.#isSent) return;
     this.#isSent = true;
     const { view, exitCode, ms } = run;
-    const ended: RunOutcome = { exitCode, ms, read: view && doneOf(view.counts), failed: view?.counts.failed };
+    const ended: RunOutcome = {
+      exitCode,
+      ms,
+      read: view && doneOf(view.counts),
+      failed: view?.counts.failed,
+      isPilot: view?.endingCode === 'pilot',
+    };
     const isDue = (this.#conditions ?? usualConditions).some((condition) => condition(ended));
     const due = this.#receivers.filter(({ kind }) => isDue || kind === 'ping');
     await Promise.all(due.map((receiver) => this.#tell(receiver, this.#requestOf(receiver, run))));

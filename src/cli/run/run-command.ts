@@ -25,6 +25,7 @@ import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import type { NoticeOptions, Notices } from './notices.ts';
+import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
 import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
@@ -32,11 +33,14 @@ import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
   return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
+    const pilot = given.options.pilot === undefined ? undefined : await import('./pilot.ts');
+    pilot?.refusePilot(given.options);
     const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
+    pilot?.refusePilotOf(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
     return start({ flow, plan, options, files, isFree, open: (from) => openFlowInput(plan, flow, options, from) }, written);
   });
@@ -65,7 +69,8 @@ export async function withSignals(
     const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
       return showRun(request, written, terminal, {
-        ...signals,
+        follow: signals.follow,
+        asking: signals.asking,
         ended(result) {
           ({ view } = result);
         },
@@ -87,21 +92,28 @@ async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<
   return (await import('./notices.ts')).Notices.open(options, terminal);
 }
 
-async function showRun(
+async function showRun(request: RunRequest, written: WrittenRun, terminal: Terminal, watcher: RunWatcher): Promise<number> {
+  const show: ShowRun = (one, part = {}) => showOne(one, written, terminal, watcher, part);
+  if (request.options.pilot === undefined) return show(request);
+  return (await import('./pilot.ts')).runPilot(request, terminal, watcher, show);
+}
+
+async function showOne(
   request: RunRequest,
   written: WrittenRun,
   terminal: Terminal,
-  watching: { follow(run: RunHandle): void; ended(result: RunResult): void },
+  watcher: RunWatcher,
+  part: PartOfRun,
 ): Promise<number> {
   const follower = new Follower(written, terminal);
   const metrics = await openMetrics(written.options, terminal);
   try {
     const worded = { ...request, words: wordsOf(written) };
-    const surroundings = follower.surroundings(request);
+    const surroundings = follower.surroundings(request, part);
     const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
-    watching.follow(run);
+    watcher.follow(run);
     const result = await run.ended;
-    watching.ended(result);
+    watcher.ended(result);
     return await follower.conclude(result, request);
   } finally {
     follower.stop();
@@ -120,18 +132,26 @@ class Follower {
     this.#terminal = terminal;
   }
 
-  surroundings({ plan, flow, options }: RunRequest): RunSurroundings {
+  surroundings({ plan, flow, options }: RunRequest, { findings, isLater = false }: PartOfRun): RunSurroundings {
     const { quiet = false, verbose = false } = this.#written.options;
+    const isTold = quiet || isLater;
     const terminal = this.#terminal;
     const { say } = terminal;
     return {
       messages: terminal,
       workers: new WorkersOfRun(),
       ...(quiet && { warn: () => undefined }),
-      noted: quiet ? undefined : sayNote(terminal),
-      checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
-      attempt: verbose ? (attempt) => say(attemptText(attempt)) : undefined,
+      noted: isTold ? undefined : sayNote(terminal),
+      checked: (columns) => isTold || printWarnings(plan, flow, terminal, columns),
+      attempt:
+        verbose || findings
+          ? (attempt) => {
+              findings?.attempt(attempt);
+              if (verbose) say(attemptText(attempt));
+            }
+          : undefined,
       event(event) {
+        findings?.event(event);
         const line = verbose ? eventText(event) : undefined;
         if (line !== undefined) say(line);
       },
@@ -152,7 +172,9 @@ class Follower {
   async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
     const { exitCode, error, earlier } = result;
-    const text = earlier ? this.#alreadyComplete(earlier, request) : (this.#summary?.(result) ?? '');
+    // What a pilot has shown is printed before it asks.
+    const isShown = result.ending === 'pilot' && error === undefined;
+    const text = earlier ? this.#alreadyComplete(earlier, request) : isShown ? '' : (this.#summary?.(result) ?? '');
     if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
@@ -310,6 +332,7 @@ const echoMs = 200;
 interface Signals {
   /** Makes the next signal stop this run instead of ending the process. */
   follow(run: RunHandle): void;
+  asking(isAsking: boolean): void;
   stop(): void;
 }
 
@@ -320,13 +343,16 @@ interface Signals {
 function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<unknown>): Signals {
   let run: RunHandle | undefined;
   let firstAtMs: number | undefined;
+  let isAsking = false;
   const listener = (signal: NodeJS.Signals) => {
     if (firstAtMs !== undefined) {
       if (performance.now() - firstAtMs >= echoMs) run?.abort();
       return;
     }
-    if (!run?.hasStarted) {
-      say(`automate: ${signal}: no record was started`);
+    if (!run?.hasStarted || isAsking) {
+      say(
+        `${isAsking ? '\n' : ''}automate: ${signal}: ${isAsking ? 'what the pilot has done is kept for --resume' : 'no record was started'}`,
+      );
       run?.release();
       const exit = () => process.exit(signalExitCode(signal));
       if (!tell || firstAtMs !== undefined) exit();
@@ -343,6 +369,9 @@ function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<u
   return {
     follow(started) {
       run = started;
+    },
+    asking(now) {
+      isAsking = now;
     },
     stop() {
       for (const signal of signals) process.off(signal, listener);

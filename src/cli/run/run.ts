@@ -15,6 +15,7 @@ export const run = command({
     'automate run flow.yaml --in rows.csv --out out.csv',
     'automate run flow.yaml -i rows.csv -o out.csv --limit 10 --verbose',
     'cat rows.ndjson | automate run flow.yaml | jq .name',
+    'automate run flow.yaml -i rows.csv -o out.csv --pilot 40',
     'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
     'automate run flow.yaml -i rows.csv -o out.csv --update --max-age 30d',
     'automate run flow.yaml -i export.json --records data.items -o out.csv',

@@ -7,46 +7,91 @@ import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
 import { doneOf } from '../../report/reported-run.ts';
-import { type FailureView, largestFirst, type RunView, type TokenFigures } from '../../report/run-view.ts';
+import { type FailureView, largestFirst, type PilotView, type RunView, type TokenFigures } from '../../report/run-view.ts';
+
+type LinesOf = (view: RunView, colors: ChalkInstance) => string[];
+
+/** What the records have shown, apart from the paths of maps. */
+const findings: readonly LinesOf[] = [failureLines, lastingLines, lookupLines, responseTimeLines, concurrencyLines, paceLines];
+
+const warnings: readonly LinesOf[] = [
+  givenNameLines,
+  inputNoteLines,
+  replacedLines,
+  ignoredErrorLines,
+  notRenamedLines,
+  brokenRuleLines,
+  joinLines,
+  searchLines,
+  shortLines,
+  unansweredLines,
+  morePagesLines,
+  neverFoundLines,
+  cacheLines,
+  tokenLines,
+];
 
 export function summaryText(view: RunView, colors: ChalkInstance): string {
   const lines = [
-    headlines,
-    resumedLines,
-    unchangedLines,
-    goneLines,
-    reasonLines,
-    workerLines,
-    waitingLines,
-    pauseLines,
-    failureLines,
-    lastingLines,
-    lookupLines,
-    responseTimeLines,
-    concurrencyLines,
-    paceLines,
+    ...[headlines, resumedLines, unchangedLines, goneLines, reasonLines, workerLines, waitingLines, pauseLines],
+    ...findings,
     mappingLines,
-    givenNameLines,
-    inputNoteLines,
-    replacedLines,
-    ignoredErrorLines,
-    notRenamedLines,
-    brokenRuleLines,
-    joinLines,
-    searchLines,
-    shortLines,
-    unansweredLines,
-    morePagesLines,
-    neverFoundLines,
-    cacheLines,
-    tokenLines,
-    fileLines,
-    reportLines,
-    allowanceLines,
-    nextLines,
-    attributionLines,
+    ...warnings,
+    ...[fileLines, reportLines, allowanceLines, nextLines, attributionLines],
   ];
   return lines.flatMap((linesOf) => linesOf(view, colors)).join('\n');
+}
+
+/** `table` shows rows of some of the records. */
+export function pilotText(view: RunView & { readonly pilot: PilotView }, table: readonly string[], colors: ChalkInstance): string {
+  const others = [...findings, pilotPathLines, ...warnings, restLines].flatMap((linesOf) => linesOf(view, colors));
+  return [pilotHeadline(view), ...table.map((line) => `  ${line}`), ...others].join('\n');
+}
+
+/** For `quiet`: only the failures, and what the rest will take. */
+export function quietPilotText(view: RunView & { readonly pilot: PilotView }, colors: ChalkInstance): string {
+  return [pilotHeadline(view), ...failureLines(view, colors), ...restLines(view)].join('\n');
+}
+
+function pilotHeadline({ pilot, counts, ms }: RunView & { readonly pilot: PilotView }): string {
+  const { written, failed, filtered } = counts;
+  const parts = [
+    `${formatCount(written)} succeeded`,
+    `${formatCount(failed)} failed`,
+    ...(filtered > 0 ? [`${formatCount(filtered)} filtered`] : []),
+  ];
+  return `pilot: ${formatCount(pilot.records)} of ${counted(pilot.records + pilot.rest.records, 'record')}: ${parts.join(', ')} in ${durationText(ms)}`;
+}
+
+function pilotPathLines({ pilot, mapping }: RunView): string[] {
+  const { paths = [] } = pilot ?? {};
+  if (paths.length === 0) return mappingLines({ mapping } as RunView);
+  return paths.flatMap(({ node, path, found, of, expected }, index) => [
+    ...(paths[index - 1]?.node === node ? [] : [`  mapped by ${node}:`]),
+    `    ${path}: found in ${formatCount(found)} of ${formatCount(of)} chosen at random: expect ${expected.map(percent).join(' to ')}`,
+  ]);
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+function restLines({ pilot, showsCredits, credits: { limit, allowance } }: RunView): string[] {
+  if (!pilot) return [];
+  const { records, requests, credits, cost, ms } = pilot.rest;
+  // A resumed run can spend the limit of a command again.
+  const left = Math.min(limit ?? Infinity, allowance ? Math.max(0, allowance.limit - allowance.spent) : Infinity);
+  const last = Math.floor((records * left) / credits);
+  const parts = [
+    `about ${counted(requests, 'request')}`,
+    ...(showsCredits ? [creditsText(credits)] : []),
+    ...(cost === undefined ? [] : [`a cost of ${cost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`]),
+    ...(ms === undefined ? [] : [durationText(ms)]),
+  ];
+  return [
+    `  the other ${counted(records, 'record')} will take ${parts.join(', ')}`,
+    ...(credits > left ? [`  only ${creditsText(left)} can be spent: the run will stop after about ${counted(last, 'more record')}`] : []),
+  ];
 }
 
 function headlines(view: RunView, colors: ChalkInstance): string[] {
@@ -81,8 +126,13 @@ function partText({ part }: RunView): string {
   return part ? ' (this part)' : '';
 }
 
-function resumedLines({ resumedAfter }: RunView): string[] {
-  return resumedAfter === undefined ? [] : [`  resumed after record ${formatCount(resumedAfter)}`];
+function resumedLines({ resumedAfter, finishedBefore }: RunView): string[] {
+  return [
+    ...(resumedAfter === undefined ? [] : [`  resumed after record ${formatCount(resumedAfter)}`]),
+    ...(finishedBefore === undefined
+      ? []
+      : [`  ${counted(finishedBefore, 'record')} had been finished before: nothing was sent for them again`]),
+  ];
 }
 
 /** The line about reused rows. Its date has no year, because reused rows are rarely older than a year. */
@@ -227,7 +277,9 @@ function mappingLines(view: RunView): string[] {
   return mapping.flatMap(({ node, path, found, of, isPaged }, index) => {
     const pages = isPaged ? ` from ${counted(of, 'page')}` : '';
     return [
-      ...(mapping[index - 1]?.node === node ? [] : [`  mapped by ${node}${pages}${partText(view)}:`]),
+      ...(mapping[index - 1]?.node === node
+        ? []
+        : [`  mapped by ${node}${pages}${view.finishedBefore ? ' (this part)' : partText(view)}:`]),
       `    ${path}: found in ${formatCount(found)} of ${formatCount(of)}`,
     ];
   });

@@ -193,7 +193,7 @@ export async function* marksOf(path: string): AsyncGenerator<readonly Mark[]> {
 }
 
 function isParkedLine(line: unknown): line is ParkedLine {
-  return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
+  return ['text', 'kept', 'failure'].some((name) => Object.hasOwn(line as object, name));
 }
 
 /** Throws an AutomateError if the line has changed since the journal was read. */

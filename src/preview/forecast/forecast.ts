@@ -45,6 +45,8 @@ export interface Forecast {
 export interface ForecastSettings {
   readonly clock: EvaluationClock;
   readonly maxRequests: number;
+  /** Measured duration of a request in ms; undefined for an assumed one. */
+  readonly latencyMs?: number;
   /** Undefined if any number of records may fail. */
   readonly maxErrors?: MaxErrors;
   /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
@@ -79,7 +81,7 @@ export class Forecaster implements WalkListener {
     this.#steps = allSteps(plan.steps).filter(({ node }) => !node.inner);
     this.#indexes = new Map(this.#steps.map((step, index) => [step, index]));
     this.#probes = new Probes(this.#steps, settings.clock);
-    this.#demand = new Demand(this.#steps);
+    this.#demand = new Demand(this.#steps, settings.latencyMs);
     this.#tokens = new TokenForecast(this.#steps);
     this.#groups = this.#steps.map(Groups.of);
     this.#questions = this.#steps.map(Questions.of);

@@ -4,8 +4,8 @@ import { gateKey } from '../../engine/gates.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './walk.ts';
 
-/** Assumed duration of a request in ms. */
-const latencyMs = 200;
+/** Duration of a request in ms, if none has been measured. */
+const assumedLatencyMs = 200;
 
 /** Assumed number of requests in flight if the run adapts this number to the server. */
 const assumedAuto = 16;
@@ -29,11 +29,13 @@ export class Demand {
   readonly #steps: readonly Step[];
   readonly #intervals: readonly number[];
   readonly #isRated: boolean;
+  readonly #latencyMs: number;
   /** For each gate, the number of records that make their first call there. */
   readonly #firstCalls = new Map<string, GateLoad>();
 
-  constructor(steps: readonly Step[]) {
+  constructor(steps: readonly Step[], latencyMs = assumedLatencyMs) {
     this.#steps = steps;
+    this.#latencyMs = latencyMs;
     this.#intervals = steps.map(({ node }) => node.action?.intervalMs ?? 0);
     this.#isRated = this.#intervals.some((interval) => interval > 0);
   }
@@ -50,7 +52,7 @@ export class Demand {
     const [slowest] = durations.sort((a, b) => b.ms - a.ms);
     // A record makes its calls one after another, so the duration also includes the last record's calls to other nodes.
     const others = ranges.filter(({ expected }, index) => expected > 0 && !this.#steps[index]?.node.action?.lookup?.isLocal).length - 1;
-    return slowest && { ...slowest, ms: slowest.ms + others * latencyMs };
+    return slowest && { ...slowest, ms: slowest.ms + others * this.#latencyMs };
   }
 
   #atGates(ranges: readonly Range[], firstCalls: readonly number[], probes: Probes): Duration[] {
@@ -67,7 +69,7 @@ export class Demand {
     const other = Math.max(...this.#intervals);
     return [...gates].flatMap(([key, { origin, count }]) => {
       const intervalMs = slowest.get(key) ?? other;
-      return intervalMs > 0 && count > 0 ? [{ ms: (count - 1) * intervalMs + latencyMs, by: 'rate', intervalMs, origin }] : [];
+      return intervalMs > 0 && count > 0 ? [{ ms: (count - 1) * intervalMs + this.#latencyMs, by: 'rate', intervalMs, origin }] : [];
     });
   }
 
@@ -83,10 +85,10 @@ export class Demand {
       limit.count += expected;
     }
     return [...limits.values()].map(({ max, count }) => ({
-      ms: Math.ceil(count / max) * latencyMs,
+      ms: Math.ceil(count / max) * this.#latencyMs,
       by: 'concurrency',
       atOnce: Math.min(max, count),
-      latencyMs,
+      latencyMs: this.#latencyMs,
     }));
   }
 }

@@ -1,12 +1,12 @@
 import type { Event } from '../../core/event.ts';
-import { AutomateError, type ErrorKind, Failure, type FailureClass } from '../../core/failure.ts';
+import { AutomateError, type ErrorKind, type Failure } from '../../core/failure.ts';
+import { type FailureForm, failureOf } from '../../core/failure-form.ts';
 import type { Item, RowsText } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Cost } from '../../core/spending.ts';
 import type { SaveNames } from '../../core/transfer.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import type { Redactor } from '../../credentials/redact.ts';
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit } from '../../engine/unit-passage.ts';
 
@@ -68,19 +68,6 @@ export type ResultForm =
 /** A piece of the text of a record's rows. `at` is the 0-based index of the piece. */
 type PieceForm = readonly [unit: number, index: number, piece: { readonly at: number; readonly text: string }];
 
-interface FailureForm {
-  readonly kind: FailureClass;
-  readonly message: string;
-  readonly node?: string;
-  readonly status?: number;
-  readonly attempts: number;
-  readonly sent: boolean;
-  readonly code?: string;
-  readonly details?: object;
-  /** The fields that contain a secret, with the masked value as JSON. */
-  readonly masked?: readonly (readonly [name: string, json: string])[];
-}
-
 /** An error without a kind is a bug. */
 interface ErrorForm {
   readonly kind?: ErrorKind;
@@ -139,32 +126,13 @@ function rowFields(names: readonly string[], values: readonly Value[]): Fields {
   return fields;
 }
 
-/** Masks all secrets. `fields` are the record's fields. */
-export function failureForm(failure: Failure, fields: Fields, redactor: Pick<Redactor, 'text' | 'value'>): FailureForm {
-  const { kind, node, status, attempts, sent, code, details } = failure;
-  const masked = [...fields].flatMap(([name, value]) => {
-    const [json, maskedJson] = [jsonOf(value), jsonOf(redactor.value(value))];
-    return json === maskedJson ? [] : [[name, maskedJson] as const];
-  });
-  return {
-    ...{ kind, message: redactor.text(failure.message), node, status, attempts, sent, code },
-    details: details && (redactor.value(details as Value) as object),
-    ...(masked.length > 0 && { masked }),
-  };
-}
-
 export function isPiece(form: ResultForm): form is PieceForm {
   return form.length === 3 && 'at' in form[2];
 }
 
 export function resultOf(form: Exclude<ResultForm, PieceForm>): RowsText | Failure {
   if (form.length !== 3) return { rows: form[2], text: form[3] };
-  const { kind, message, node, attempts, masked, ...facts } = form[2];
-  const failure = new Failure(kind, message, facts as ConstructorParameters<typeof Failure>[2]);
-  failure.node = node;
-  failure.attempts = attempts;
-  if (masked) failure.masked = new Map(masked.map(([name, json]) => [name, parseJson(json)]));
-  return failure;
+  return failureOf(form[2]);
 }
 
 export function errorForm(error: unknown): ErrorForm {

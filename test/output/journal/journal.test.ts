@@ -37,6 +37,7 @@ const rowsOf = (...texts: readonly string[]): ParkedRows => ({
 async function parkedIn({ parked }: FoundJournal): Promise<[number, number, string][]> {
   const all: [number, number, string][] = [];
   for (const [number, record] of parked) {
+    if ('failure' in record) continue;
     let text = '';
     for await (const piece of record.texts()) text += piece;
     all.push([number, record.rows, text]);
