@@ -32,7 +32,7 @@ export interface PageServer {
   readonly origin: string;
   /** The link that logs in. It works once. */
   readonly link: string;
-  /** The answers, keyed by path. A test may change them. */
+  /** The answers, keyed by path, also with a query. A test may change them. */
   readonly data: Data;
   readonly changes: Change[];
   /** Sends an event to all clients that listen to runs. */
@@ -67,7 +67,7 @@ export async function pageServer(data: Data = {}): Promise<PageServer> {
   };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     response.setHeader('Content-Security-Policy', policy);
     if (!pathname.startsWith('/ui/')) return sendFile(pathname, response);
     const path = pathname.slice('/ui'.length);
@@ -75,7 +75,7 @@ export async function pageServer(data: Data = {}): Promise<PageServer> {
     if (!isLogin && !isLoggedIn(request)) return problem(response, 403, 'session-missing', 'expected a session');
     if (request.method !== 'GET') return change(path, request, response);
     if (path.endsWith('/events')) return listen(response);
-    const found = answers[path];
+    const found = answers[path + search] ?? answers[path];
     return found === undefined ? problem(response, 404, 'not-found', `there is no ${path}`) : send(response, 200, found);
   }
 

@@ -186,6 +186,59 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     await button(page, 'Output').waitFor();
   });
 
+  test('shows the rows of a run, marks failed ones, and opens a row with a click or the keyboard', async () => {
+    const path = `${running}/rows`;
+    const markup = '<img src=x onerror="document.title=1">';
+    const server = await pageServer({
+      [`${path}/10`]: { columns: ['id', 'name', 'note'], failed: false, cells: ['17', markup, 'x'.repeat(5000)] },
+      [`${path}/10?of=errors`]: { columns: ['id', '_error_message'], failed: true, cells: ['19', 'the whole\nmessage'] },
+    });
+    const page = await opened(server, running);
+    const output = page.getByRole('region', { name: 'Rows: Output' });
+    await output.getByText('6,221 more rows').waitFor();
+    expect(await output.locator('tbody tr').allInnerTexts()).toEqual([
+      ...['1\t17\tAda\tpro', '2\t18\tGrace\tfree', '6,221 more rows', '6,224\t90\tEdsger\tpro'],
+    ]);
+    const errors = page.getByRole('region', { name: 'Rows: Failed records' });
+    expect(await errors.locator('tbody tr').allInnerTexts()).toEqual(['1 failed\tno such user\t19\tprofile\t3']);
+    expect(await axeProblems(page)).toEqual([]);
+    await output.getByText('Ada').click();
+    const dialog = page.getByRole('dialog', { name: 'Row 1 of output' });
+    await dialog.getByText(markup).waitFor();
+    expect(await axeProblems(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Show all 5,000 characters' }).press('Enter');
+    await dialog.getByText('x'.repeat(5000)).waitFor();
+    await page.keyboard.press('Escape');
+    await errors.getByRole('button', { name: 'Show row 1' }).press('Enter');
+    await page.getByRole('dialog', { name: 'Row 1 of failed records' }).getByText('the whole').waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+
+  test('shows hostile and wide rows as text, within the width of a phone', async () => {
+    const wide = Array.from({ length: 500 }, (_, index) => `column ${index}`);
+    const hostile = ['<script>alert(1)</script>', '=1+1', '\u202egpj.exe', '\u0645\u0631\u062d\u0628\u0627', `${'y'.repeat(200)}…`];
+    const cells = wide.map((_, index) => hostile[index] ?? `${index}`);
+    const rows = {
+      columns: wide,
+      total: 2,
+      first: [
+        { at: 0, row: 1, failed: false, cells },
+        { at: 9, row: 2, failed: false, cells: null },
+      ],
+      last: [],
+    };
+    const server = await pageServer({ [`${finished}/rows`]: rows });
+    const page = await opened(server, finished, { width: 390 });
+    await shows(page, 'too long to be shown');
+    const shown = await page.getByRole('region', { name: 'Rows: Output' }).locator('tbody tr').first().locator('td').allInnerTexts();
+    expect(shown.slice(1, 6)).toEqual([...hostile.slice(0, 2), '\\u202egpj.exe', ...hostile.slice(3)]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await button(page, 'Show all 500 columns').click();
+    await shows(page, 'column 499');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
   test('can resume, retry and delete runs', async () => {
     const server = await pageServer({ [`POST ${finished}/retry`]: runs[0] });
     server.data[finished] = { ...runs[2], counts: { ...runs[2]?.counts, failed: 2 } };
