@@ -165,6 +165,9 @@ const test = {
 
 const text = {
   etag: '"abc"',
+  file: 'enrich-customers.yaml',
+  text: 'nodes:\n  - type: http\n    id: profile\n    connection: crm\n    url: /users/{{id}}\n',
+  requests: [{ id: 'profile', method: 'GET', url: 'https://api.crm.example.com/v2/users/{{id}}' }],
   nodes: [
     {
       id: 'profile',

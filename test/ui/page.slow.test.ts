@@ -133,6 +133,41 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
   });
 
+  test('starts a run over a pasted table, and a flow without records', async () => {
+    const flow = { ...(pageData()['/flows/enrich-customers'] as object), fields: [] };
+    const server = await pageServer({ '/flows/geocode-sites': flow });
+    const page = await opened(server, '/flows/enrich-customers');
+    await button(page, 'Run').click();
+    await page.getByLabel('from a table that you paste').check();
+    expect(await button(page, 'Plan').isDisabled()).toBe(true);
+    await page.getByRole('textbox', { name: 'Table' }).fill('id\temail\n1\ta@example.com\n');
+    expect(await axeProblems(page)).toEqual([]);
+    await button(page, 'Plan').click();
+    await button(page, 'Run 3 records').click();
+    await page.waitForURL(/\/runs\/run_/);
+    const sent = { type: 'text/tab-separated-values', text: 'id\temail\n1\ta@example.com\n' };
+    expect(server.changes).toMatchObject([
+      { route: 'POST /flows/enrich-customers/plans', upload: { ...sent, query: '' } },
+      { route: 'POST /flows/enrich-customers/runs', upload: { ...sent, query: '?out=csv' } },
+    ]);
+    await page.goto(`${server.origin}/flows/geocode-sites`);
+    await button(page, 'Run').click();
+    await button(page, 'Run once').click();
+    await page.waitForURL(/\/runs\/run_/);
+    expect(server.changes.at(-1)?.upload).toEqual({ query: '?out=csv', type: 'application/x-ndjson', text: '{}\n' });
+  });
+
+  test("shows a flow's text, and the method and URL of its nodes", async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/flows/enrich-customers');
+    await page.getByRole('region', { name: 'Nodes' }).getByText('GET https://api.crm.example.com/v2/users/{{id}}').waitFor();
+    await page.getByRole('region', { name: 'Text of the flow' }).getByText('url: /users/{{id}}').waitFor();
+    await page.getByText('Nodes and tools').click();
+    await page.getByRole('button', { name: /^set/ }).click();
+    await shows(page, 'fields: { country: de }');
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
   test('lets the user build a map with the keyboard, and shows its YAML and fields immediately', async () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers/test');

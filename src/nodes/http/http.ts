@@ -76,6 +76,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     paths: mapping?.paths ?? [],
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
+    written: { method: options.method, url: writtenUrl(options.url, connection?.baseUrl) },
     morePages: saving || context.carried.length > 0 ? undefined : morePagesOf(options, mapping),
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);
@@ -91,6 +92,10 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     answered: connection && mapping ? { connection: connection.name, fields: mapping.fields } : undefined,
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
+}
+
+function writtenUrl(url: string, base: string | undefined): string {
+  return base === undefined || /^(?:https?:|\{\{)/i.test(url) ? url : `${base.replace(/\/+$/, '')}/${url.replace(/^\/+/, '')}`;
 }
 
 /** Returns the function that looks for further pages. A sign that the map itself reads is no news to the user. */

@@ -146,7 +146,9 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
         { title: 'State', cell: (run) => <RunState run={run} /> },
         { title: 'Started', cell: ({ started_at, created_at }) => <Time at={started_at ?? created_at} /> },
         { title: 'Written', isNumber: true, cell: ({ counts }) => formatCount(counts.written) },
-        { title: 'Rows', isNumber: true, cell: ({ counts: { rows } }) => (rows === undefined ? '' : formatCount(rows)) },
+        ...(runs.some(({ counts: { rows = 0, written }, ended_at }) => ended_at !== null && rows > 0 && rows !== written)
+          ? [{ title: 'Rows', isNumber: true, cell: ({ counts: { rows } }: RunShape) => (rows === undefined ? '' : formatCount(rows)) }]
+          : []),
         {
           title: 'Failed',
           isNumber: true,
