@@ -247,7 +247,7 @@ describe.skipIf(!hasBrowser)(`the web page in a browser, with a real server${unl
     await page.getByLabel('id', { exact: true }).fill('1');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'plan', exact: true }).press('Enter');
-    await page.getByRole('button', { name: 'Save to one' }).click();
+    await page.getByRole('button', { name: 'Save to one.yaml' }).click();
     await expect.poll(() => readFile(server.place.path('flows/one.yaml'), 'utf8')).toContain('    map:\n      plan: plan\n');
   });
 });

@@ -186,7 +186,7 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     ]);
     await page.getByLabel('Field for data.user.plan.name').fill('plan');
     await button(page, 'data.user.name').press('Enter');
-    await button(page, 'Save to enrich-customers').click();
+    await button(page, 'Save to enrich-customers.yaml').click();
     await page.waitForFunction(() => document.readyState === 'complete');
     expect(server.changes.at(-1)).toEqual({
       route: 'PUT /flows/enrich-customers/nodes/profile/map',

@@ -47,11 +47,12 @@ export function RunPage({ id }: { readonly id: string }) {
           const now = Date.now();
           const isPartial = figures.data === undefined;
           const view = { ...(figures.data ? withTotals(figures.data, loaded, now) : viewOfRun(loaded, now)), state: loaded.state };
+          const shown = isLiving ? withProgress(view, progress, { now, isPartial }) : view;
           return (
             <>
               <Reason run={loaded} />
-              <RunPanels view={isLiving ? withProgress(view, progress, { now, isPartial }) : view} isPartial={isPartial}>
-                <RunRows run={loaded} everyMs={isLiving ? figuresEveryMs : undefined} />
+              <RunPanels view={shown} isPartial={isPartial}>
+                <RunRows run={loaded} counts={shown.counts} everyMs={isLiving ? figuresEveryMs : undefined} />
               </RunPanels>
             </>
           );

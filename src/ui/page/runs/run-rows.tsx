@@ -10,6 +10,8 @@ type RowsOf = 'output' | 'errors';
 
 interface RowsProps {
   readonly run: RunShape;
+  /** Those of `run` are of the moment at which it was loaded. */
+  readonly counts: Pick<RunShape['counts'], 'written' | 'failed'>;
   readonly of: RowsOf;
   /** Interval in ms at which the rows of an active run are loaded; undefined for a run that has ended. */
   readonly everyMs: number | undefined;
@@ -18,16 +20,16 @@ interface RowsProps {
 const titles = { output: 'Output', errors: 'Failed records' } as const;
 
 /** Tables of the first and the last rows that the run has written, and of the records that failed. */
-export function RunRows({ run, everyMs }: Omit<RowsProps, 'of'>) {
+export function RunRows(props: Omit<RowsProps, 'of'>) {
   return (
     <>
-      <RowsPanel run={run} of="output" everyMs={everyMs} />
-      {run.counts.failed > 0 && <RowsPanel run={run} of="errors" everyMs={everyMs} />}
+      <RowsPanel {...props} of="output" />
+      {props.counts.failed > 0 && <RowsPanel {...props} of="errors" />}
     </>
   );
 }
 
-function RowsPanel({ run: { id, state, counts }, of, everyMs }: RowsProps) {
+function RowsPanel({ run: { id, state }, counts, of, everyMs }: RowsProps) {
   const path = `/runs/${encodeURIComponent(id)}/rows`;
   const rows = useLoaded<RowsShape>(state === 'queued' ? undefined : `${path}?of=${of}`, everyMs);
   const [opened, setOpened] = useState<ShownRow>();
@@ -41,7 +43,7 @@ function RowsPanel({ run: { id, state, counts }, of, everyMs }: RowsProps) {
   const table = useMemo(() => rows.data && <RowsTable rows={rows.data} of={of} onOpen={setOpened} />, [rows.data, of]);
   if (state === 'queued') return null;
   return (
-    <Panel title={titles[of]} note={rows.data && noteOf(rows.data, of, counts.written)}>
+    <Panel title={titles[of]} note={rows.data && noteOf(rows.data, of, everyMs === undefined ? counts.written : undefined)}>
       <LoadedView loaded={rows}>
         {(loaded) =>
           loaded.first.length + loaded.last.length === 0 ? (
@@ -56,10 +58,11 @@ function RowsPanel({ run: { id, state, counts }, of, everyMs }: RowsProps) {
   );
 }
 
-function noteOf({ total, first, last }: RowsShape, of: RowsOf, written: number): string | undefined {
+/** `written` is the number of records in the output; undefined while it changes. */
+function noteOf({ total, first, last }: RowsShape, of: RowsOf, written: number | undefined): string | undefined {
   if (total === 0) return undefined;
-  const ofRecords = of === 'output' && total !== written ? ` of ${counted(written, 'record')}` : '';
-  const all = total === null ? [] : [`${counted(total, 'row')}${ofRecords}`];
+  const ofRecords = of === 'output' && written !== undefined && total !== written ? ` of ${counted(written, 'record')}` : '';
+  const all = total === null ? [] : [`${counted(total, of === 'output' ? 'row' : 'record')}${ofRecords}`];
   const isCut = total !== first.length + last.length;
   return [...all, ...(isCut ? [`the first ${formatCount(first.length)} and the last ${formatCount(last.length)}`] : [])].join(', ');
 }
@@ -76,9 +79,11 @@ interface RowsTableProps {
 function RowsTable({ rows: { columns, total, first, last }, of, onOpen }: RowsTableProps) {
   const [isWide, setWide] = useState(false);
   const order = columnOrder(columns);
+  const reasons = reasonsIn(columns);
   const shown = isWide ? order : order.slice(0, maxColumns);
   const between = total === null ? undefined : total - first.length - last.length;
-  const rowsOf = (rows: readonly ShownRow[]) => rows.map((row) => <TableRow key={row.at} row={row} columns={shown} onOpen={onOpen} />);
+  const rowsOf = (rows: readonly ShownRow[]) =>
+    rows.map((row) => <TableRow key={row.at} row={row} columns={shown} reasons={reasons} onOpen={onOpen} />);
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: only a focused element can be scrolled with the keyboard */}
@@ -114,21 +119,27 @@ function RowsTable({ rows: { columns, total, first, last }, of, onOpen }: RowsTa
   );
 }
 
+/** Indexes of the columns that say why a record failed. */
+function reasonsIn(columns: readonly string[]): ReadonlySet<number> {
+  return new Set(columns.flatMap((name, index) => (/^_error(?:_message)?$/.test(name) ? [index] : [])));
+}
+
 /** The reason of a failure comes first, because the record's own columns can be many. */
 function columnOrder(columns: readonly string[]): number[] {
   const indexes = columns.map((_, index) => index);
-  const isReason = (index: number) => /^_error(?:_message)?$/.test(columns[index] ?? '');
-  return [...indexes.filter(isReason), ...indexes.filter((index) => !isReason(index))];
+  const reasons = reasonsIn(columns);
+  return [...reasons, ...indexes.filter((index) => !reasons.has(index))];
 }
 
 interface TableRowProps {
   readonly row: ShownRow;
   /** Indexes of the columns. */
   readonly columns: readonly number[];
+  readonly reasons: ReadonlySet<number>;
   readonly onOpen: (row: ShownRow) => void;
 }
 
-function TableRow({ row, columns, onOpen }: TableRowProps) {
+function TableRow({ row, columns, reasons, onOpen }: TableRowProps) {
   const { cells, failed } = row;
   return (
     <tr onClick={() => onOpen(row)}>
@@ -143,7 +154,7 @@ function TableRow({ row, columns, onOpen }: TableRowProps) {
       ) : (
         columns.map((index) => (
           <td key={index}>
-            <bdi class="clip">{visible(cells[index])}</bdi>
+            <bdi class={reasons.has(index) ? 'clip reason' : 'clip'}>{visible(cells[index])}</bdi>
           </td>
         ))
       )}
