@@ -27,18 +27,25 @@ export async function shownRows(
       ...new Set([...rows.first, ...rows.last].flatMap(({ cells }) => [...(cells?.keys() ?? [])])),
     ];
     const total = count ?? (rows.isWhole ? rows.first.length + rows.last.length : null);
-    const numbered = (list: typeof rows.first, before: number | null): ShownRow[] =>
-      list.map(({ at, failed, cells }, index) => ({
-        ...{ at, row: before === null ? null : before + index + 1, failed },
-        cells: cells && columns.map((name) => cells.get(name) ?? null),
-      }));
     return {
-      ...{ columns: columns.map(cut), total, first: numbered(rows.first, 0) },
-      last: numbered(rows.last, total === null ? null : total - rows.last.length),
+      ...{ columns: columns.map(cut), total, first: numberedRows(rows.first, 0, columns) },
+      last: numberedRows(rows.last, total === null ? null : total - rows.last.length, columns),
     };
   } finally {
     await file.close();
   }
+}
+
+interface ReadRow extends Pick<ShownRow, 'at' | 'failed'> {
+  readonly cells: ReadonlyMap<string, string> | null;
+}
+
+/** `before` is the number of rows before them; null if it is not known. */
+function numberedRows(rows: readonly ReadRow[], before: number | null, columns: readonly string[]): ShownRow[] {
+  return rows.map(({ at, failed, cells }, index) => ({
+    ...{ at, row: before === null ? null : before + index + 1, failed },
+    cells: cells && columns.map((name) => cells.get(name) ?? null),
+  }));
 }
 
 /** Throws a Problem (`not-found`) if no row begins at this position. */

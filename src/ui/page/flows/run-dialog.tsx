@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../../core/text/number.ts';
 import type { FlowShape, PlanShape, RunShape } from '../../../serve/shapes.ts';
 import { bytesText } from '../../figures.ts';
@@ -19,60 +19,12 @@ type RecordsFrom = 'file' | 'table' | 'none';
 
 /** A dialog in which the user chooses records, sees a forecast of the run, and starts it. */
 export function RunDialog({ flow, onClose }: RunDialogProps) {
-  const [from, setFrom] = useState<RecordsFrom>(flow.fields.length === 0 ? 'none' : 'file');
-  const [file, setFile] = useState<File>();
-  const [table, setTable] = useState('');
-  const [plan, setPlan] = useState<PlanShape>();
-  const [maxErrors, setMaxErrors] = useState('');
-  const [format, setFormat] = useState('');
-  const [variables, setVariables] = useState<VariableValues>({});
-  const action = useAction();
-  const path = `/flows/${encodeURIComponent(flow.id)}`;
-  const given = { from, file, table };
-  const isReady = hasRecords(given) && hasValues(flow, variables);
-  const planFor = (records: GivenRecords) =>
-    void action.run(async () => setPlan(await requestJson<PlanShape>(`${path}/plans${queryOf(variables)}`, await uploadOf(records))));
-  const start = () =>
-    void action.run(async () => {
-      // Who has no file opens the output in a spreadsheet.
-      const out = format === '' && from !== 'file' ? 'csv' : format;
-      const query = queryOf(variables, { max_errors: maxErrors, out });
-      const run = await requestJson<RunShape>(`${path}/runs${query}`, await uploadOf(given));
-      goTo(`/runs/${run.id}`);
-    });
-  const changed =
-    <Given,>(set: (given: Given) => void) =>
-    (value: Given) => {
-      set(value);
-      setPlan(undefined);
-    };
-  // There is nothing to choose before the plan of such a run.
-  useEffect(() => {
-    if (from === 'none' && isReady) planFor(given);
-  }, [from]);
+  const form = useRunForm(flow);
+  const { records, plan, action, isReady } = form;
   return (
     <Dialog title={`Run ${flow.name}`} onClose={onClose}>
-      <VariableFields flow={flow} values={variables} onInput={changed(setVariables)} />
-      <RadioGroup label="Records" value={from} choices={recordsFrom} onChange={changed(setFrom)} />
-      {from !== 'none' && flow.fields.length > 0 && <FieldLine label="with the columns" fields={flow.fields} />}
-      {from === 'file' && (
-        <FileField
-          file={file}
-          onChoose={(chosen) => {
-            changed(setFile)(chosen);
-            if (hasValues(flow, variables)) planFor({ from, file: chosen, table });
-          }}
-        />
-      )}
-      {from === 'table' && (
-        <LongField
-          label="Table"
-          hint="paste cells from a spreadsheet, or CSV; the first row has the names of the columns"
-          rows={8}
-          value={table}
-          onInput={changed(setTable)}
-        />
-      )}
+      <VariableFields flow={flow} values={form.variables} onInput={form.setVariables} />
+      <RecordsFields flow={flow} records={records} onChange={form.setRecords} />
       <ProblemNotice problem={action.problem} />
       {action.isBusy && plan === undefined && <p class="loading">Planning: nothing is sent yet</p>}
       {plan !== undefined && (
@@ -81,21 +33,100 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
           <TextField
             label="Stop after failed records"
             hint="a number, or a percentage such as 5%"
-            value={maxErrors}
-            onInput={setMaxErrors}
+            value={form.maxErrors}
+            onInput={form.setMaxErrors}
           />
-          <SelectField label="Format of the output" value={format} choices={formatsFor(from)} onChange={setFormat} />
+          <SelectField label="Format of the output" value={form.format} choices={formatsFor(records.from)} onChange={form.setFormat} />
         </>
       )}
       <div class="actions">
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <ActionButton action={action} kind="main" isDisabled={!isReady} onAct={() => (plan === undefined ? planFor(given) : start())}>
-          {plan === undefined ? 'Plan' : from === 'none' ? 'Run once' : `Run ${counted(plan.records, 'record')}`}
+        <ActionButton
+          action={action}
+          kind="main"
+          isDisabled={!isReady}
+          onAct={plan === undefined ? () => form.makePlan(records) : form.start}
+        >
+          {plan === undefined ? 'Plan' : records.from === 'none' ? 'Run once' : `Run ${counted(plan.records, 'record')}`}
         </ActionButton>
       </div>
     </Dialog>
+  );
+}
+
+/** What the user has entered, and the plan for it. */
+function useRunForm(flow: FlowShape) {
+  const [records, setRecords] = useState<GivenRecords>({ from: flow.fields.length === 0 ? 'none' : 'file', file: undefined, table: '' });
+  const [plan, setPlan] = useState<PlanShape>();
+  const [maxErrors, setMaxErrors] = useState('');
+  const [format, setFormat] = useState('');
+  const [variables, setVariables] = useState<VariableValues>({});
+  const action = useAction();
+  const path = `/flows/${encodeURIComponent(flow.id)}`;
+  const isReady = hasRecords(records) && hasValues(flow, variables);
+  // Counts the changes: a plan that arrives after the next change is not for what is shown.
+  const turn = useRef(0);
+  const makePlan = (given: GivenRecords) =>
+    void action.run(async () => {
+      const { current } = turn;
+      const made = await requestJson<PlanShape>(`${path}/plans${queryOf(variables)}`, await uploadOf(given));
+      if (turn.current === current) setPlan(made);
+    });
+  const forget = () => {
+    turn.current++;
+    setPlan(undefined);
+  };
+  const start = () =>
+    void action.run(async () => {
+      // Who has no file opens the output in a spreadsheet.
+      const out = format === '' && records.from !== 'file' ? 'csv' : format;
+      const query = queryOf(variables, { max_errors: maxErrors, out });
+      const run = await requestJson<RunShape>(`${path}/runs${query}`, await uploadOf(records));
+      goTo(`/runs/${run.id}`);
+    });
+  const { from, file } = records;
+  useEffect(() => {
+    // A table is planned when the user has pasted all of it.
+    if (isReady && from !== 'table') makePlan(records);
+  }, [from, file]);
+  return {
+    ...{ records, plan, maxErrors, setMaxErrors, format, setFormat, variables, action, isReady, makePlan, start },
+    setRecords: (given: GivenRecords) => {
+      setRecords(given);
+      forget();
+    },
+    setVariables: (values: VariableValues) => {
+      setVariables(values);
+      forget();
+    },
+  };
+}
+
+interface RecordsFieldsProps {
+  readonly flow: FlowShape;
+  readonly records: GivenRecords;
+  readonly onChange: (records: GivenRecords) => void;
+}
+
+function RecordsFields({ flow, records, onChange }: RecordsFieldsProps) {
+  const { from, file, table } = records;
+  return (
+    <>
+      <RadioGroup label="Records" value={from} choices={recordsFrom} onChange={(chosen) => onChange({ ...records, from: chosen })} />
+      {from !== 'none' && <FieldLine label="with the columns" fields={flow.fields} />}
+      {from === 'file' && <FileField file={file} onChoose={(chosen) => onChange({ ...records, file: chosen })} />}
+      {from === 'table' && (
+        <LongField
+          label="Table"
+          hint="paste cells from a spreadsheet, or CSV; the first row has the names of the columns"
+          rows={8}
+          value={table}
+          onInput={(text) => onChange({ ...records, table: text })}
+        />
+      )}
+    </>
   );
 }
 
