@@ -92,6 +92,18 @@ describe('the rows of a run', () => {
     expect((await rowsOf(server, key, run)).total).toBe(5);
   });
 
+  test.each(['csv', 'json', 'ndjson'])('are those that a stopped run has written, in %s', async (out) => {
+    const { origin } = await httpServer(({ path }, response) => json(response, { name: path }, path === '/9' ? 404 : 200));
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key();
+    const run = await ended(server, key, idRows(20), `?out=${out}&max_errors=0`);
+    expect(run.state).toBe('stopped');
+    const { total, first, last } = await rowsOf(server, key, run);
+    expect([total, first.length, last]).toEqual([run.counts.rows, run.counts.rows, []]);
+    expect(first.slice(0, 8).map(({ cells }) => cells)).toEqual(numberedNames(8));
+    expect((await rowsOf(server, key, run, '?of=errors')).total).toBe(1);
+  });
+
   test('have short cells; a single row has whole ones', async () => {
     const server = await serving({ ask: copying });
     const key = server.key();
@@ -119,6 +131,11 @@ describe('the rows of a run', () => {
     expect((await server.send(`/ui/runs/${run.id}/rows`)).status).toBe(403);
   });
 });
+
+/** The rows of `askingFlow` for the ids from 1. */
+function numberedNames(count: number) {
+  return Array.from({ length: count }, (_, index) => [`${index + 1}`, `/${index + 1}`]);
+}
 
 /** The rows of `csvOf` with these numbers, after the flow. */
 function numbered(from: number, to: number) {
