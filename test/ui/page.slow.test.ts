@@ -45,6 +45,8 @@ async function opened(server: PageServer, path: string, look: Look = {}) {
 
 const shows = (page: Page, text: string) => page.getByText(text).first().waitFor();
 
+const auditRow = { time: new Date().toISOString(), who: 'crm-sync', address: '127.0.0.1', outcome: 'ok' };
+
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
 test("the page's script and style sheet have at most 150 KB in total", () => {
@@ -221,14 +223,14 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     await button(page, 'Output').waitFor();
   });
 
-  test('shows the rows of a run, marks failed ones, and opens a row with a click or the keyboard', async () => {
+  test.each(schemes)('shows the rows of a run, marks failed ones, and opens a row with a click or the keyboard (%s)', async (scheme) => {
     const path = `${running}/rows`;
     const markup = '<img src=x onerror="document.title=1">';
     const server = await pageServer({
       [`${path}/10`]: { columns: ['id', 'name', 'note'], failed: false, cells: ['17', markup, 'x'.repeat(5000)] },
       [`${path}/10?of=errors`]: { columns: ['id', '_error_message'], failed: true, cells: ['19', 'the whole\nmessage'] },
     });
-    const page = await opened(server, running);
+    const page = await opened(server, running, { scheme, width: 390 });
     const output = page.getByRole('region', { name: 'Rows: Output' });
     await output.getByText('6,221 more rows').waitFor();
     expect(await output.locator('tbody tr').allInnerTexts()).toEqual([
@@ -272,6 +274,18 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     await shows(page, 'column 499');
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     expect(await axeProblems(page)).toEqual([]);
+  });
+
+  test('shows a flow under one name, also where the server knows its id', async () => {
+    const server = await pageServer({
+      '/audit': { entries: [{ ...auditRow, what: 'flow.call', on: 'geocode-sites' }], next_cursor: null },
+    });
+    const page = await opened(server, '/');
+    for (const path of ['/', '/runs', '/runs/run_0193f2c1-7e4b-7c55-9d1f-000000000040', '/settings/keys', '/settings/audit']) {
+      await page.goto(server.origin + path);
+      await page.locator('h1, td').filter({ hasText: 'Geocode the sites' }).first().waitFor();
+      expect([path, await page.getByText('geocode-sites').count()]).toEqual([path, 0]);
+    }
   });
 
   test('can resume, retry and delete runs', async () => {
