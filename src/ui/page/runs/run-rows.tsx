@@ -142,9 +142,10 @@ interface TableRowProps {
 function TableRow({ row, columns, reasons, onOpen }: TableRowProps) {
   const { cells, failed } = row;
   return (
-    <tr onClick={() => onOpen(row)}>
+    // Who selects text with the mouse wants to copy it.
+    <tr onClick={() => getSelection()?.isCollapsed !== false && onOpen(row)}>
       <td class="nowrap">
-        <button type="button" class="path" aria-label={`Show ${nameOf(row)}`} aria-haspopup="dialog">
+        <button type="button" class="path" aria-label={`Show ${nameOf(row)}`} aria-haspopup="dialog" onClick={() => onOpen(row)}>
           {row.row === null ? '…' : formatCount(row.row)}
         </button>{' '}
         {failed && <span class="state bad">failed</span>}
