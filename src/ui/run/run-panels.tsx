@@ -16,14 +16,15 @@ interface RunPanelsProps {
 }
 
 export function RunPanels({ view, isPartial = false, children }: RunPanelsProps) {
-  const hasFailures = view.failures.length > 0;
+  // Next to the failed records.
+  const isWithRows = children !== undefined && view.failures.length > 0;
   return (
     <div class="stack">
       <Progress view={view} />
       {children}
-      {hasFailures && <Failures view={view} />}
+      {isWithRows && <Failures view={view} />}
       {!isPartial && <Figures view={view} />}
-      {!hasFailures && <Failures view={view} />}
+      {!isWithRows && <Failures view={view} />}
       <MappingTable view={view} />
       {!isPartial && <Answers view={view} />}
       <SearchTables view={view} />
