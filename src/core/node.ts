@@ -298,6 +298,8 @@ export interface Action extends CallPolicy {
   readonly tokens?: TokenEstimate;
   /** Set only for a node that calls a tool. */
   readonly tool?: CalledTool;
+  /** The method and the URL as they are written, with references to fields. Undefined for a node whose flow does not say them. */
+  readonly written?: { readonly method: string; readonly url: string };
 }
 
 export interface CallPolicy {

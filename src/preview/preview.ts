@@ -1,5 +1,7 @@
 import type { ActionRequest, ActionResponse } from '../core/action.ts';
 import type { AnswerFacts } from '../core/answer/facts.ts';
+import { shownSignature } from '../core/auth/auth.ts';
+import type { Signature } from '../core/auth/auth-type.ts';
 import { detailsOf } from '../core/error-code.ts';
 import type { MorePages } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
@@ -7,6 +9,7 @@ import type { LookupRequest } from '../core/lookup.ts';
 import type { Action } from '../core/node.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import { withQuery } from '../core/template/url.ts';
 import type { FormPart } from '../core/transfer.ts';
 import type { Value } from '../core/value/value.ts';
 import { structureOf } from './structure.ts';
@@ -68,15 +71,17 @@ function authTypes(auth: HttpRequest['auth']): Value {
   return types.length > 1 ? types : (types[0] ?? null);
 }
 
-/** Returns a request as JSON, without its secrets. */
+/** Returns a request as JSON, with `***` instead of its secrets. */
 export function requestValue(request: ActionRequest): Value {
   if ('kind' in request) {
     if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
     return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
   }
   const { method, origin, path, headers, auth, body, form, save } = request;
+  const signed: Signature = auth ? shownSignature(auth) : { headers: {} };
   return {
-    ...{ method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null },
+    ...{ method, url: origin + withQuery(path, signed.query), headers: { ...headers, ...signed.headers } },
+    ...{ auth: authTypes(auth), body: body ?? null },
     ...(form && { form: form.map(partValue) }),
     ...(save && { save: { to: save.to, replace: save.replace } }),
   };

@@ -47,6 +47,7 @@ export interface RunView {
   /** Undefined if there is no errors file or it is empty. */
   readonly errors?: string;
   readonly report?: string;
+  /** Rows in the output, which can be more or fewer than the records in `counts`. */
   readonly outputRecords?: number;
   readonly errorRecords?: number;
   /** Why a run that replaces its output has kept the old one. */
@@ -318,14 +319,13 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   const { tally, workers, pauses } = progress;
   const { written, failed, filtered, unchanged } = tally;
   const figures = figuresOf(run, end);
-  const { rows, failed: errorRecords } = output.saved();
+  const { failed: errorRecords } = output.saved();
   return {
     ...figures,
     flowFile: request.flow,
     endingCode: end.problem === undefined ? (tally.ending ?? 'interrupted') : 'failed',
     exitCode: end.exitCode,
     report: request.options.report,
-    outputRecords: (retried?.counts.rows ?? 0) + rows,
     errorRecords,
     keptBecause: end.keptBecause,
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
@@ -412,6 +412,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     output: pathOf(files.out) as string,
     errors: output.saved().failed > 0 ? pathOf(files.errors) : undefined,
     counts: countsOf(run),
+    outputRecords: (request.retried?.counts.rows ?? 0) + output.saved().rows,
     earlier: doneOf(countsBefore(run)),
     total: workOf(run).total(),
     share: workOf(run).share()?.ofWhole,

@@ -41,6 +41,7 @@ const failureGroup = z.object({
 const counts = z.object({
   read: z.int(),
   written: z.int(),
+  rows: z.int().optional().meta({ description: 'the rows in the output; a record can have several, or none' }),
   failed: z.int(),
   filtered: z.int().optional(),
   retries: z.int(),
@@ -77,6 +78,33 @@ export type RunShape = z.output<typeof runShape>;
 export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() });
 
 export type RunListShape = z.output<typeof runListShape>;
+
+const shownRow = z.object({
+  at: z.int().meta({ description: 'its position in the file, which is its address under /rows/' }),
+  row: z.int().nullable().meta({ description: 'its number among the rows; null if it is not known' }),
+  failed: z.boolean(),
+  cells: z
+    .array(z.string().nullable())
+    .nullable()
+    .meta({ description: 'in the order of the columns, with null for a field that the row has not; null if the row is too long' }),
+});
+
+export type ShownRow = z.output<typeof shownRow>;
+
+/** The rows at both ends of the output or of the errors file. */
+export const rowsShape = z.object({
+  columns: z.array(z.string()),
+  total: z.int().nullable().meta({ description: 'the number of all rows; null if it is not known' }),
+  first: z.array(shownRow),
+  last: z.array(shownRow),
+});
+
+export type RowsShape = z.output<typeof rowsShape>;
+
+/** One row with its whole cells. */
+export const rowShape = z.object({ columns: z.array(z.string()), failed: z.boolean(), cells: z.array(z.string()) });
+
+export type RowShape = z.output<typeof rowShape>;
 
 /** The data of a `progress` event, which tells listeners how far a run is. */
 export interface ProgressData

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json as bodyJson } from 'node:stream/consumers';
+import { json as bodyJson, text as bodyText } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { pageData } from '../ui/page-data.ts';
@@ -23,6 +23,8 @@ const policy = [
 interface Change {
   readonly route: string;
   readonly json: unknown;
+  /** The records that it sends. */
+  readonly upload?: { readonly query: string; readonly type: string; readonly text: string };
 }
 
 type Data = Record<string, unknown>;
@@ -32,7 +34,7 @@ export interface PageServer {
   readonly origin: string;
   /** The link that logs in. It works once. */
   readonly link: string;
-  /** The answers, keyed by path. A test may change them. */
+  /** The answers, keyed by path, also with a query. A test may change them. */
   readonly data: Data;
   readonly changes: Change[];
   /** Sends an event to all clients that listen to runs. */
@@ -67,15 +69,15 @@ export async function pageServer(data: Data = {}): Promise<PageServer> {
   };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     response.setHeader('Content-Security-Policy', policy);
     if (!pathname.startsWith('/ui/')) return sendFile(pathname, response);
     const path = pathname.slice('/ui'.length);
     const isLogin = path === '/session' && request.method === 'POST';
     if (!isLogin && !isLoggedIn(request)) return problem(response, 403, 'session-missing', 'expected a session');
-    if (request.method !== 'GET') return change(path, request, response);
+    if (request.method !== 'GET') return change(path, search, request, response);
     if (path.endsWith('/events')) return listen(response);
-    const found = answers[path];
+    const found = answers[path + search] ?? answers[path];
     return found === undefined ? problem(response, 404, 'not-found', `there is no ${path}`) : send(response, 200, found);
   }
 
@@ -83,12 +85,14 @@ export async function pageServer(data: Data = {}): Promise<PageServer> {
     return tokens !== undefined && (headers.cookie ?? '').includes(tokens.cookie) && headers['x-automate-page'] === tokens.page;
   }
 
-  async function change(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function change(path: string, search: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isJson = request.headers['content-type'] === 'application/json';
     const json = isJson ? await bodyJson(request) : undefined;
     if (path === '/session' && request.method === 'POST') return openSession(json as { token: string }, response);
     if (path === '/session') tokens = undefined;
-    changes.push({ route: `${request.method} ${path}`, json });
+    const type = request.headers['content-type'];
+    const upload = !isJson && type !== undefined && { query: search, type, text: await bodyText(request) };
+    changes.push({ route: `${request.method} ${path}`, json, ...(upload && { upload }) });
     const found = answers[`${request.method} ${path}`];
     if (found === undefined) response.writeHead(204).end();
     else if ((found as { status?: number }).status === 422) problem(response, 422, 'record-failed', 'refused');

@@ -101,7 +101,8 @@ describe('the HTTP routes of the web page', () => {
     const text = `# mine\nnodes:\n  - type: http # here\n    id: ask\n    url: ${origin}/{{id}}\n    map:\n      name: name\n    timeout: 5s   # odd  blanks\n`;
     const server = await serving({ one: text }, { args: ['--edit', '--allow-http'] });
     const ask = await session(server);
-    const { etag, nodes } = (await (await ask('/ui/flows/one/text')).json()) as { etag: string; nodes: unknown[] };
+    const { etag, nodes, ...shown } = (await (await ask('/ui/flows/one/text')).json()) as { etag: string; nodes: unknown[] };
+    expect(shown).toEqual({ file: 'one.yaml', text, requests: [{ id: 'ask', method: 'GET', url: `${origin}/{{id}}` }] });
     expect(nodes).toEqual([{ id: 'ask', yaml: expect.stringContaining('url:'), map: { name: 'name' } }]);
     const path = '/ui/flows/one/nodes/ask/map';
     expect((await ask(path, 'PUT', { map: { name: 'name', plan: 'plan' } }, { 'if-match': '"other"' })).status).toBe(412);
@@ -246,7 +247,7 @@ describe.skipIf(!hasBrowser)(`the web page in a browser, with a real server${unl
     await page.getByLabel('id', { exact: true }).fill('1');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'plan', exact: true }).press('Enter');
-    await page.getByRole('button', { name: 'Save to one' }).click();
+    await page.getByRole('button', { name: 'Save to one.yaml' }).click();
     await expect.poll(() => readFile(server.place.path('flows/one.yaml'), 'utf8')).toContain('    map:\n      plan: plan\n');
   });
 });

@@ -1,6 +1,6 @@
 import { shownAuthTypes } from '../../src/serve/page/auth-form.ts';
 import type { Billing } from '../../src/serve/page/page-shapes.ts';
-import type { FlowShape, RunShape } from '../../src/serve/shapes.ts';
+import type { FlowShape, RowsShape, RunShape } from '../../src/serve/shapes.ts';
 import { fullView } from './run-views.ts';
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -53,6 +53,19 @@ export const runs: readonly RunShape[] = [
   run(3, { key: null, counts: { read: 10_000, written: 10_000, failed: 0, retries: 3, waiting: 0 }, failures: [] }),
   run(40, { flow: 'geocode-sites', state: 'failed', ending: null, reason: 'the disk is full', exit_code: 74, resumable: true }),
 ];
+
+const row = (number: number, cells: readonly string[], failed = false) => ({ at: number * 10, row: number, failed, cells: [...cells] });
+
+const outputRows: RowsShape = {
+  ...{ columns: ['id', 'name', 'plan'], total: 6224 },
+  first: [row(1, ['17', 'Ada', 'pro']), row(2, ['18', 'Grace', 'free'])],
+  last: [row(6224, ['90', 'Edsger', 'pro'])],
+};
+
+const errorRows: RowsShape = {
+  ...{ columns: ['id', '_error_node', '_error_message', '_error_record'], total: 1, last: [] },
+  first: [row(1, ['19', 'profile', 'no such user', '3'], true)],
+};
 
 const days = (count: number) => Array.from({ length: count }, (_, index) => `2026-11-${String(index + 1).padStart(2, '0')}`);
 
@@ -152,6 +165,9 @@ const test = {
 
 const text = {
   etag: '"abc"',
+  file: 'enrich-customers.yaml',
+  text: 'nodes:\n  - type: http\n    id: profile\n    connection: crm\n    url: /users/{{id}}\n',
+  requests: [{ id: 'profile', method: 'GET', url: 'https://api.crm.example.com/v2/users/{{id}}' }],
   nodes: [
     {
       id: 'profile',
@@ -205,6 +221,8 @@ export function pageData(): Record<string, unknown> {
     '/runs': { runs, next_cursor: 'more' },
     ...Object.fromEntries(runs.map((each) => [`/runs/${each.id}`, each])),
     ...Object.fromEntries(runs.map((each) => [`/runs/${each.id}/view`, { ...fullView, earlier: 0, next: [], state: each.state }])),
+    ...Object.fromEntries(runs.map(({ id }) => [`/runs/${id}/rows`, outputRows])),
+    ...Object.fromEntries(runs.map(({ id }) => [`/runs/${id}/rows?of=errors`, errorRows])),
     '/library': library,
     '/connections': { connections },
     '/auth-types': { types: shownAuthTypes() },

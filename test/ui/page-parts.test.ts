@@ -4,7 +4,7 @@ import { counted, formatCount } from '../../src/core/text/number.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { bytesText, percent, rate } from '../../src/ui/figures.ts';
 import { curlOfCall, curlOfRun } from '../../src/ui/page/docs-page.tsx';
-import { inputHeaders } from '../../src/ui/page/flows/run-dialog.tsx';
+import { inputHeaders, tableHeaders } from '../../src/ui/page/flows/run-dialog.tsx';
 import { requestText, timeText } from '../../src/ui/page/frame/feedback.tsx';
 import { EventParser, withTotals } from '../../src/ui/page/runs/run-events.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/map-panel.tsx';
@@ -144,9 +144,21 @@ test('the page derives the format of an input from the name of the file', () => 
   expect(inputHeaders('rows.xls')).toBeUndefined();
 });
 
+test.each([
+  ['id\tname\n1\tAda, Countess\n', 'text/tab-separated-values'],
+  ['id,name\n1,"a\tb"\n', 'text/csv'],
+  ['id;name\r\n1;Ada\r\n', 'text/csv'],
+  ['\n\nid|name\n1|Ada\n', 'text/csv'],
+  ['address\nMain St 5, Berlin\n', 'text/tab-separated-values'],
+  ['', 'text/tab-separated-values'],
+])('the pasted table %j is sent as %s', (text, type) => {
+  expect(tableHeaders(text)).toEqual({ 'Content-Type': type });
+});
+
 test("the page's curl commands are safe to paste into a shell", () => {
   expect(curlOfCall('http://127.0.0.1:4020', { id: 'a', fields: ["it's"] })).toContain(`-d '{"it'\\''s":"..."}'`);
-  expect(curlOfRun('http://127.0.0.1:4020', { id: 'a' })).toContain('curl http://127.0.0.1:4020/v1/flows/a/runs');
+  expect(curlOfRun('http://127.0.0.1:4020', { id: 'a', fields: ['id'] })).toContain('curl http://127.0.0.1:4020/v1/flows/a/runs');
+  expect(curlOfRun('http://127.0.0.1:4020', { id: 'a', fields: [] })).toMatch(/application\/x-ndjson.* \\\n {2}-d '\{\}'$/);
 });
 
 test('the page shows a request in the form in which HTTP sends it', () => {

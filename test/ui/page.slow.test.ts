@@ -45,6 +45,8 @@ async function opened(server: PageServer, path: string, look: Look = {}) {
 
 const shows = (page: Page, text: string) => page.getByText(text).first().waitFor();
 
+const auditRow = { time: new Date().toISOString(), who: 'crm-sync', address: '127.0.0.1', outcome: 'ok' };
+
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
 test("the page's script and style sheet have at most 150 KB in total", () => {
@@ -133,6 +135,41 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
   });
 
+  test('starts a run over a pasted table, and a flow without records', async () => {
+    const flow = { ...(pageData()['/flows/enrich-customers'] as object), fields: [] };
+    const server = await pageServer({ '/flows/geocode-sites': flow });
+    const page = await opened(server, '/flows/enrich-customers');
+    await button(page, 'Run').click();
+    await page.getByLabel('from a table that you paste').check();
+    expect(await button(page, 'Plan').isDisabled()).toBe(true);
+    await page.getByRole('textbox', { name: 'Table' }).fill('id\temail\n1\ta@example.com\n');
+    expect(await axeProblems(page)).toEqual([]);
+    await button(page, 'Plan').click();
+    await button(page, 'Run 3 records').click();
+    await page.waitForURL(/\/runs\/run_/);
+    const sent = { type: 'text/tab-separated-values', text: 'id\temail\n1\ta@example.com\n' };
+    expect(server.changes).toMatchObject([
+      { route: 'POST /flows/enrich-customers/plans', upload: { ...sent, query: '' } },
+      { route: 'POST /flows/enrich-customers/runs', upload: { ...sent, query: '?out=csv' } },
+    ]);
+    await page.goto(`${server.origin}/flows/geocode-sites`);
+    await button(page, 'Run').click();
+    await button(page, 'Run once').click();
+    await page.waitForURL(/\/runs\/run_/);
+    expect(server.changes.at(-1)?.upload).toEqual({ query: '?out=csv', type: 'application/x-ndjson', text: '{}\n' });
+  });
+
+  test("shows a flow's text, and the method and URL of its nodes", async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/flows/enrich-customers');
+    await page.getByRole('region', { name: 'Nodes' }).getByText('GET https://api.crm.example.com/v2/users/{{id}}').waitFor();
+    await page.getByRole('region', { name: 'Text of the flow' }).getByText('url: /users/{{id}}').waitFor();
+    await page.getByText('Nodes and tools').click();
+    await page.getByRole('button', { name: /^set/ }).click();
+    await shows(page, 'fields: { country: de }');
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
   test('lets the user build a map with the keyboard, and shows its YAML and fields immediately', async () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers/test');
@@ -151,7 +188,7 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     ]);
     await page.getByLabel('Field for data.user.plan.name').fill('plan');
     await button(page, 'data.user.name').press('Enter');
-    await button(page, 'Save to enrich-customers').click();
+    await button(page, 'Save to enrich-customers.yaml').click();
     await page.waitForFunction(() => document.readyState === 'complete');
     expect(server.changes.at(-1)).toEqual({
       route: 'PUT /flows/enrich-customers/nodes/profile/map',
@@ -184,6 +221,71 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     server.data[running] = { ...runs[0], state: 'finished' };
     server.emit('end', server.data[running]);
     await button(page, 'Output').waitFor();
+  });
+
+  test.each(schemes)('shows the rows of a run, marks failed ones, and opens a row with a click or the keyboard (%s)', async (scheme) => {
+    const path = `${running}/rows`;
+    const markup = '<img src=x onerror="document.title=1">';
+    const server = await pageServer({
+      [`${path}/10`]: { columns: ['id', 'name', 'note'], failed: false, cells: ['17', markup, 'x'.repeat(5000)] },
+      [`${path}/10?of=errors`]: { columns: ['id', '_error_message'], failed: true, cells: ['19', 'the whole\nmessage'] },
+    });
+    const page = await opened(server, running, { scheme, width: 390 });
+    const output = page.getByRole('region', { name: 'Rows: Output' });
+    await output.getByText('6,221 more rows').waitFor();
+    expect(await output.locator('tbody tr').allInnerTexts()).toEqual([
+      ...['1\t17\tAda\tpro', '2\t18\tGrace\tfree', '6,221 more rows', '6,224\t90\tEdsger\tpro'],
+    ]);
+    const errors = page.getByRole('region', { name: 'Rows: Failed records' });
+    expect(await errors.locator('tbody tr').allInnerTexts()).toEqual(['1 failed\tno such user\t19\tprofile\t3']);
+    expect(await axeProblems(page)).toEqual([]);
+    await output.getByText('Ada').click();
+    const dialog = page.getByRole('dialog', { name: 'Row 1 of output' });
+    await dialog.getByText(markup).waitFor();
+    expect(await axeProblems(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Show all 5,000 characters' }).press('Enter');
+    await dialog.getByText('x'.repeat(5000)).waitFor();
+    await page.keyboard.press('Escape');
+    await errors.getByRole('button', { name: 'Show row 1' }).press('Enter');
+    await page.getByRole('dialog', { name: 'Row 1 of failed records' }).getByText('the whole').waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+
+  test('shows hostile and wide rows as text, within the width of a phone', async () => {
+    const wide = Array.from({ length: 500 }, (_, index) => `column ${index}`);
+    const hostile = ['<script>alert(1)</script>', '=1+1', '\u202egpj.exe', '\u0645\u0631\u062d\u0628\u0627', `${'y'.repeat(200)}…`];
+    const cells = wide.map((_, index) => hostile[index] ?? `${index}`);
+    const rows = {
+      columns: wide,
+      total: 2,
+      first: [
+        { at: 0, row: 1, failed: false, cells },
+        { at: 9, row: 2, failed: false, cells: null },
+      ],
+      last: [],
+    };
+    const server = await pageServer({ [`${finished}/rows`]: rows });
+    const page = await opened(server, finished, { width: 390 });
+    await shows(page, 'too long to be shown');
+    const shown = await page.getByRole('region', { name: 'Rows: Output' }).locator('tbody tr').first().locator('td').allInnerTexts();
+    expect(shown.slice(1, 6)).toEqual([...hostile.slice(0, 2), '\\u202egpj.exe', ...hostile.slice(3)]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await button(page, 'Show all 500 columns').click();
+    await shows(page, 'column 499');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
+  test('shows a flow under one name, also where the server knows its id', async () => {
+    const server = await pageServer({
+      '/audit': { entries: [{ ...auditRow, what: 'flow.call', on: 'geocode-sites' }], next_cursor: null },
+    });
+    const page = await opened(server, '/');
+    for (const path of ['/', '/runs', '/runs/run_0193f2c1-7e4b-7c55-9d1f-000000000040', '/settings/keys', '/settings/audit']) {
+      await page.goto(server.origin + path);
+      await page.locator('h1, td').filter({ hasText: 'Geocode the sites' }).first().waitFor();
+      expect([path, await page.getByText('geocode-sites').count()]).toEqual([path, 0]);
+    }
   });
 
   test('can resume, retry and delete runs', async () => {

@@ -14,6 +14,15 @@ function textOf(view: RunView): string {
 }
 
 describe("a run's HTML report", () => {
+  test.each([
+    ['finished', 6, '3 written 6 rows in the output 0 failed'],
+    ['finished', 3, '3 written 0 failed'],
+    ['running', 2, '3 written 0 failed'],
+  ] as const)('counts rows apart from records if they differ at the end (%s, %i)', (state, outputRecords, line) => {
+    const counts = { ...fullView.counts, written: 3, failed: 0, retries: 0, waiting: 0, cached: 0, passedThrough: 0 };
+    expect(textOf({ ...fullView, state, counts, outputRecords })).toContain(line);
+  });
+
   test('shows every figure of the run', () => {
     const text = textOf(fullView);
     for (const part of [

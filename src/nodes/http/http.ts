@@ -72,6 +72,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     paths: mapping?.paths ?? [],
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
+    written: { method: options.method, url: writtenUrl(options.url, connection?.baseUrl) },
     morePages: saving || context.carried.length > 0 ? undefined : morePagesOf(options, mapping),
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);
@@ -92,6 +93,10 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
 function optionReads(options: HttpOptions): FieldUse[] {
   const { batch, paginate } = options;
   return [...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
+}
+
+function writtenUrl(url: string, base: string | undefined): string {
+  return base === undefined || /^(?:https?:|\{\{)/i.test(url) ? url : `${base.replace(/\/+$/, '')}/${url.replace(/^\/+/, '')}`;
 }
 
 /** Returns the function that looks for further pages. A sign that the map itself reads is no news to the user. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { FlowError } from '../../core/failure.ts';
@@ -14,6 +15,7 @@ import { problemJson } from '../flow-json.ts';
 import { ProblemResponse } from '../problem.ts';
 import { seenFlow } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
+import { nodeRequests } from './node-requests.ts';
 import type { PageOptions } from './page-options.ts';
 import type { FlowText } from './page-shapes.ts';
 
@@ -51,13 +53,13 @@ function isTexts(value: unknown): boolean {
   return isObject(value as Value) && Object.values(value as object).every((text) => typeof text === 'string');
 }
 
-function editableText({ text, plan }: ServedFlow): FlowText {
+function editableText({ path, text, plan }: ServedFlow): FlowText {
   const steps = plan?.steps ?? [];
   const nodes = nodeTexts(text).map(({ yaml, map }, index) => {
     const step = steps[index];
     return { id: step?.id ?? String(index + 1), yaml, map: step?.node.action ? (map ?? null) : null };
   });
-  return { etag: etagOf(text), nodes };
+  return { etag: etagOf(text), file: basename(path), text: plan ? text : null, requests: plan ? nodeRequests(plan) : [], nodes };
 }
 
 function etagOf(text: string): string {

@@ -22,10 +22,22 @@ export interface ShownPath {
   readonly sample: string;
 }
 
-/** The text of a flow's nodes, as in the flow file. */
+/** What a node sends, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
+export interface NodeRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+}
+
+/** The text of a flow and of its nodes, as in the flow file. */
 export interface FlowText {
   /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
   readonly etag: string;
+  readonly file: string;
+  /** Null for a flow that is not valid, because a secret might be written in it. */
+  readonly text: string | null;
+  /** Only of nodes that send requests. */
+  readonly requests: readonly NodeRequest[];
   readonly nodes: readonly {
     readonly id: string;
     readonly yaml: string;

@@ -9,9 +9,10 @@ import { ProblemResponse } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
 import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
+import { shownRow, shownRows } from '../runs/shown-rows.ts';
 import { errorsFormatOf, payerOf } from '../runs/stored-run.ts';
 import type { Server } from '../server.ts';
-import { runListShape, runShape, runStates } from '../shapes.ts';
+import { rowShape, rowsShape, runListShape, runShape, runStates } from '../shapes.ts';
 import { keyId } from '../store/key-value.ts';
 import { type Audience, wholeNumber } from './key-door.ts';
 
@@ -78,6 +79,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
     },
   });
   addFiles(app, server, { base, callerOf }, runOf);
+  addRows(app, base, runOf);
   addReport(app, base, runOf);
   addActions(app, server, { base, callerOf }, { runOf, ownRunOf });
 }
@@ -127,6 +129,43 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
           throw new ProblemResponse('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
         const format = errorsFormatOf(inputFormat);
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
+      },
+    },
+  });
+}
+
+const rowCount = wholeNumber.pipe(z.number().max(100)).default(100);
+
+const fileOfRows = z.enum(['output', 'errors']).default('output');
+
+const rowsQuery = z.strictObject({ of: fileOfRows, first: rowCount, last: rowCount });
+
+const rowParams = runParams.extend({ at: wholeNumber });
+
+/** Adds the routes that show rows of a run without its files, which can be large. Unlike the files, they are there while it is under way. */
+function addRows(app: FastifyInstance, base: string, runOf: FindRun): void {
+  addRoutes(app, `${base}/runs/:id/rows`, {
+    GET: {
+      config: { scopes: ['run', 'read'] },
+      schema: { summary: 'The first and the last rows of a run', params: runParams, querystring: rowsQuery, response: { 200: rowsShape } },
+      handler: async (request) => {
+        const { of, ...wanted } = request.query as z.output<typeof rowsQuery>;
+        return shownRows(runOf(request), of, wanted);
+      },
+    },
+  });
+  addRoutes(app, `${base}/runs/:id/rows/:at`, {
+    GET: {
+      config: { scopes: ['run', 'read'] },
+      schema: {
+        summary: 'One row of a run with its whole cells',
+        params: rowParams,
+        querystring: z.strictObject({ of: fileOfRows }),
+        response: { 200: rowShape },
+      },
+      handler: async (request) => {
+        const { of } = request.query as z.output<typeof rowsQuery>;
+        return shownRow(runOf(request), of, (request.params as z.output<typeof rowParams>).at);
       },
     },
   });

@@ -123,12 +123,17 @@ export function totalsAt({ notes, credits }: Checkpoint): Totals {
   return { ...noTotals, ...(notes as Partial<Totals> | undefined), credits };
 }
 
+/** From the journal of a run that is not complete. */
+export async function checkpointOnDisk(folder: RunFolder, { format }: Pick<StoredRun, 'format'>): Promise<Checkpoint | undefined> {
+  return (await readJournal(journalPath(folder.output(format))).catch(() => undefined))?.checkpoint;
+}
+
 /** From the last checkpoint in the journal of a run that a crash interrupted. */
 export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): Promise<Pick<StoredRun, 'counts' | 'totals'> | undefined> {
   // A damaged journal is ignored here. If the user resumes the run, it will fail and report why.
   const found = await readJournal(journalPath(folder.output(format))).catch(() => undefined);
   if (!found?.checkpoint) return undefined;
-  const { written, failed, filtered, records } = found.checkpoint;
+  const { written, rows, failed, filtered, records } = found.checkpoint;
   const totals = totalsAt(found.checkpoint);
   const waiting = [...found.parked.keys()].filter((number) => number > records).length;
   return {
@@ -136,6 +141,7 @@ export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): P
     counts: {
       read: doneOf(found.checkpoint),
       written,
+      rows,
       failed,
       filtered,
       retries: totals.retries,

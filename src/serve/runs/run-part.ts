@@ -4,6 +4,7 @@ import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { createMessages } from '../../credentials/messages.ts';
+import type { Checkpoint } from '../../output/journal/journal.ts';
 import { planOutput } from '../../output/output-plan.ts';
 import { inputFormat, openFlowInput } from '../../records/inputs.ts';
 import { liveViewOf } from '../../report/page-view.ts';
@@ -99,7 +100,13 @@ export class RunPart {
     if (!this.#run) return this.#stored.counts;
     const { written, failed, filtered, waiting } = countsOf(this.#run);
     const read = doneOf({ written, failed, filtered });
-    return { read, written, failed, ...(filtered > 0 && { filtered }), waiting, retries: this.totals().retries };
+    const { rows } = this.#run.output.saved();
+    return { read, written, rows, failed, ...(filtered > 0 && { filtered }), waiting, retries: this.totals().retries };
+  }
+
+  /** What is in the files. Undefined until the first record starts. */
+  written(): Checkpoint | undefined {
+    return this.#run?.output.saved();
   }
 
   /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
@@ -225,12 +232,12 @@ export class RunPart {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
     // In the summary, the totals cover only the last part of the run, but the counts cover the whole run.
-    const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown> });
-    const { whole, ...last } = found ?? { ...noTotals, whole: {} };
+    const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown>; output_records?: number });
+    const { whole, output_records: rows, ...last } = found ?? { ...noTotals, whole: {} };
     const { credits: _, tokens: __, ...records } = whole;
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
-    const all = { ...counts, ...records, retries: totals.retries, waiting: 0 };
+    const all = { ...counts, ...records, rows, retries: totals.retries, waiting: 0 };
     const exitCode = exitCodeOfRun('complete', all.failed);
     return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Checkpoint } from '../../output/journal/journal.ts';
 import { doneOf } from '../../report/reported-run.ts';
 import type { RunView } from '../../report/run-view.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
@@ -7,7 +8,7 @@ import { ProblemResponse } from '../problem.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 import { type DiskSpace, RunSpace } from './disk-space.ts';
 import { RunEvents } from './run-events.ts';
-import type { RunFolder } from './run-folder.ts';
+import { checkpointOnDisk, type RunFolder } from './run-folder.ts';
 import { type EndedPart, RunPart } from './run-part.ts';
 import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
@@ -139,6 +140,12 @@ export class ServedRun {
     if (living) return living;
     const text = await readFile(this.folder.view, 'utf8').catch(() => undefined);
     return text === undefined ? undefined : (JSON.parse(text) as RunView);
+  }
+
+  /** What is in the files. Undefined for a complete run, whose files are whole. */
+  async written(): Promise<Checkpoint | undefined> {
+    if (this.stored.state === 'finished') return undefined;
+    return this.#part?.written() ?? checkpointOnDisk(this.folder, this.stored);
   }
 
   #totals() {

@@ -101,13 +101,14 @@ export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowSh
   ].join(' \\\n  ');
 }
 
-/** The request waits up to a minute for the run to end. */
-export function curlOfRun(address: string, { id, ...flow }: Pick<FlowShape, 'id' | 'open_vars'>): string {
+/** The request waits up to a minute for the run to end. A flow that needs no fields runs once, over an empty record. */
+export function curlOfRun(address: string, { id, fields, ...flow }: Pick<FlowShape, 'id' | 'fields' | 'open_vars'>): string {
+  const [type, data] = fields.length === 0 ? ['application/x-ndjson', "-d '{}'"] : ['text/csv', '--data-binary @records.csv'];
   return [
     `curl ${shellWord(`${address}/v1/flows/${id}/runs${neededQuery(flow)}`)}`,
     '-H "Authorization: Bearer $AUTOMATE_KEY"',
-    "-H 'Content-Type: text/csv' -H 'Prefer: wait=60'",
-    '--data-binary @records.csv',
+    `-H 'Content-Type: ${type}' -H 'Prefer: wait=60'`,
+    data,
   ].join(' \\\n  ');
 }
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { durationText } from '../../core/duration.ts';
 import { counted, creditText, formatCount } from '../../core/text/number.ts';
 import type { RunView } from '../../report/run-view.ts';
@@ -10,14 +11,20 @@ interface RunPanelsProps {
   readonly view: RunView;
   /** True if only the counts of the run are known, but no other figures. */
   readonly isPartial?: boolean;
+  /** What comes before the figures, such as the rows. */
+  readonly children?: ComponentChildren;
 }
 
-export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
+export function RunPanels({ view, isPartial = false, children }: RunPanelsProps) {
+  // Next to the failed records.
+  const isWithRows = children !== undefined && view.failures.length > 0;
   return (
     <div class="stack">
       <Progress view={view} />
+      {children}
+      {isWithRows && <Failures view={view} />}
       {!isPartial && <Figures view={view} />}
-      <Failures view={view} />
+      {!isWithRows && <Failures view={view} />}
       <MappingTable view={view} />
       {!isPartial && <Answers view={view} />}
       <SearchTables view={view} />
@@ -133,9 +140,11 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 
 function CountsLine({ view }: { readonly view: RunView }) {
   const { counts, gone, earlier, leftMs, pauses, workers } = view;
+  const rows = rowsApart(view);
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
+      {rows !== undefined && <Figure number={rows} text={rows === 1 ? 'row in the output' : 'rows in the output'} />}
       {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
       {gone && <Figure number={gone.records} text="gone from the input" />}
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
@@ -154,6 +163,12 @@ function CountsLine({ view }: { readonly view: RunView }) {
       )}
     </p>
   );
+}
+
+/** Undefined if each record has one row. While the run is under way, the output lacks the rows that are not flushed yet. */
+function rowsApart({ state, counts: { written }, outputRecords }: RunView): number | undefined {
+  const hasEnded = state === 'finished' || state === 'stopped' || state === 'failed';
+  return hasEnded && outputRecords !== written ? outputRecords : undefined;
 }
 
 function WorkersFigure({ now, units }: { readonly now: number; readonly units: number }) {

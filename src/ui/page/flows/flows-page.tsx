@@ -49,7 +49,7 @@ function FlowList({ flows, runs }: FlowListProps) {
               cell: ({ id, name }) => (
                 <>
                   <a href={`/flows/${encodeURIComponent(id)}`}>{name}</a>
-                  {name !== id && <small>{id}</small>}
+                  {flows.some((other) => other.id !== id && other.name === name) && <small>{id}</small>}
                 </>
               ),
             },

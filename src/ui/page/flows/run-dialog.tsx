@@ -1,11 +1,11 @@
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { counted, formatCount } from '../../../core/text/number.ts';
 import type { FlowShape, PlanShape, RunShape } from '../../../serve/shapes.ts';
 import { bytesText } from '../../figures.ts';
 import { Tiles } from '../../parts/tiles.tsx';
 import { goTo, requestJson } from '../api.ts';
 import { ActionButton, ProblemNotice, RequestView } from '../frame/feedback.tsx';
-import { Dialog, TextField } from '../frame/fields.tsx';
+import { Dialog, FieldLine, LongField, RadioGroup, SelectField, TextField } from '../frame/fields.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';
 
@@ -14,39 +14,30 @@ interface RunDialogProps {
   readonly onClose: () => void;
 }
 
-/** A dialog in which the user chooses a file with records, sees a forecast of the run, and starts it. */
+/** Where the records of a run come from. `none` runs the flow once, over an empty record. */
+type RecordsFrom = 'file' | 'table' | 'none';
+
+/** A dialog in which the user chooses records, sees a forecast of the run, and starts it. */
 export function RunDialog({ flow, onClose }: RunDialogProps) {
-  const [file, setFile] = useState<File>();
-  const [plan, setPlan] = useState<PlanShape>();
-  const [maxErrors, setMaxErrors] = useState('');
-  const [variables, setVariables] = useState<VariableValues>({});
-  const action = useAction();
-  const path = `/flows/${encodeURIComponent(flow.id)}`;
-  const planFor = (chosen: File) =>
-    action.run(async () => setPlan(await requestJson<PlanShape>(`${path}/plans${queryOf(variables)}`, uploadOf(chosen))));
-  const choose = (chosen: File) => {
-    setFile(chosen);
-    setPlan(undefined);
-    if (hasValues(flow, variables)) void planFor(chosen);
-  };
-  const change = (values: VariableValues) => {
-    setVariables(values);
-    setPlan(undefined);
-  };
-  const start = (chosen: File) =>
-    action.run(async () => {
-      const run = await requestJson<RunShape>(`${path}/runs${queryOf(variables, { max_errors: maxErrors })}`, uploadOf(chosen));
-      goTo(`/runs/${run.id}`);
-    });
+  const form = useRunForm(flow);
+  const { records, plan, action, isReady } = form;
   return (
     <Dialog title={`Run ${flow.name}`} onClose={onClose}>
-      <VariableFields flow={flow} values={variables} onInput={change} />
-      <FileField file={file} onChoose={choose} />
+      <VariableFields flow={flow} values={form.variables} onInput={form.setVariables} />
+      <RecordsFields flow={flow} records={records} onChange={form.setRecords} />
       <ProblemNotice problem={action.problem} />
       {action.isBusy && plan === undefined && <p class="loading">Planning: nothing is sent yet</p>}
-      {plan !== undefined && <PlanView plan={plan} />}
       {plan !== undefined && (
-        <TextField label="Stop after failed records" hint="a number, or a percentage such as 5%" value={maxErrors} onInput={setMaxErrors} />
+        <>
+          <PlanView plan={plan} />
+          <TextField
+            label="Stop after failed records"
+            hint="a number, or a percentage such as 5%"
+            value={form.maxErrors}
+            onInput={form.setMaxErrors}
+          />
+          <SelectField label="Format of the output" value={form.format} choices={formatsFor(records.from)} onChange={form.setFormat} />
+        </>
       )}
       <div class="actions">
         <button type="button" onClick={onClose}>
@@ -55,19 +46,127 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
         <ActionButton
           action={action}
           kind="main"
-          isDisabled={file === undefined || !hasValues(flow, variables)}
-          onAct={() => void (file && (plan === undefined ? planFor(file) : start(file)))}
+          isDisabled={!isReady}
+          onAct={plan === undefined ? () => form.makePlan(records) : form.start}
         >
-          {plan === undefined ? 'Plan' : `Run ${counted(plan.records, 'record')}`}
+          {plan === undefined ? 'Plan' : records.from === 'none' ? 'Run once' : `Run ${counted(plan.records, 'record')}`}
         </ActionButton>
       </div>
     </Dialog>
   );
 }
 
-function uploadOf(file: File) {
-  const headers = inputHeaders(file.name) ?? { 'Content-Type': file.type === '' ? 'text/csv' : file.type };
-  return { method: 'POST', body: file, headers } as const;
+/** What the user has entered, and the plan for it. */
+function useRunForm(flow: FlowShape) {
+  const [records, setRecords] = useState<GivenRecords>({ from: flow.fields.length === 0 ? 'none' : 'file', file: undefined, table: '' });
+  const [plan, setPlan] = useState<PlanShape>();
+  const [maxErrors, setMaxErrors] = useState('');
+  const [format, setFormat] = useState('');
+  const [variables, setVariables] = useState<VariableValues>({});
+  const action = useAction();
+  const path = `/flows/${encodeURIComponent(flow.id)}`;
+  const isReady = hasRecords(records) && hasValues(flow, variables);
+  // Counts the changes: a plan that arrives after the next change is not for what is shown.
+  const turn = useRef(0);
+  const makePlan = (given: GivenRecords) =>
+    void action.run(async () => {
+      const { current } = turn;
+      const made = await requestJson<PlanShape>(`${path}/plans${queryOf(variables)}`, await uploadOf(given));
+      if (turn.current === current) setPlan(made);
+    });
+  const forget = () => {
+    turn.current++;
+    setPlan(undefined);
+  };
+  const start = () =>
+    void action.run(async () => {
+      // Who has no file opens the output in a spreadsheet.
+      const out = format === '' && records.from !== 'file' ? 'csv' : format;
+      const query = queryOf(variables, { max_errors: maxErrors, out });
+      const run = await requestJson<RunShape>(`${path}/runs${query}`, await uploadOf(records));
+      goTo(`/runs/${run.id}`);
+    });
+  const { from, file } = records;
+  useEffect(() => {
+    // A table is planned when the user has pasted all of it.
+    if (isReady && from !== 'table') makePlan(records);
+  }, [from, file]);
+  return {
+    ...{ records, plan, maxErrors, setMaxErrors, format, setFormat, variables, action, isReady, makePlan, start },
+    setRecords: (given: GivenRecords) => {
+      setRecords(given);
+      forget();
+    },
+    setVariables: (values: VariableValues) => {
+      setVariables(values);
+      forget();
+    },
+  };
+}
+
+interface RecordsFieldsProps {
+  readonly flow: FlowShape;
+  readonly records: GivenRecords;
+  readonly onChange: (records: GivenRecords) => void;
+}
+
+function RecordsFields({ flow, records, onChange }: RecordsFieldsProps) {
+  const { from, file, table } = records;
+  return (
+    <>
+      <RadioGroup label="Records" value={from} choices={recordsFrom} onChange={(chosen) => onChange({ ...records, from: chosen })} />
+      {from !== 'none' && <FieldLine label="with the columns" fields={flow.fields} />}
+      {from === 'file' && <FileField file={file} onChoose={(chosen) => onChange({ ...records, file: chosen })} />}
+      {from === 'table' && (
+        <LongField
+          label="Table"
+          hint="paste cells from a spreadsheet, or CSV; the first row has the names of the columns"
+          rows={8}
+          value={table}
+          onInput={(text) => onChange({ ...records, table: text })}
+        />
+      )}
+    </>
+  );
+}
+
+const recordsFrom = [
+  ['file', 'from a file'],
+  ['table', 'from a table that you paste'],
+  ['none', 'none: the flow runs once'],
+] as const;
+
+function formatsFor(from: RecordsFrom): readonly (readonly [value: string, text: string])[] {
+  return from === 'file' ? [['', 'as the file; CSV for Excel'], ['csv', 'CSV'], ...otherFormats] : [['', 'CSV'], ...otherFormats];
+}
+
+const otherFormats = [
+  ['tsv', 'TSV'],
+  ['json', 'JSON'],
+  ['ndjson', 'NDJSON'],
+] as const;
+
+interface GivenRecords {
+  readonly from: RecordsFrom;
+  readonly file: File | undefined;
+  readonly table: string;
+}
+
+function hasRecords({ from, file, table }: GivenRecords): boolean {
+  return from === 'none' || (from === 'file' ? file !== undefined : table.trim() !== '');
+}
+
+async function uploadOf({ from, file, table }: GivenRecords) {
+  const method = 'POST';
+  if (from === 'none') return { method, body: new Blob(['{}\n']), headers: typed('application/x-ndjson') } as const;
+  if (from === 'table' || file === undefined) return { method, body: new Blob([table]), headers: tableHeaders(table) } as const;
+  return { method, body: file, headers: inputHeaders(file.name) ?? (await otherHeaders(file)) } as const;
+}
+
+/** Of a file whose name does not tell its format, such as `rows.txt`. */
+async function otherHeaders(file: File): Promise<InputHeaders> {
+  const isText = file.type === '' || file.type.startsWith('text/');
+  return isText ? tableHeaders(await file.slice(0, 65_536).text()) : typed(file.type);
 }
 
 function FileField({ file, onChoose }: { readonly file: File | undefined; readonly onChoose: (file: File) => void }) {
@@ -78,12 +177,12 @@ function FileField({ file, onChoose }: { readonly file: File | undefined; readon
       <input
         id={id}
         type="file"
-        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz,.xlsx"
+        accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,.gz,.xlsx"
         aria-describedby={`${id}-hint`}
         onChange={({ currentTarget: { files } }) => files?.[0] && onChoose(files[0])}
       />
       <small id={`${id}-hint`} class="hint">
-        {file === undefined ? 'CSV, TSV, JSON or NDJSON, each also with .gz' : bytesText(file.size)}
+        {file === undefined ? 'Excel (.xlsx), CSV, TSV, JSON or NDJSON; all but Excel also with .gz' : bytesText(file.size)}
       </small>
     </div>
   );
@@ -109,8 +208,21 @@ function PlanView({ plan }: { readonly plan: PlanShape }) {
   );
 }
 
-/** The request headers that tell the server the format of an uploaded file. */
+/** The request headers that tell the server the format of uploaded records. */
 type InputHeaders = Readonly<Record<string, string>>;
+
+function typed(type: string): InputHeaders {
+  return { 'Content-Type': type };
+}
+
+/**
+ * The format of a table, from its header. Cells that were copied from a spreadsheet are separated by tabs, and a single column has no
+ * separator, but can have commas in its cells. The server recognizes other separators of CSV. @internal
+ */
+export function tableHeaders(text: string): InputHeaders {
+  const [header = ''] = text.trimStart().split(/[\r\n]/, 1);
+  return typed(header.includes('\t') || !/[,;|]/.test(header) ? 'text/tab-separated-values' : 'text/csv');
+}
 
 const mediaTypes: Readonly<Record<string, string>> = {
   csv: 'text/csv',
@@ -125,7 +237,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 export function inputHeaders(name: string): InputHeaders | undefined {
   const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
   const type = mediaTypes[extension];
-  return type === undefined ? undefined : { 'Content-Type': type, ...(gz !== undefined && { 'Content-Encoding': 'gzip' }) };
+  return type === undefined ? undefined : { ...typed(type), ...(gz !== undefined && { 'Content-Encoding': 'gzip' }) };
 }
 
 /** Empty values are not sent. */

@@ -13,6 +13,8 @@ interface TextFieldProps extends FieldProps {
   readonly isRequired?: boolean;
   readonly placeholder?: string;
   readonly pattern?: string;
+  /** Of a field with several lines. */
+  readonly rows?: number;
 }
 
 export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
@@ -38,14 +40,14 @@ export function TextField({ label, hint, value, onInput, type = 'text', isRequir
 }
 
 /** Has several lines. */
-export function LongField({ label, hint, value, onInput, isRequired = false, placeholder }: TextFieldProps) {
+export function LongField({ label, hint, value, onInput, isRequired = false, placeholder, rows = 3 }: TextFieldProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <textarea
         id={id}
-        rows={3}
+        rows={rows}
         value={value}
         required={isRequired}
         autocomplete="off"
@@ -107,6 +109,40 @@ export function Check({ isChecked, onChange, children }: CheckProps) {
       <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
       <span>{children}</span>
     </label>
+  );
+}
+
+interface RadioGroupProps<Value extends string> extends FieldProps {
+  readonly value: Value;
+  readonly choices: readonly (readonly [value: Value, text: string])[];
+  readonly onChange: (value: Value) => void;
+}
+
+export function RadioGroup<Value extends string>({ label, value, choices, onChange }: RadioGroupProps<Value>) {
+  const name = useId();
+  return (
+    <fieldset class="field">
+      <legend>{label}</legend>
+      {choices.map(([choice, text]) => (
+        <label key={choice} class="check">
+          <input type="radio" name={name} checked={choice === value} onChange={() => onChange(choice)} />
+          <span>{text}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A list of the names of fields. Nothing is shown if there are none. */
+export function FieldLine({ label, fields }: { readonly label: string; readonly fields: readonly string[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <p class="chips">
+      {label}
+      {fields.map((field) => (
+        <code key={field}>{field}</code>
+      ))}
+    </p>
   );
 }
 

@@ -89,11 +89,12 @@ export function withProgress(view: RunView, progress: ProgressData | undefined, 
 /** Adds the counts, failures, found paths and credits of the whole run, including its parts before it was resumed. */
 export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
-  const { counts, failures, mapping, credits } = viewOfRun(run, now);
+  const { counts, outputRecords, failures, mapping, credits } = viewOfRun(run, now);
   const { written, failed, filtered, retries } = counts;
   return {
     ...view,
     counts: { ...view.counts, written, failed, filtered, retries },
+    outputRecords,
     hasTotals: true,
     moreFailures: 0,
     failures: failures.map((group) => {
@@ -117,7 +118,7 @@ export function viewOfRun(run: RunShape, now: number): RunView {
   return {
     ...{ flow: run.flow, state, ending: run.ending ?? undefined, reason: run.reason ?? undefined, startedAt },
     ms: (ended_at === null ? now : Date.parse(ended_at)) - Date.parse(startedAt),
-    ...{ input: run.format, output: run.format },
+    ...{ input: run.format, output: run.format, outputRecords: counts.rows },
     counts: {
       written: counts.written,
       filtered: counts.filtered ?? 0,

@@ -6,11 +6,13 @@ import { bytesText } from '../../figures.ts';
 import { RunState } from '../../parts/tiles.tsx';
 import { RunPanels } from '../../run/run-panels.tsx';
 import { download, goTo, requestJson, sendRequest } from '../api.ts';
+import { useFlowNames } from '../flows/flow-names.ts';
 import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { Dialog } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { type PageAction, useAction, useEvery, useLoaded } from '../use-loaded.ts';
 import { followRun, viewOfRun, withProgress, withTotals } from './run-events.ts';
+import { RunRows } from './run-rows.tsx';
 import { shortId } from './runs-page.tsx';
 
 /** The states in which a run's figures can still change. */
@@ -32,9 +34,10 @@ export function RunPage({ id }: { readonly id: string }) {
   const progress = useProgress(id, isLiving, reload);
   useEvery(isLiving ? figuresEveryMs : undefined, figures.data?.earlier ? reload : figures.reload);
   const { data } = run;
+  const names = useFlowNames();
   return (
     <Frame
-      title={data?.flow ?? 'Run'}
+      title={(data && names(data.flow)) ?? 'Run'}
       mark={data && <RunState run={data} />}
       sub={data && <SubTitle run={data} />}
       actions={data && <RunActions run={data} onChange={run.reload} />}
@@ -44,10 +47,13 @@ export function RunPage({ id }: { readonly id: string }) {
           const now = Date.now();
           const isPartial = figures.data === undefined;
           const view = { ...(figures.data ? withTotals(figures.data, loaded, now) : viewOfRun(loaded, now)), state: loaded.state };
+          const shown = isLiving ? withProgress(view, progress, { now, isPartial }) : view;
           return (
             <>
               <Reason run={loaded} />
-              <RunPanels view={isLiving ? withProgress(view, progress, { now, isPartial }) : view} isPartial={isPartial} />
+              <RunPanels view={shown} isPartial={isPartial}>
+                <RunRows run={loaded} counts={shown.counts} everyMs={isLiving ? figuresEveryMs : undefined} />
+              </RunPanels>
             </>
           );
         }}
@@ -117,21 +123,21 @@ function RunActions({ run, onChange }: RunActionsProps) {
   const retry = () => void action.run(async () => goTo(`/runs/${(await requestJson<RunShape>(`${path}/retry`, { method: 'POST' })).id}`));
   return (
     <>
-      {!isLiving && <Downloads run={run} action={action} />}
-      {!isLiving && (
-        <button type="button" onClick={() => setDeleting(true)}>
-          Delete
-        </button>
-      )}
-      {!isLiving && !resumable && counts.failed > 0 && (
-        <ActionButton action={action} kind="main" onAct={retry}>
-          Retry failed
-        </ActionButton>
-      )}
       {resumable && (
         <ActionButton action={action} kind="main" onAct={() => post('resume')}>
           Resume
         </ActionButton>
+      )}
+      {!isLiving && <Downloads run={run} action={action} />}
+      {!isLiving && !resumable && counts.failed > 0 && (
+        <ActionButton action={action} onAct={retry}>
+          Retry failed
+        </ActionButton>
+      )}
+      {!isLiving && (
+        <button type="button" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
       )}
       {isLiving && (
         <ActionButton action={action} isDisabled={state === 'stopping'} onAct={() => post('stop')}>
@@ -144,24 +150,24 @@ function RunActions({ run, onChange }: RunActionsProps) {
   );
 }
 
-function Downloads({ run: { id, flow, format, counts }, action }: { readonly run: RunShape; readonly action: PageAction }) {
+function Downloads({ run: { id, flow, format, counts, resumable }, action }: { readonly run: RunShape; readonly action: PageAction }) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const save = (what: string, name: string) => void action.run(() => download(`${path}/${what}`, name));
   return (
     <>
-      <ActionButton action={action} onAct={() => save('report', `${flow}.html`)}>
-        Report
-      </ActionButton>
+      {counts.written > 0 && (
+        <ActionButton action={action} kind={resumable ? undefined : 'main'} onAct={() => save('output', `${flow}.${format}`)}>
+          Output
+        </ActionButton>
+      )}
       {counts.failed > 0 && (
         <ActionButton action={action} onAct={() => save('errors', `${flow}.errors.${format}`)}>
           Errors
         </ActionButton>
       )}
-      {counts.written > 0 && (
-        <ActionButton action={action} onAct={() => save('output', `${flow}.${format}`)}>
-          Output
-        </ActionButton>
-      )}
+      <ActionButton action={action} onAct={() => save('report', `${flow}.html`)}>
+        Report
+      </ActionButton>
     </>
   );
 }

@@ -5,6 +5,7 @@ import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts
 import { Table } from '../../parts/table.tsx';
 import { Bar, Empty, Panel, RunState } from '../../parts/tiles.tsx';
 import { goTo } from '../api.ts';
+import { useFlowNames } from '../flows/flow-names.ts';
 import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
@@ -126,6 +127,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
+  const names = useFlowNames();
   return (
     <Table
       label="Runs"
@@ -136,7 +138,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
           isWide: true,
           cell: ({ id, flow }) => (
             <>
-              <a href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</a>
+              <a href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : (names(flow) ?? '…')}</a>
               {!isOfOneFlow && <small>{shortId(id)}</small>}
             </>
           ),
@@ -144,6 +146,9 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
         { title: 'State', cell: (run) => <RunState run={run} /> },
         { title: 'Started', cell: ({ started_at, created_at }) => <Time at={started_at ?? created_at} /> },
         { title: 'Written', isNumber: true, cell: ({ counts }) => formatCount(counts.written) },
+        ...(runs.some(({ counts: { rows = 0, written }, ended_at }) => ended_at !== null && rows > 0 && rows !== written)
+          ? [{ title: 'Rows', isNumber: true, cell: ({ counts: { rows } }: RunShape) => (rows === undefined ? '' : formatCount(rows)) }]
+          : []),
         {
           title: 'Failed',
           isNumber: true,

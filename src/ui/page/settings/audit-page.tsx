@@ -1,6 +1,7 @@
 import type { AuditRow } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Empty } from '../../parts/tiles.tsx';
+import { useFlowNames } from '../flows/flow-names.ts';
 import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { type ListPart, useLoaded, useOlder } from '../use-loaded.ts';
@@ -36,7 +37,11 @@ export function AuditPage() {
   );
 }
 
+/** These entries are about a flow, and have its id. */
+const flowActions = new Set(['flow.call', 'map.save']);
+
 function Entries({ entries }: Pick<AuditList, 'entries'>) {
+  const names = useFlowNames();
   return (
     <Table
       label="Audit"
@@ -45,7 +50,7 @@ function Entries({ entries }: Pick<AuditList, 'entries'>) {
         { title: 'Time', cell: ({ time }) => <Time at={time} /> },
         { title: 'Who', cell: ({ who }) => who },
         { title: 'What', cell: ({ what }) => what },
-        { title: 'On', isWide: true, cell: ({ on }) => on },
+        { title: 'On', isWide: true, cell: ({ what, on }) => (flowActions.has(what) ? names(on) : on) },
         { title: 'From', cell: ({ address }) => <code>{address}</code> },
         { title: 'Outcome', cell: ({ outcome }) => outcome },
       ]}

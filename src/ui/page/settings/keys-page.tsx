@@ -3,6 +3,7 @@ import { creditText, formatCount } from '../../../core/text/number.ts';
 import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Bar, inPercent, Panel } from '../../parts/tiles.tsx';
+import { useFlowNames } from '../flows/flow-names.ts';
 import { CodeBlock, Day, LoadedView, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useLoaded } from '../use-loaded.ts';
@@ -67,6 +68,7 @@ interface KeysProps {
 }
 
 function Keys({ keys, onChange, onMade }: KeysProps) {
+  const names = useFlowNames();
   return (
     <section class="panel">
       <Table
@@ -91,7 +93,7 @@ function Keys({ keys, onChange, onMade }: KeysProps) {
               <>
                 {scopes.join(', ')}
                 <small>
-                  {flows === null ? 'all flows' : flows.join(', ')}, {rate}
+                  {flows === null ? 'all flows' : flows.map((id) => names(id) ?? '…').join(', ')}, {rate}
                 </small>
               </>
             ),

@@ -20,10 +20,11 @@ interface MapPanelProps {
   readonly answer: MappedParts;
   /** ETag of the version of the flow file that contains the map in `written`. */
   readonly etag: string;
+  readonly file: string;
   readonly onChange: (map: PathMap) => void;
 }
 
-function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanelProps) {
+function MapPanel({ flow, node, map, written, answer, etag, file, onChange }: MapPanelProps) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const entries = Object.entries(map);
   return (
@@ -51,7 +52,7 @@ function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanel
           ))}
         </ul>
         <CodeBlock text={mapYaml(map)} label="The map as YAML" />
-        {server?.edit && <Save {...{ flow, node, map, written, etag }} />}
+        {server?.edit && <Save {...{ flow, node, map, written, etag, file }} />}
       </Panel>
       {entries.length > 0 && <Yield map={map} answer={answer} />}
     </div>
@@ -79,7 +80,7 @@ function valueText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function Save({ flow, node, map, written, etag }: Omit<MapPanelProps, 'answer' | 'onChange'>) {
+function Save({ flow, node, map, written, etag, file }: Omit<MapPanelProps, 'answer' | 'onChange'>) {
   const action = useAction();
   const isChanged = mapYaml(map) !== mapYaml(written);
   const path = `/flows/${encodeURIComponent(flow.id)}/nodes/${encodeURIComponent(node)}/map`;
@@ -93,7 +94,7 @@ function Save({ flow, node, map, written, etag }: Omit<MapPanelProps, 'answer' |
       <ProblemNotice problem={action.problem} />
       <div class="actions">
         <ActionButton action={action} kind="main" isDisabled={!isChanged} onAct={save}>
-          {isChanged ? `Save to ${flow.id}` : 'As in the file'}
+          {isChanged ? `Save to ${file}` : 'As in the file'}
         </ActionButton>
       </div>
     </>
@@ -148,7 +149,7 @@ function Mapped({ flow, node, text, written, result }: MappedProps) {
         )}
         {more > 0 && <p>and {counted(more, 'more path')}</p>}
       </Panel>
-      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag }} onChange={setMap} />
+      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag, file: text.file }} onChange={setMap} />
     </div>
   );
 }
