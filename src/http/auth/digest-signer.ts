@@ -6,7 +6,7 @@ import type { RequestSigner, SignedAnswer, SignedRequest, SignerSecret } from '.
 
 type Digest = Extract<Auth, { type: 'digest' }>;
 
-/** What a server asks for in WWW-Authenticate. @internal */
+/** A challenge of a server, in its header WWW-Authenticate. */
 export interface Challenge {
   readonly realm: string;
   readonly nonce: string;
@@ -99,7 +99,7 @@ interface DigestPerson {
   readonly count: number;
 }
 
-/** The header Authorization (RFC 7616, 3.4). @internal */
+/** The header Authorization (RFC 7616, 3.4). */
 export function digestHeader(
   { method, path }: Pick<SignedRequest, 'method' | 'path'>,
   to: Challenge,
@@ -125,7 +125,7 @@ export function digestHeader(
   ].join(', ')}`;
 }
 
-/** A header can have several challenges. The strongest hash counts. Undefined if there is none that is known. @internal */
+/** A header can have several challenges. The strongest hash counts. Undefined if there is none that is known. */
 export function strongestChallenge(header: string): Challenge | undefined {
   const found = header
     .split(/(?:^|,)\s*(?=Digest\s)/i)
