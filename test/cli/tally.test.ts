@@ -17,7 +17,7 @@ function viewOf(tally: Tally, { from = noneBefore as object, credits = 0 } = {})
       ...{ flow: 'flow.yaml', options: { in: 'in.csv' }, files: { out: 'out.csv', errors: 'in.errors.csv' } },
       plan: { name: 'flow.yaml', steps: [], replacedColumns: () => [] },
     },
-    claim: { from },
+    claim: { from, parked: new Map() },
     source: { readBytes: () => 0, notes: [] },
     output: { saved: () => ({ records: 0, rows: 0, failed: 0 }) },
     progress: Object.assign(new RunProgress({ now: () => 0, wallNow: () => 0 } as Clock), { tally }),
