@@ -1,14 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { workplace } from '../helpers/cli.ts';
+import { type Finished, workplace } from '../helpers/cli.ts';
 import { nodeTypes } from '../helpers/node-types.ts';
 import { shell } from '../helpers/shell.ts';
 
 const types = nodeTypes.map(({ name }) => name);
 
+const scripts = new Map<string, Promise<Finished>>();
+
 /** Returns the completion script for a shell. */
-async function script(shell: string) {
-  return (await workplace()).automate(['completion', shell]);
+function script(shell: string): Promise<Finished> {
+  const made = scripts.get(shell) ?? workplace().then((place) => place.automate(['completion', shell]));
+  scripts.set(shell, made);
+  return made;
 }
 
 /** Returns the completions that bash offers after these words. */
