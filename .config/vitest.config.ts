@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const project = (name: string, test: object) => ({ extends: true as const, test: { name, ...test } });
 
 /**
- * Tests that kill processes, fill disks, use browsers, restart servers, build the data, or run the documentation's commands. Run
+ * Tests that kill processes or start many, fill disks, use browsers, restart servers, build the data, or run the documentation's commands. Run
  * them with npm run test:slow.
  */
 const slow = 'test/**/*.slow.test.ts';
