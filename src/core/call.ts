@@ -1,3 +1,4 @@
+import type { ActionRequest, ActionResponse } from './action.ts';
 import type { Documents } from './answer/document.ts';
 import type { Answer } from './answer/mapping.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
@@ -7,6 +8,7 @@ import type { Lookups } from './lookup.ts';
 import type { Http, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
 import type { Tools } from './tools.ts';
+import type { Value } from './value/value.ts';
 
 export interface RetryPolicy {
   /** Statuses, classes of statuses such as `5xx`, and kinds of failures. */
@@ -55,6 +57,8 @@ export interface Call<Result> {
   readonly limit: CallLimit;
   readonly retry: RetryPolicy;
   readonly cache?: CachedCall<Result>;
+  /** Undefined if no later run can use the answer, because it is a file, or because the flow says so. */
+  readonly kept?: KeptCall<Result>;
   /** Makes one attempt. Throws a Failure if the attempt fails. */
   attempt(context: AttemptContext): Promise<Result>;
   /** The result of a call that ends with this failure, after attempts that gave a part of it. Undefined if they gave nothing. */
@@ -76,6 +80,18 @@ export interface CachedCall<Result> {
   store(result: Result): HttpResponse;
   /** Throws a Failure if the response is not accepted. */
   restore(response: HttpResponse, context: AttemptContext): Promise<Result>;
+}
+
+/** The part of a call that its kept answer replaces. */
+export interface KeptCall<Result> {
+  /** The request as the record asks it, before authentication and idempotency keys. */
+  readonly request: ActionRequest;
+  /** The response that the call has accepted; undefined if there are several, or none. */
+  response(): ActionResponse | undefined;
+  /** See `KeptAnswer`. */
+  extra?(result: Result): Value;
+  /** Throws a Failure if the response is not accepted. */
+  restore(response: ActionResponse, context: AttemptContext, extra: Value | undefined): Result | Promise<Result>;
 }
 
 export interface LastAnswer {

@@ -263,6 +263,8 @@ export interface CallPolicy {
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
+  /** False for a node whose requests are always sent, because the flow says `keep_answers: false`. */
+  readonly keepsAnswers?: boolean;
 }
 
 /** The result of `prepare` for a record that needs no request. The record continues as `row`. */

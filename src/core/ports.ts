@@ -1,4 +1,5 @@
 import type { Documents } from './answer/document.ts';
+import type { Answers } from './answers.ts';
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
@@ -174,6 +175,8 @@ export interface Ports {
   readonly lookups: Lookups;
   readonly ledger: Ledger;
   readonly cache: Cache;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: Answers;
   readonly documents: Documents;
   readonly clock: Clock;
   readonly spending: { of(node: string): Spending };

@@ -1,9 +1,12 @@
+import type { KeptQuestion } from '../core/answers.ts';
 import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
+import type { Step } from '../core/node.ts';
 import type { Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
+import { KeptCalls } from './kept-calls.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slots } from './slots.ts';
@@ -11,6 +14,10 @@ import type { Slots } from './slots.ts';
 export interface CallOwner extends AttemptContext {
   readonly record: number;
   readonly node: string;
+  readonly step: Step;
+  /** See `KeptQuestion`. */
+  readonly place: string;
+  readonly isInPoll: boolean;
   readonly progress: Progress;
   /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
   isAbandoned(): boolean;
@@ -50,7 +57,11 @@ interface CallTools {
 class RunningCall implements WaitingCall {
   credit: 'none' | 'held' | 'spent' = 'none';
 
-  constructor(readonly caller: CallOwner) {}
+  constructor(
+    readonly caller: CallOwner,
+    /** Undefined if the answer is not kept. */
+    readonly question?: KeptQuestion,
+  ) {}
 
   get record(): number {
     return this.caller.record;
@@ -89,6 +100,8 @@ export class Calls {
   readonly #unreachable: UnreachableWatch | undefined;
   /** Undefined if records never continue after a failed call. */
   readonly #answers: AnswerWatch | undefined;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly #kept: KeptCalls | undefined;
   /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
 
@@ -97,15 +110,23 @@ export class Calls {
     this.#gates = gates;
     this.#phase = phase;
     this.#unreachable = giveUp && new UnreachableWatch(giveUp);
+    this.#kept = ports.answers && new KeptCalls(ports.answers, ports, phase);
     this.#answers = continues ? new AnswerWatch((event) => ports.report(event)) : undefined;
   }
 
   /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
   async make<Result>(call: Call<Result>, caller: CallOwner): Promise<Result> {
-    const result = await this.#attempts(call, new RunningCall(caller));
+    const asked = this.#kept && (await this.#kept.ask(call, caller));
+    if (asked?.found) return asked.found.result;
+    const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
     await this.#ports.clock.nextTurn();
     return result;
+  }
+
+  /** Resolves to the result of a call whose answer an earlier run has kept; undefined if there is none. */
+  async found<Result>(call: Call<Result>, caller: CallOwner): Promise<{ readonly result: Result } | undefined> {
+    return (await this.#kept?.ask(call, caller))?.found;
   }
 
   /** Waits before the next call of a record. Rejects with Unfinished if the run ends first, or if no credits are left. */
@@ -224,6 +245,7 @@ export class Calls {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slots.answered({ sentAtMs: attemptMs, atMs });
+    if (running.question) this.#kept?.keep(running.question, { call, result, caller: running.caller, ms: atMs - startedMs, attempts });
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);

@@ -59,6 +59,8 @@ export interface ChainPosition {
   readonly emitter?: Emitter;
   /** The failures that `on_error: keep` passes through in a pass of a loop, whose rows might be discarded. Undefined if none can be. */
   readonly passedFailures?: FailureReport[];
+  /** The place of the outermost node around this one that waits between passes, such as a poll; undefined outside. */
+  readonly poll?: string;
   /** Undefined except inside nodes that wait between passes, such as polls. */
   readonly heard?: (answer: LastAnswer) => void;
 }
@@ -93,6 +95,15 @@ export class RecordContext implements NodeContext, CallOwner {
 
   get continues(): boolean {
     return this.step.onError === 'keep' || this.position.keepsEarlier;
+  }
+
+  /** The same in every run of the flow over the same record. The passes of a poll share it, because their number depends on the server. */
+  get place(): string {
+    return this.position.poll ?? this.position.place + this.row;
+  }
+
+  get isInPoll(): boolean {
+    return this.position.poll !== undefined;
   }
 
   get heard(): ChainPosition['heard'] {
@@ -172,6 +183,7 @@ export class RecordContext implements NodeContext, CallOwner {
       keepsEarlier: this.continues,
       group: position.group,
       passedFailures: this.#failuresOfPass(),
+      poll: position.poll ?? (waits ? position.place + row : undefined),
       heard: waits ? heard : position.heard,
     };
     await take(await chain.passSteps(steps, [fields], inside));
@@ -215,12 +227,15 @@ export class RecordContext implements NodeContext, CallOwner {
 
   async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {
     const { step, position, chain } = this;
-    const { ports } = chain.tools;
+    const { ports, calls } = chain.tools;
+    // A kept answer is looked for before the cache, which would otherwise take it for a new one.
+    const kept = ports.answers && (await calls.found(call, this));
+    if (kept) return kept.result;
     const hit = (source: HitSource) => {
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
-    const produce = () => chain.tools.calls.make(call, this).then(cache.store);
+    const produce = () => calls.make(call, this).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
     return cache.restore(response, this);

@@ -2,7 +2,7 @@ import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } fro
 import type { Documents } from '../core/answer/document.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
-import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
+import type { AttemptContext, BatchEntry, CachedCall, Call, KeptCall } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
@@ -64,6 +64,8 @@ export class RequestCall implements Call<Accepted> {
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
   protected request: SentRequest;
+  /** The last response that was accepted. */
+  protected response: ActionResponse | undefined;
   #hasKey = false;
 
   /** `part` distinguishes several calls for a record; undefined if there is only one. `record` is undefined in a batch. */
@@ -95,10 +97,25 @@ export class RequestCall implements Call<Accepted> {
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
+  /** A saved file is not kept with the answers, and another run may save it elsewhere. */
+  get kept(): KeptCall<Accepted> | undefined {
+    const { request } = this;
+    if (this.#policy.keepsAnswers === false || ('save' in request && request.save)) return undefined;
+    return { request, response: () => this.response, restore: (response, context) => this.restore(response, context) };
+  }
+
   async attempt(context: AttemptContext): Promise<Accepted> {
     const request = this.#identified(context);
     const response = await sendRequest(request, context);
-    const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record, context.clock);
+    const answer = await this.restore(response, context);
+    this.response = response;
+    return answer;
+  }
+
+  /** Reads a response. Throws a Failure if it is not successful. */
+  protected async restore(response: ActionResponse, context: AttemptContext): Promise<Accepted> {
+    const read = readable(response, this.#policy, context.documents);
+    const answer = this.#policy.accept(read instanceof Promise ? await read : read, this.request, this.#record, context.clock);
     if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
     return answer;
   }

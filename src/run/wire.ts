@@ -12,6 +12,7 @@ import type { Redactor } from '../credentials/redact.ts';
 import { RunSpending } from '../credits/spending.ts';
 import { createClock } from '../files/clock.ts';
 import { envOf, homeFolder } from '../files/home.ts';
+import type { KeptAnswers } from '../http/answers/kept-answers.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { createLoginKeeper, createLoginStore } from '../http/auth/login-store.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
@@ -51,6 +52,7 @@ interface WireOptions {
   /** Shared by all runs of the process; undefined if the run opens its own. */
   readonly routes?: Routes;
   readonly certified?: CertifiedRoutes;
+  readonly answers?: KeptAnswers;
   report(event: Event): void;
   /** The person who can log in to a server. Undefined in a run, and without a terminal. */
   readonly person?: LoginPerson;
@@ -92,6 +94,7 @@ export function wire(options: WireOptions): WiredPorts {
     logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
+  options.answers?.readFilesWith((paths) => files.contentOf(paths));
   const tokens = createTokens(httpTools(transport, files));
   const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
   const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
@@ -104,6 +107,7 @@ export function wire(options: WireOptions): WiredPorts {
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
+    answers: options.answers,
     documents: createDocuments(clock),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),

@@ -37,7 +37,11 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
     warn,
     attempt,
   });
-  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, reserved } });
+  const manifest = manifestOf(run, attempt !== undefined, {
+    cacert: request.options.cacert,
+    files: { folder, reserved },
+    answers: run.answers,
+  });
   const pool = new Pool({ children, manifest, hasHeader: source.header !== undefined, desk, newText: () => run.output.newText() });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),

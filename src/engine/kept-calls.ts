@@ -1,0 +1,91 @@
+import { type Answers, type KeptQuestion, requestKey, requestText } from '../core/answers.ts';
+import type { Call, KeptCall } from '../core/call.ts';
+import { Failure, Unfinished } from '../core/failure.ts';
+import type { Ports } from '../core/ports.ts';
+import type { CallOwner } from './call.ts';
+import type { RunPhase } from './phase.ts';
+
+/** A call in a run with kept answers. */
+export interface AskedCall<Result> {
+  /** Undefined if the answer is not kept. */
+  readonly question: KeptQuestion | undefined;
+  /** Undefined if the request must be sent. */
+  readonly found?: { readonly result: Result };
+}
+
+interface AnsweredCall {
+  readonly call: Call<unknown>;
+  readonly result: unknown;
+  readonly caller: CallOwner;
+  readonly ms: number;
+  readonly attempts: number;
+}
+
+/** Gives calls the answers that earlier runs have kept, and keeps the new ones. */
+export class KeptCalls {
+  readonly #answers: Answers;
+  readonly #ports: Ports;
+  readonly #phase: RunPhase;
+
+  constructor(answers: Answers, ports: Ports, phase: RunPhase) {
+    this.#answers = answers;
+    this.#ports = ports;
+    this.#phase = phase;
+  }
+
+  /** Rejects with a Failure if the run sends nothing and no answer is kept, and with Unfinished if the run ends first. */
+  async ask<Result>(call: Call<Result>, caller: CallOwner): Promise<AskedCall<Result>> {
+    const { kept } = call;
+    if (!kept) {
+      if (this.#answers.isReplay) throw noAnswer(`the requests of ${caller.node}`);
+      return { question: undefined };
+    }
+    const files = filesOf(kept);
+    const content = files.length === 0 ? '' : `\nfiles ${await this.#answers.contentOf(files)}`;
+    const question = questionOf(kept, caller, content);
+    const found = await this.#find(kept, caller, question);
+    if (!found && this.#answers.isReplay) throw noAnswer(requestText(kept.request));
+    return { question, found };
+  }
+
+  keep(question: KeptQuestion, { call, result, caller, ms, attempts }: AnsweredCall): void {
+    const response = call.kept?.response();
+    if (!response) return;
+    const extra = call.kept?.extra?.(result);
+    const as = this.#answers.keep(question, { response, at: this.#ports.clock.wallNow(), ms: Math.round(ms), attempts, extra });
+    this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
+  }
+
+  async #find<Result>(kept: KeptCall<Result>, caller: CallOwner, question: KeptQuestion): Promise<AskedCall<Result>['found']> {
+    const turn = this.#ports.clock.yieldIfLong();
+    if (turn) await turn;
+    if (caller.isAbandoned() || !this.#phase.wants(caller.record, caller.progress.hasBegun)) throw new Unfinished();
+    const found = this.#answers.find(question);
+    if (!found) return undefined;
+    try {
+      const result = await kept.restore(found.response, caller, found.extra);
+      this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as: 'used' });
+      return { result };
+    } catch (error) {
+      if (!(error instanceof Failure) || this.#answers.isReplay) throw error;
+      // The flow accepts other answers than it did, so the server is asked again, as after a refused answer.
+      this.#answers.forget(found);
+      return undefined;
+    }
+  }
+}
+
+function questionOf({ request }: KeptCall<unknown>, { step, record, node, place, isInPoll }: CallOwner, content: string): KeptQuestion {
+  const { action } = step.node;
+  const use = action?.cache ? 'always' : isInPoll ? 'last' : 'once';
+  return { key: requestKey(request, step.type, action?.price.connection) + content, record, place, node, use };
+}
+
+function filesOf({ request }: KeptCall<unknown>): readonly string[] {
+  const form = 'form' in request ? request.form : undefined;
+  return form?.flatMap((part) => ('file' in part ? [part.file] : [])) ?? [];
+}
+
+function noAnswer(request: string): Failure {
+  return new Failure('network', `no answer is kept for ${request}`, { sent: false });
+}
