@@ -45,6 +45,8 @@ export interface Answers {
   find(question: KeptQuestion): FoundAnswer | undefined;
   /** The response must be a successful one. */
   keep(question: KeptQuestion, answer: KeptAnswer): Keeping;
+  /** Resolves when everything that was kept so far is in the file; undefined if it is. */
+  written(): Promise<void> | undefined;
   /** Drops an answer that the flow no longer accepts. */
   forget(answer: FoundAnswer): void;
   /** Keeps the last answers to the requests inside a poll, which has ended. */

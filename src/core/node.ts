@@ -233,6 +233,8 @@ export interface Action extends CallPolicy {
   /** The entry says with which records this one can share a call. Undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields, clock: EvaluationClock) => BatchEntry<unknown> | Unasked;
   readonly usesFiles?: boolean;
+  /** The part of its request or answer that no kept answer can replace; undefined if there is none. */
+  readonly unkept?: 'save' | 'now()';
   /** True if `map` does not read the response itself, but a document that is derived from it. */
   readonly makesDocument?: boolean;
   /** Set only for a node that looks something up. */

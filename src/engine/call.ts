@@ -120,7 +120,7 @@ export class Calls {
     if (asked?.found) return asked.found.result;
     const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
-    await this.#ports.clock.nextTurn();
+    await (this.#ports.answers?.written() ?? this.#ports.clock.nextTurn());
     return result;
   }
 

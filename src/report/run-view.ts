@@ -18,6 +18,7 @@ import {
   noTokens,
   type ShortPages,
   type TokenCounts,
+  type Tally,
 } from './tally.ts';
 
 /**
@@ -80,6 +81,8 @@ export interface RunView {
   readonly showsCredits?: boolean;
   /** Answers that were taken from the request of another record. `counts.cached` includes them. */
   readonly cachedInFlight?: number;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: Tally['keptAnswers'] & { readonly requests: number };
   readonly pauses: PausesView;
   /** Reasons such as 429s or rate limits. */
   readonly pausedFor?: readonly string[];
@@ -277,6 +280,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
     showsCredits: showsCredits(run),
     cachedInFlight: tally.cacheHits['in-flight'],
+    answers: run.answers && { ...tally.keptAnswers, requests: tally.requests },
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
@@ -468,6 +472,13 @@ export function summaryJson(view: RunView): string {
     retries: counts.retries,
     cached: counts.cached,
     cached_in_flight: view.cachedInFlight,
+    answers: view.answers && {
+      used: view.answers.used,
+      kept: view.answers.kept,
+      with_secret: view.answers.secret,
+      not_kept: view.answers.full,
+    },
+    requests: view.answers?.requests,
     credits_saved: credits.saved,
     credits: credits.part ?? credits.spent,
     tokens: tokensJson(view.partTokens),

@@ -25,7 +25,7 @@ import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
-import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
+import { type GivenRun, type GivenRunOptions, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -48,6 +48,7 @@ export async function withSignals(terminal: Terminal, act: (start: StartRun) => 
   try {
     return await act((request, written) => {
       refuseWorkerConflicts(written.options);
+      refuseAnswers(request.plan, written.options, request.files);
       return showRun(request, written, terminal, signals);
     });
   } finally {
@@ -167,11 +168,12 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     if (looked.status === 'rejected') throw looked.reason;
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
+    refuseAnswers(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
     // In a run with a queue, only the workers need the secrets.
-    if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
+    if (options.queue === undefined && !options.replay) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
     await source.close();

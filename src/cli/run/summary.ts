@@ -35,6 +35,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     morePagesLines,
     neverFoundLines,
     cacheLines,
+    keptAnswerLines,
     tokenLines,
     fileLines,
     reportLines,
@@ -297,6 +298,18 @@ function cacheLines({ counts: { cached }, cachedInFlight = 0, credits, showsCred
   const shared = cachedInFlight === 0 ? '' : `, ${formatCount(cachedInFlight)} of them from requests in flight`;
   const saved = showsCredits ? ` (${creditsText(credits.saved)} saved)` : '';
   return [`  from the cache: ${counted(cached, 'answer')}${shared}${saved}`];
+}
+
+function keptAnswerLines({ answers, credits: { spent, part = spent } }: RunView): string[] {
+  if (!answers) return [];
+  const { used, kept, secret, full, requests } = answers;
+  const were = (count: number) => (count === 1 ? 'was' : 'were');
+  return [
+    ...(used > 0 ? [`  ${counted(used, 'answer')} ${were(used)} kept: ${counted(requests, 'request')}, ${creditsText(part)}`] : []),
+    ...(kept > 0 ? [`  kept for later runs: ${counted(kept, 'answer')}`] : []),
+    ...(secret > 0 ? [`  not kept: ${counted(secret, 'answer')} with a secret`] : []),
+    ...(full > 0 ? [`  not kept: ${counted(full, 'answer')}, because the file of answers is full or cannot be written`] : []),
+  ];
 }
 
 /** Lines such as `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. In a resumed run, the totals of the whole run come first. */

@@ -47,14 +47,18 @@ const heads = new Map<string, HttpResponse['headers']>();
 const maxHeads = 64;
 
 export function foundAnswer({ number, at, ms, attempts, status, head, redirectedTo, extra, body }: StoredAnswer): FoundAnswer {
-  const facts = { number, at, ms, attempts, extra: extra === undefined ? undefined : parseJson(extra) };
-  if (status === 0) {
-    const [value, text] = parseJson(Buffer.from(body).toString('utf8')) as [Value, string];
-    return { ...facts, response: { kind: 'tool', isError: false, body: value, text } };
-  }
-  const headers = headersOf(head);
-  const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
-  return { ...facts, response: (redirectedTo ? { ...response, redirectedTo } : response) as ActionResponse };
+  const response = status === 0 ? toolAnswer(body) : httpResponse(status, headersOf(head), body);
+  const found = { number, at, ms, attempts, response: redirectedTo ? { ...response, redirectedTo } : response };
+  return extra === undefined ? found : { ...found, extra: parseJson(extra) };
+}
+
+function toolAnswer(bytes: Uint8Array): ActionResponse {
+  const [body, text] = parseJson(Buffer.from(bytes).toString('utf8')) as [Value, string];
+  return { kind: 'tool', isError: false, body, text };
+}
+
+function httpResponse(status: number, headers: HttpResponse['headers'], body: Uint8Array): HttpResponse {
+  return { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
 }
 
 function headersOf(head: string): HttpResponse['headers'] {

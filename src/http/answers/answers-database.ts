@@ -224,8 +224,9 @@ export class AnswersDatabase {
 
   close(): void {
     try {
-      // Merges the write-ahead log into the file, so that the file can be copied. This is skipped if another process uses the file.
-      this.#database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+      // Merges the write-ahead log into the file and removes it, so that the file can be copied. This is skipped if another process uses the
+      // file.
+      this.#database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE');
     } catch {
       // Nothing is lost: the log still contains the answers.
     }

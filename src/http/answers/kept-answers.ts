@@ -33,8 +33,11 @@ const maxKey = 1000;
 /** A block is packed as soon as it reaches one of these limits. To find one answer, its whole block is unpacked. */
 const blockEnd = { answers: 128, bytes: 64 << 10 };
 
+/** Length of a transaction. */
+const turnMs = 3;
+
 /** Maximum number of unpacked blocks in memory. */
-const maxBlocks = 8;
+const maxBlocks = 4;
 
 /** Longest wait for another worker's transaction, which lasts as long as one turn of its event loop. */
 const timeoutMs = 30_000;
@@ -66,9 +69,8 @@ export class KeptAnswers implements Answers {
   readonly #options: KeptAnswersOptions;
   readonly #database: AnswersDatabase;
   readonly #minAt: number;
-  /** The answers of the blocks in memory, by their stored keys. */
-  readonly #loaded = new Map<string, StoredAnswer[]>();
-  readonly #blocks: (readonly StoredAnswer[])[] = [];
+  /** The blocks in memory, the last one first: the answers by number, and the first answer to each of their requests by its stored key. */
+  #blocks: readonly { readonly answers: readonly StoredAnswer[]; readonly byKey: ReadonlyMap<string, StoredAnswer> }[] = [];
   /** The bits of this part of the run, and of earlier parts, by chunk. */
   readonly #bits = new Map<number, Uint8Array>();
   readonly #earlier = new Map<number, Uint8Array>();
@@ -80,7 +82,9 @@ export class KeptAnswers implements Answers {
   #tailBytes = 0;
   #bytes: number;
   #next: number | undefined;
-  #turnEnd: NodeJS.Immediate | undefined;
+  #turnEnd: NodeJS.Timeout | NodeJS.Immediate | undefined;
+  /** Resolves when the turn is written. Undefined if nothing waits for it. */
+  #written: { readonly promise: Promise<void>; resolve(): void } | undefined;
   #canWrite = true;
   #hasWarned = false;
   #contentOf: ((files: readonly string[]) => Promise<string>) | undefined;
@@ -128,6 +132,18 @@ export class KeptAnswers implements Answers {
     return this.#writing(() => this.#add(question, answer)) ? 'kept' : 'full';
   }
 
+  written(): Promise<void> | undefined {
+    if (this.#turn.length === 0) return undefined;
+    if (!this.#written) {
+      let resolve = () => {};
+      const promise = new Promise<void>((done) => {
+        resolve = done;
+      });
+      this.#written = { promise, resolve };
+    }
+    return this.#written.promise;
+  }
+
   forget({ number }: FoundAnswer): void {
     this.#writing(() => this.#database.remove(number));
   }
@@ -148,7 +164,6 @@ export class KeptAnswers implements Answers {
       if (!isOfWorker) this.#writing(() => this.#packAll());
       this.#endTurn();
     } finally {
-      clearImmediate(this.#turnEnd);
       this.#database.close();
     }
   }
@@ -159,8 +174,9 @@ export class KeptAnswers implements Answers {
 
   /** The usual case: records come in the order in which their answers were kept. Only the first of several equal requests is found here. */
   #inBlocks(key: string, question: KeptQuestion): StoredAnswer | undefined {
-    for (const answer of this.#loaded.get(key) ?? []) {
-      if (answer.nth > 0 || answer.record !== question.record || answer.place !== question.place) continue;
+    for (const { byKey } of this.#blocks) {
+      const answer = byKey.get(key);
+      if (!answer || answer.record !== question.record || answer.place !== question.place) continue;
       this.#beginTurn();
       if (!this.#isUsable(answer, question)) continue;
       this.#use(answer, question);
@@ -201,27 +217,15 @@ export class KeptAnswers implements Answers {
 
   #load(number: number): StoredAnswer | undefined {
     const isIn = (answers: readonly StoredAnswer[]) => answers.find((answer) => answer.number === number);
-    for (const answers of this.#blocks) {
+    for (const { answers } of this.#blocks) {
       const found = isIn(answers);
       if (found) return found;
     }
     const answers = this.#database.blockWith(number);
-    for (const answer of answers) {
-      const others = this.#loaded.get(answer.key);
-      if (others) others.push(answer);
-      else this.#loaded.set(answer.key, [answer]);
-    }
-    this.#blocks.push(answers);
-    if (this.#blocks.length > maxBlocks) this.#unload(this.#blocks.shift() ?? []);
+    const byKey = new Map<string, StoredAnswer>();
+    for (const answer of answers) if (answer.nth === 0 && !byKey.has(answer.key)) byKey.set(answer.key, answer);
+    this.#blocks = [{ answers, byKey }, ...this.#blocks.slice(0, maxBlocks - 1)];
     return isIn(answers);
-  }
-
-  #unload(answers: readonly StoredAnswer[]): void {
-    for (const answer of answers) {
-      const others = this.#loaded.get(answer.key)?.filter((other) => other !== answer) ?? [];
-      if (others.length === 0) this.#loaded.delete(answer.key);
-      else this.#loaded.set(answer.key, others);
-    }
   }
 
   #add(question: KeptQuestion, answer: KeptAnswer): void {
@@ -292,14 +296,18 @@ export class KeptAnswers implements Answers {
   }
 
   /**
-   * Everything of one turn of the event loop is one transaction, which ends before a record that has got its answer continues. So if the
-   * process is killed, only answers that are in flight are missing.
+   * Everything of a few milliseconds is one transaction, and records whose answers are in it wait for its end before they continue. So if
+   * the process is killed, only answers that are in flight are missing.
    */
   #beginTurn(): void {
     if (this.#turnEnd !== undefined || !this.#canWrite) return;
     this.#database.begin();
+    // Other processes wait while a transaction is open, so it is short if there are some.
+    if (!this.#options.isShared) {
+      this.#turnEnd = setTimeout(() => this.#endTurn(), turnMs);
+      return;
+    }
     this.#turnEnd = setImmediate(() => this.#endTurn());
-    if (!this.#options.isShared) return;
     // Other processes may have used up answers, and added some, since the last turn.
     this.#bits.clear();
     this.#next = undefined;
@@ -307,8 +315,7 @@ export class KeptAnswers implements Answers {
 
   #endTurn(): void {
     if (this.#turnEnd === undefined) return;
-    clearImmediate(this.#turnEnd);
-    this.#turnEnd = undefined;
+    this.#clearTurn();
     try {
       for (const chunk of this.#dirty) this.#database.setBits(this.#options.session.number, chunk, this.#bitsOf(chunk));
       this.#dirty.clear();
@@ -317,6 +324,14 @@ export class KeptAnswers implements Answers {
     } catch (error) {
       this.#giveUp(error as Error);
     }
+    this.#written?.resolve();
+    this.#written = undefined;
+  }
+
+  #clearTurn(): void {
+    if (this.#options.isShared) clearImmediate(this.#turnEnd as NodeJS.Immediate);
+    else clearTimeout(this.#turnEnd as NodeJS.Timeout);
+    this.#turnEnd = undefined;
   }
 
   /** Each turn writes a block of its own. As soon as there are enough answers, one packed block replaces those. */
@@ -354,8 +369,7 @@ export class KeptAnswers implements Answers {
   }
 
   #giveUp(error: Error): void {
-    clearImmediate(this.#turnEnd);
-    this.#turnEnd = undefined;
+    this.#clearTurn();
     this.#canWrite = false;
     this.#turn = [];
     this.#database.rollback();

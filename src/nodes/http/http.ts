@@ -75,6 +75,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     paths: mapping?.paths ?? [],
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
+    unkept: options.save ? 'save' : request.usesNow ? 'now()' : undefined,
     morePages: saving || context.carried.length > 0 ? undefined : morePagesOf(options, mapping),
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);

@@ -58,6 +58,8 @@ interface RequestBody {
   readonly reads: readonly FieldUse[];
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
+  /** True if an expression in the body uses the time, so that no two runs send the same. */
+  readonly usesNow: boolean;
   /** Throws a Failure unless the origin is written literally in the flow (`isNamed`). Undefined if the body has no secrets. */
   readonly secrets?: (fields: Fields, clock: EvaluationClock, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
@@ -65,7 +67,7 @@ interface RequestBody {
 /** Reports problems. `contentType` is undefined if it depends on the record. */
 export function compileBody(options: HttpOptions, contentType: Header | undefined, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
-  if (!payload) return { render: undefined, reads: [], named: [] };
+  if (!payload) return { render: undefined, reads: [], named: [], usesNow: false };
   const isText = payload.name === 'text' && contentType !== undefined;
   const isXml = isText && isXmlType(contentType.text);
   if (options.raw && isText && !isXml)
@@ -137,6 +139,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];
   const named: string[] = [];
+  let usesNow = false;
   for (const { holder, source, at } of expressionsWithin(value, [name])) {
     try {
       const expression = compileExpression(source);
@@ -144,13 +147,14 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
       expressions.set(holder, (fields, clock) => naming(at, () => expression.evaluate(fields, clock)));
       reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
+      usesNow ||= /\bnow\s*\(/.test(source);
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       context.problem(at, error.message, error.offset);
       expressions.set(holder, () => null);
     }
   }
-  return { expressions, reads, named };
+  return { expressions, reads, named, usesNow };
 }
 
 /** Evaluates an expression. If it fails, adds the expression's path to the failure, because a body can contain many expressions. */

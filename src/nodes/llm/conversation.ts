@@ -1,10 +1,11 @@
-import type { AttemptContext } from '../../core/call.ts';
+import type { ActionResponse } from '../../core/action.ts';
+import type { AttemptContext, KeptCall } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { rounded, type SpendingRefusal } from '../../core/spending.ts';
-import type { JsonObject } from '../../core/value/value.ts';
+import type { JsonObject, Value } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { TokenUsage, Turn } from './provider.ts';
 
@@ -65,6 +66,19 @@ export class Conversation extends RequestCall {
     this.#rules = rules;
     this.#dialog = dialog;
     this.#turns = dialog.turns;
+  }
+
+  override get kept(): KeptCall<Accepted> | undefined {
+    const kept = super.kept;
+    return (
+      kept && { ...kept, extra: (answer) => ({ ...(answer as ModelAccepted).usage }), restore: (...parts) => this.#restored(...parts) }
+    );
+  }
+
+  /** The tokens are those of all questions, also of those whose answers did not fit. */
+  async #restored(response: ActionResponse, context: AttemptContext, usage: Value | undefined): Promise<Accepted> {
+    const answer = (await this.restore(response, context)) as ModelAccepted;
+    return withUsage(answer, (usage as TokenUsage | undefined) ?? answer.usage, this.#rules.price);
   }
 
   override async attempt(context: AttemptContext): Promise<Accepted> {

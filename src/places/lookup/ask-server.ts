@@ -1,6 +1,6 @@
-import type { ActionRequest } from '../../core/action.ts';
+import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
-import type { AttemptContext, Batch, BatchEntry } from '../../core/call.ts';
+import type { AttemptContext, Batch, BatchEntry, KeptCall } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type CallPolicy, Unasked } from '../../core/node.ts';
@@ -122,6 +122,8 @@ class BatchCall extends RequestCall {
   readonly #found = new Map<number, SharedDocument>();
   readonly #lacking: Map<number, Fields>;
   readonly #count: number;
+  /** True if one response had all records: several are not kept. */
+  #isWhole = true;
 
   constructor(policy: CallPolicy, way: LookupBatch, records: ReadonlyMap<number, Fields>) {
     super(policy, way.request(records));
@@ -130,8 +132,18 @@ class BatchCall extends RequestCall {
     this.#count = records.size;
   }
 
+  override get kept(): KeptCall<Accepted> | undefined {
+    const kept = super.kept;
+    return kept && { ...kept, response: () => (this.#isWhole ? this.response : undefined) };
+  }
+
   override async attempt(context: AttemptContext): Promise<BatchAnswer> {
-    const answer = await super.attempt(context);
+    this.#isWhole = this.#found.size === 0;
+    return (await super.attempt(context)) as BatchAnswer;
+  }
+
+  protected override async restore(response: ActionResponse, context: AttemptContext): Promise<BatchAnswer> {
+    const answer = await super.restore(response, context);
     this.#take(answer.response as HttpResponse);
     return this.#answer(answer);
   }
