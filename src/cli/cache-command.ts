@@ -6,6 +6,7 @@ import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { exitCodes } from '../run/exit-codes.ts';
+import { bytesText } from './show/bytes.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -45,14 +46,6 @@ function factsOf(file: AnswersFile): Facts {
 function cachedTime(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.getTime()) ? 'unknown' : time.toISOString();
-}
-
-const units = ['bytes', 'kB', 'MB', 'GB'] as const;
-
-/** Returns text such as `1.2 MB`. */
-function bytesText(bytes: number): string {
-  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
-  return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
 /** Active runs continue, and can cache new responses. */

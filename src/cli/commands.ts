@@ -122,6 +122,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./cache.ts')).cache,
   },
   {
+    name: 'answers',
+    usage: '[options] <out>',
+    help: 'show or delete the answers that runs with --keep-answers have kept for an output',
+    load: async () => (await import('./answers.ts')).answers,
+  },
+  {
     name: 'credits',
     usage: '[options]',
     help: "show this month's credits by flow, node and connection, and the allowance (one action, such as a request, costs one credit)",

@@ -17,8 +17,8 @@ import {
   nextPathsSince,
   noTokens,
   type ShortPages,
-  type TokenCounts,
   type Tally,
+  type TokenCounts,
 } from './tally.ts';
 
 /**

@@ -6,7 +6,6 @@ import { createClock } from '../files/clock.ts';
 import type { OutputSpace } from '../files/folder.ts';
 import { envOf } from '../files/home.ts';
 import { fullPath } from '../files/stat.ts';
-import type { KeptAnswers } from '../http/answers/kept-answers.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
 import { failedListOf, oldOutput } from '../output/failed-records.ts';
 import type { Checkpoint, Journal } from '../output/journal/journal.ts';
@@ -48,7 +47,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const run = { id: claim.run, credits, costs, isFree };
   const parts = { credentials, routes, key, run, report, files: { ...(await filesOf(claimed)), space } };
   let session: Session | undefined;
-  let answers: OpenAnswers | undefined;
+  let answers: OpenRun['answers'];
   try {
     const use = useOf(plan, flow, options.env);
     answers = await answersOf(claimed, { ...messages, warn });
@@ -63,23 +62,21 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
       session,
       progress,
       events,
-      answers: answers?.settings,
+      answers,
       ...(await openRecords(claimed, session, progress, { warn, noted, space })),
     };
   } catch (error) {
-    if (session) await session.close().catch(() => undefined);
-    else answers?.close();
+    await session?.close().catch(() => undefined);
+    await answers?.close().catch(() => undefined);
     await events?.close().catch(() => undefined);
     throw error;
   }
 }
 
-type OpenAnswers = KeptAnswers & { readonly settings: NonNullable<OpenRun['answers']> };
-
 const maxKeptBytes = 10e9;
 
 /** Undefined if the run neither keeps answers nor uses kept ones. */
-async function answersOf({ request, claim }: ClaimedRun, { redactor, warn }: Messages): Promise<OpenAnswers | undefined> {
+async function answersOf({ request, claim }: ClaimedRun, { redactor, warn }: Messages): Promise<OpenRun['answers']> {
   const { options, files, retried } = request;
   const { keepAnswers, replay: isReplay = false, maxKept: maxBytes = maxKeptBytes, workers } = options;
   if (keepAnswers === undefined && !isReplay) return undefined;

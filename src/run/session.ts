@@ -37,7 +37,7 @@ export interface SessionParts {
   readonly key?: PayingKey;
   readonly run?: RunSpendings;
   readonly files?: RunFilesOptions;
-  /** The session closes them. Undefined if the run neither keeps answers nor uses kept ones. */
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly answers?: KeptAnswers;
   readonly person?: LoginPerson;
   report?(event: Event): void;
@@ -121,7 +121,6 @@ export async function openSession(
     try {
       await ports.close();
     } finally {
-      parts.answers?.close();
       if (!parts.routes) routes.destroy();
       certified?.destroy();
       await credentials.usesRecorded();

@@ -161,7 +161,7 @@ export class WorkerRun {
     } finally {
       ledger.releaseUnused();
       await ports.close();
-      answers?.close(true);
+      await answers?.close(true);
       routes.destroy();
       certified?.destroy();
       await credentials.usesRecorded();

@@ -162,7 +162,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
       format,
       takeOver: memory && ((item) => memory.takeOver(item)),
     });
-    await dryRun({ flow, plan, options, records }, terminal);
+    await dryRun({ flow, plan, options, records, out: files.isStreamed ? '-' : files.out }, terminal);
     memory?.close();
     // If the old rows cannot be reused, the plan is that of a run which runs every record, as the error advises.
     if (looked.status === 'rejected') throw looked.reason;

@@ -1,5 +1,5 @@
 import type Database from 'libsql';
-import { inTransaction, openDatabase } from '../../files/database.ts';
+import { inTransaction, isBusy, openDatabase } from '../../files/database.ts';
 import { packBlock, type StoredAnswer, unpackBlock } from './answer-block.ts';
 
 /**
@@ -222,15 +222,31 @@ export class AnswersDatabase {
     this.#database.exec('delete from moved where record is null');
   }
 
-  close(): void {
+  /**
+   * Merges the write-ahead log into the file and removes it, so that the file can be copied. This is skipped if another process still uses
+   * the file. Workers may need a moment until they have closed it.
+   */
+  async close(waitsForOthers = false): Promise<void> {
     try {
-      // Merges the write-ahead log into the file and removes it, so that the file can be copied. This is skipped if another process uses the
-      // file.
-      this.#database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE');
+      this.#database.exec('PRAGMA busy_timeout = 0');
+      for (let left = waitsForOthers ? 100 : 0; !this.#mergeLog() && left > 0; left--)
+        await new Promise((resolve) => setTimeout(resolve, 20));
     } catch {
       // Nothing is lost: the log still contains the answers.
+    } finally {
+      this.#database.close();
     }
-    this.#database.close();
+  }
+
+  /** Returns false if another process uses the file. */
+  #mergeLog(): boolean {
+    try {
+      const { journal_mode: mode } = this.#database.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string };
+      return mode === 'delete';
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    }
   }
 }
 

@@ -159,12 +159,12 @@ export class KeptAnswers implements Answers {
   }
 
   /** Also packs what killed processes have left. Workers leave that to their run. */
-  close(isOfWorker = false): void {
+  async close(isOfWorker = false): Promise<void> {
     try {
       if (!isOfWorker) this.#writing(() => this.#packAll());
       this.#endTurn();
     } finally {
-      this.#database.close();
+      await this.#database.close(this.#options.isShared && !isOfWorker);
     }
   }
 
@@ -415,7 +415,38 @@ export function openAnswers(
       settings: { path, session, env, maxAgeMs, maxBytes, isReplay },
     });
   } catch (error) {
-    database.close();
+    void database.close();
     throw answersError(options.path, error);
+  }
+}
+
+/** The number of answers to a request that a run would find kept. */
+export class KeptCounter {
+  readonly #database: AnswersDatabase;
+  readonly #minAt: number;
+  readonly #env: string;
+  /** Number of answers that the requests so far use up, by request. */
+  readonly #used = new Map<string, number>();
+
+  constructor(database: AnswersDatabase, env: string, minAt: number) {
+    this.#database = database;
+    this.#env = env;
+    this.#minAt = minAt;
+  }
+
+  /** Counts the request. Returns true if an answer is left for it. */
+  has({ key, use }: Pick<KeptQuestion, 'key' | 'use'>): boolean {
+    const hashed = keyHash(`${this.#env}\n${key}`);
+    const count = this.#database.placesOf(hashed).filter(({ at }) => at >= this.#minAt).length;
+    if (use === 'always' || count === 0) return count > 0;
+    const name = hashed.toString('latin1');
+    const used = this.#used.get(name) ?? 0;
+    if (used >= count) return false;
+    this.#used.set(name, used + 1);
+    return true;
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
   }
 }
