@@ -231,7 +231,7 @@ describe('automate run --replay', () => {
 
   test.each([
     [
-      'body: { at: { expr: "string(now())" } }, method: POST',
+      'body: { at: { cel: "string(now())" } }, method: POST',
       'its requests contain the time, so no kept answer is for the same request (now())',
     ],
     ['save: { to: "{{id}}.txt" }', 'the files that it saves are not among the kept answers (save)'],
