@@ -1,13 +1,12 @@
-import type { ActionRequest, ActionResponse } from './action.ts';
 import type { Documents } from './answer/document.ts';
 import type { Answer } from './answer/mapping.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
 import type { NodeEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
-import type { Http, HttpResponse } from './ports.ts';
+import type { Http, HttpRequest, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
-import type { Tools } from './tools.ts';
+import type { ToolAnswer, ToolCall, Tools } from './tools.ts';
 import type { Value } from './value/value.ts';
 
 export interface RetryPolicy {
@@ -85,13 +84,13 @@ export interface CachedCall<Result> {
 /** The part of a call that its kept answer replaces. */
 export interface KeptCall<Result> {
   /** The request as the record asks it, before authentication and idempotency keys. */
-  readonly request: ActionRequest;
+  readonly request: HttpRequest | ToolCall;
   /** The response that the call has accepted; undefined if there are several, or none. */
-  response(): ActionResponse | undefined;
+  response(): HttpResponse | ToolAnswer | undefined;
   /** See `KeptAnswer`. */
   extra?(result: Result): Value;
   /** Throws a Failure if the response is not accepted. */
-  restore(response: ActionResponse, context: AttemptContext, extra: Value | undefined): Result | Promise<Result>;
+  restore(response: HttpResponse | ToolAnswer, context: AttemptContext, extra: Value | undefined): Result | Promise<Result>;
 }
 
 export interface LastAnswer {

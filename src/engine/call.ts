@@ -1,26 +1,16 @@
-import type { KeptQuestion } from '../core/answers.ts';
-import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
+import type { Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
-import type { Step } from '../core/node.ts';
-import type { Ports } from '../core/ports.ts';
+import type { KeptQuestion, Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
-import { KeptCalls } from './kept-calls.ts';
+import { type KeptCaller, KeptCalls } from './kept-calls.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slots } from './slots.ts';
 
-export interface CallOwner extends AttemptContext {
-  readonly record: number;
-  readonly node: string;
-  readonly step: Step;
-  /** See `KeptQuestion`. */
-  readonly place: string;
-  readonly isInPoll: boolean;
+export interface CallOwner extends KeptCaller {
   readonly progress: Progress;
-  /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
-  isAbandoned(): boolean;
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
   /** Called with the most recent response. The wait then applies only to this record, unless the server says that the quota is used up. */

@@ -1,9 +1,22 @@
-import { type Answers, type KeptQuestion, requestKey, requestText } from '../core/answers.ts';
-import type { Call, KeptCall } from '../core/call.ts';
+import { requestKey, requestText } from '../core/answers.ts';
+import type { AttemptContext, Call, KeptCall } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Ports } from '../core/ports.ts';
-import type { CallOwner } from './call.ts';
+import type { Step } from '../core/node.ts';
+import type { Answers, KeptQuestion, Ports } from '../core/ports.ts';
 import type { RunPhase } from './phase.ts';
+
+/** The record that makes a call. */
+export interface KeptCaller extends AttemptContext {
+  readonly record: number;
+  readonly node: string;
+  readonly step: Step;
+  /** See `KeptQuestion`. */
+  readonly place: string;
+  readonly isInPoll: boolean;
+  readonly progress: { readonly hasBegun: boolean };
+  /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
+  isAbandoned(): boolean;
+}
 
 /** A call in a run with kept answers. */
 export interface AskedCall<Result> {
@@ -16,7 +29,7 @@ export interface AskedCall<Result> {
 interface AnsweredCall {
   readonly call: Call<unknown>;
   readonly result: unknown;
-  readonly caller: CallOwner;
+  readonly caller: KeptCaller;
   readonly ms: number;
   readonly attempts: number;
 }
@@ -34,7 +47,7 @@ export class KeptCalls {
   }
 
   /** Rejects with a Failure if the run sends nothing and no answer is kept, and with Unfinished if the run ends first. */
-  async ask<Result>(call: Call<Result>, caller: CallOwner): Promise<AskedCall<Result>> {
+  async ask<Result>(call: Call<Result>, caller: KeptCaller): Promise<AskedCall<Result>> {
     const { kept } = call;
     if (!kept) {
       if (this.#answers.isReplay) throw noAnswer(`the requests of ${caller.node}`);
@@ -56,7 +69,7 @@ export class KeptCalls {
     this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
   }
 
-  async #find<Result>(kept: KeptCall<Result>, caller: CallOwner, question: KeptQuestion): Promise<AskedCall<Result>['found']> {
+  async #find<Result>(kept: KeptCall<Result>, caller: KeptCaller, question: KeptQuestion): Promise<AskedCall<Result>['found']> {
     const turn = this.#ports.clock.yieldIfLong();
     if (turn) await turn;
     if (caller.isAbandoned() || !this.#phase.wants(caller.record, caller.progress.hasBegun)) throw new Unfinished();
@@ -75,7 +88,7 @@ export class KeptCalls {
   }
 }
 
-function questionOf({ request }: KeptCall<unknown>, { step, record, node, place, isInPoll }: CallOwner, content: string): KeptQuestion {
+function questionOf({ request }: KeptCall<unknown>, { step, record, node, place, isInPoll }: KeptCaller, content: string): KeptQuestion {
   const { action } = step.node;
   const use = action?.cache ? 'always' : isInPoll ? 'last' : 'once';
   return { key: requestKey(request, step.type, action?.price.connection) + content, record, place, node, use };

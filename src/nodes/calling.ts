@@ -8,6 +8,7 @@ import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRea
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
+import type { ToolAnswer } from '../core/tools.ts';
 import { isObject, textOf } from '../core/value/value.ts';
 
 /** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
@@ -65,7 +66,7 @@ export class RequestCall implements Call<Accepted> {
   readonly #record: Fields | undefined;
   protected request: SentRequest;
   /** The last response that was accepted. */
-  protected response: ActionResponse | undefined;
+  protected response: HttpResponse | ToolAnswer | undefined;
   #hasKey = false;
 
   /** `part` distinguishes several calls for a record; undefined if there is only one. `record` is undefined in a batch. */
@@ -108,7 +109,7 @@ export class RequestCall implements Call<Accepted> {
     const request = this.#identified(context);
     const response = await sendRequest(request, context);
     const answer = await this.restore(response, context);
-    this.response = response;
+    this.response = response as HttpResponse | ToolAnswer;
     return answer;
   }
 

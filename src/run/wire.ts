@@ -75,9 +75,8 @@ export type WiredPorts = Ports & {
 /** Creates a run's ports. Only this function connects the engine's ports to the code for network, files and secrets. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
-  const { redactor, credentials, allowHttp } = options;
+  const { redactor, credentials, allowHttp, answers, cacert, certified, warn } = options;
   const { now, wallNow } = clock;
-  const { cacert, certified, warn } = options;
   const how = { cacert, certified, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
@@ -94,7 +93,7 @@ export function wire(options: WireOptions): WiredPorts {
     logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
-  options.answers?.readFilesWith((paths) => files.contentOf(paths));
+  answers?.readFilesWith((paths) => files.contentOf(paths));
   const tokens = createTokens(httpTools(transport, files));
   const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
   const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
@@ -107,7 +106,7 @@ export function wire(options: WireOptions): WiredPorts {
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
-    answers: options.answers,
+    answers,
     documents: createDocuments(clock),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),

@@ -1,7 +1,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { ActionResponse } from '../../core/action.ts';
-import type { FoundAnswer, KeptAnswer, KeptQuestion } from '../../core/answers.ts';
-import type { HttpResponse } from '../../core/ports.ts';
+import type { FoundAnswer, HttpResponse, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
+import type { ToolAnswer } from '../../core/tools.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { headerReader } from '../header.ts';
@@ -38,7 +37,7 @@ export function storedAnswer(
     const { status, headers, body, redirectedTo } = response;
     return { ...facts, status, head: JSON.stringify(headers), redirectedTo, body };
   }
-  const body = Buffer.from('text' in response ? jsonOf([response.body, response.text]) : jsonOf([response.body, '']));
+  const body = Buffer.from(jsonOf([response.body, response.text]));
   return { ...facts, status: 0, head: '', redirectedTo: undefined, body };
 }
 
@@ -47,18 +46,24 @@ const heads = new Map<string, HttpResponse['headers']>();
 const maxHeads = 64;
 
 export function foundAnswer({ number, at, ms, attempts, status, head, redirectedTo, extra, body }: StoredAnswer): FoundAnswer {
-  const response = status === 0 ? toolAnswer(body) : httpResponse(status, headersOf(head), body);
-  const found = { number, at, ms, attempts, response: redirectedTo ? { ...response, redirectedTo } : response };
+  const response = status === 0 ? toolAnswer(body) : httpResponse(status, headersOf(head), body, redirectedTo);
+  const found = { number, at, ms, attempts, response };
   return extra === undefined ? found : { ...found, extra: parseJson(extra) };
 }
 
-function toolAnswer(bytes: Uint8Array): ActionResponse {
+function toolAnswer(bytes: Uint8Array): ToolAnswer {
   const [body, text] = parseJson(Buffer.from(bytes).toString('utf8')) as [Value, string];
   return { kind: 'tool', isError: false, body, text };
 }
 
-function httpResponse(status: number, headers: HttpResponse['headers'], body: Uint8Array): HttpResponse {
-  return { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+function httpResponse(
+  status: number,
+  headers: HttpResponse['headers'],
+  body: Uint8Array,
+  redirectedTo: HttpResponse['redirectedTo'],
+): HttpResponse {
+  const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+  return redirectedTo ? { ...response, redirectedTo } : response;
 }
 
 function headersOf(head: string): HttpResponse['headers'] {

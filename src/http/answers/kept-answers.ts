@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Answers, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/answers.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { Answers, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
 import type { Redactor } from '../../credentials/redact.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';

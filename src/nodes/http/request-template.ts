@@ -54,7 +54,7 @@ export function compileRequest(
   const unfollowed = wanted.length > 0 ? wanted : undefined;
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
-  return { origin: url?.origin, reads: body.reads, named: body.named, usesNow: body.usesNow, render };
+  return { ...body, origin: url?.origin, render };
 
   /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
   function render(fields: Fields, clock: EvaluationClock, inBody = fields): HttpRequest {
