@@ -6,7 +6,7 @@ const out = argument('<out>', 'the output of the runs that keep answers');
 
 export const answers: CommandCode = {
   ...command({
-    examples: ['automate answers out.csv', 'automate answers clear out.csv --older 30d'],
+    examples: ['automate answers out.csv', 'automate answers out.csv --json'],
     args: { out },
     options: { json },
     run: async ({ args, options, terminal }) => (await import('./answers-command.ts')).answersCommand(args.out, options, terminal),

@@ -47,12 +47,11 @@ export function compileRequest(
   const own = signersOf(options, allowHttp, context);
   const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
-  const hostFromData = { allowHosts };
-  const followAny = options.follow === 'any';
+  const { method, timeout: timeoutMs, max_body: maxBodyBytes, follow } = options;
+  const followAny = follow === 'any';
   const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
   const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
   const unfollowed = wanted.length > 0 ? wanted : undefined;
-  const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { ...body, origin: url?.origin, render };
 
@@ -76,7 +75,7 @@ export function compileRequest(
       followAny,
       redirectHosts,
       unfollowed,
-      hostFromData: fromData ? hostFromData : undefined,
+      hostFromData: fromData ? { allowHosts } : undefined,
     };
   }
 
