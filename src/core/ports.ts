@@ -148,7 +148,7 @@ export interface KeptQuestion {
 }
 
 /** The circumstances of an answer, which are kept with it. */
-export interface AnswerFacts {
+interface AnswerFacts {
   /** When it arrived, as ms since 1970, UTC. */
   readonly at: number;
   /** Duration of the whole call in ms, with its waits and retries. */
