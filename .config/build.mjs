@@ -52,6 +52,7 @@ const packages = {
   ora: beside('ora-parts.cjs'),
   re2js: 're2js',
   saxes: 'saxes',
+  'temporal-polyfill': 'temporal-polyfill',
   yauzl: 'yauzl',
   yazl: 'yazl',
   yaml: 'yaml',
@@ -103,7 +104,9 @@ const inFilesOfTheirOwn = {
     for (const name of [...Object.keys(packages), ...Object.keys(together)]) {
       // Other packages use the core of zod, which is not in its file.
       const filter = new RegExp(`^${name}${name === 'zod' ? '$' : '(/|$)'}`);
-      onResolve({ filter }, () => ({ path: `./${fileOfPackage(name)}.cjs`, external: true }));
+      // The server's framework uses other parts of ajv, and bundles them.
+      const isOwn = ({ importer }) => !name.startsWith('ajv') || importer.startsWith(src);
+      onResolve({ filter }, (args) => (isOwn(args) ? { path: `./${fileOfPackage(name)}.cjs`, external: true } : undefined));
     }
     onResolve({ filter: /\/ui\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },

@@ -23,6 +23,7 @@ export {
   string,
   toJSONSchema,
   tuple,
+  undefined,
   union,
   unknown,
   ZodObject,

@@ -19,4 +19,9 @@ if (!enableCompileCache) {
 // Libraries print to the console without our masking. For example, the MCP client's warnings contain the names of a server's tools.
 console.warn = console.debug = () => {};
 
-void require('../dist/main.cjs').main(process.argv);
+if (require('node:fs').existsSync(`${__dirname}/../dist/main.cjs`)) {
+  void require('../dist/main.cjs').main(process.argv);
+} else {
+  process.stderr.write('automate: this clone is not built\n  install the packages and build it: npm ci\n');
+  process.exitCode = 1;
+}

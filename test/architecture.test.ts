@@ -15,7 +15,7 @@ const floors: readonly (readonly string[])[] = [
   ['flow', 'engine', 'records', 'credentials', 'credits'],
   ['http', 'output'],
   ['mcp', 'nodes'],
-  ['places'],
+  ['places', 'join'],
   ['report'],
   ['run'],
   ['workers', 'flow-tools', 'preview', 'flow-tests', 'starter', 'connections'],

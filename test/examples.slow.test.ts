@@ -21,6 +21,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
     { code: 4, files: { 'positions.csv': 'expected.csv', 'positions.errors.csv': 'expected.errors.csv' } },
     { code: 4, files: { 'positions.csv': 'expected.retried.csv', 'positions.errors.csv': 'expected.retried.errors.csv' } },
   ],
+  owners: [{ code: 0, files: { 'owned.csv': 'expected.csv' } }],
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
   mcp: [{ code: 4, files: { 'weather.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } }],
@@ -39,6 +40,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
   environments: [{ code: 0, files: { 'elevations.csv': 'expected.csv' } }],
   serve: [],
+  'several-sources': [{ code: 0, files: { 'named.csv': 'expected.csv' } }],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
   workers: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
 };
@@ -70,8 +72,11 @@ async function playground(name: string): Promise<Workplace> {
   await cp(examples, place.folder, { recursive: true });
   const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
   let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
-  for (const [address, script] of Object.entries(scripts))
-    if (text.includes(address)) text = text.replaceAll(address, await startExampleServer(script));
+  for (const [address, script] of Object.entries(scripts)) {
+    // The port of the API can begin with the same digits.
+    const written = new RegExp(`${address}(?!\\d)`, 'g');
+    if (written.test(text)) text = text.replace(written, await startExampleServer(script));
+  }
   // Starts the installed MCP server, because npx would download it.
   await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   return place;

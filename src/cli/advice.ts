@@ -4,7 +4,6 @@ import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { variableText } from '../credentials/environment.ts';
-import { optionFlag } from './options.ts';
 
 const startOver = '\nstart over with --force';
 
@@ -70,6 +69,8 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
   'update-refused': () => '\nto run every record once, and replace the old files at the end: --replace --update',
+  'gone-unknown': () => '\nrun once without --gone: the new output has the columns that the flow keeps',
+  'too-many-gone': ({ allowed }) => (allowed === undefined ? '' : `\nif they are gone indeed, allow it: --max-gone ${allowed}`),
   'option-reached': ({ option, value }) => ` (${optionFlag(option)} ${value})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (to change it: automate credits limit N)',
@@ -140,4 +141,9 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
 /** Joins texts as in a sentence: `A`, `A, B`, or `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
+}
+
+/** Returns `--in-format` for `inFormat`, for example. */
+export function optionFlag(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

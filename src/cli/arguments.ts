@@ -55,6 +55,13 @@ export function paramArgument(text: string, before: Readonly<Record<string, stri
   throw new AutomateError('usage', '--params: expected NAME=VALUE, such as audience=https://api.example.com');
 }
 
+/** Parses `option=value`, in which `\n` stands for a line break. The error does not show the value, which might be a secret. */
+export function authSetArgument(text: string, before: readonly (readonly [string, string])[] = []): (readonly [string, string])[] {
+  const [, name, value] = /^([^=\s]+)=(.+)$/s.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [...before, [name, value.replaceAll('\\n', '\n')]];
+  throw new AutomateError('usage', '--auth-set: expected OPTION=VALUE, such as issuer=12345 or headers.X-Key=partner-17');
+}
+
 /** The values are separated by commas or spaces. */
 export function listArgument(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(/[\s,]+/).filter((value) => value !== '')];

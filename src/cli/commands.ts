@@ -24,6 +24,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./retry.ts')).retry,
   },
   {
+    name: 'notify',
+    usage: '[options] <kind:credential>',
+    help: 'send a test message to whom runs with --notify tell that they have ended',
+    load: async () => (await import('./notify.ts')).notify,
+  },
+  {
     name: 'test-request',
     usage: '[options] <flow>',
     help: 'send one request of a flow, and show the paths in its answer',

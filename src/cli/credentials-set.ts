@@ -7,7 +7,7 @@ import { looksSecret } from '../core/text/secret-shapes.ts';
 import { type BackendName, backendNames } from '../credentials/backend.ts';
 import { commandWords } from '../credentials/command-run.ts';
 import { openCredentials, type StoreOptions } from '../credentials/credential-store.ts';
-import { oneLine, utf8Of, variableWith } from '../credentials/environment.ts';
+import { checkedSecret, utf8Of, variableWith } from '../credentials/environment.ts';
 import { hide, secretOfCommand } from '../credentials/flow-secrets.ts';
 import type { StoredCommand, StoredCredential } from '../credentials/secret.ts';
 import { isSecretVariable } from '../flow/secrets/secrets.ts';
@@ -58,14 +58,14 @@ function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions):
 
 /** Asks the person if stdin is a terminal, otherwise reads stdin. */
 async function secretFrom(name: string): Promise<string> {
-  if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
+  if (!process.stdin.isTTY) return checkedSecret(await stdinText(), 'stdin');
   const asker = findAsker();
   if (!asker)
     throw new AutomateError(
       'usage',
       `expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`,
     );
-  return oneLine(await asker.secret(`Secret for "${name}"`), 'the answer');
+  return checkedSecret(await asker.secret(`Secret for "${name}"`), 'the answer');
 }
 
 const maxSecretBytes = 65_536;

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
-import { unusableRequest, type WrittenRequest } from '../starter/written-node.ts';
+import { formIn, formType, mergedHeaders, unusableRequest, type WrittenHeader, type WrittenRequest } from '../starter/written-node.ts';
 
 interface CurlRequest {
   readonly request: WrittenRequest;
@@ -121,10 +121,8 @@ function withQuery(url: string, added: readonly string[]): string {
   return added.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${added.join('&')}`;
 }
 
-type CurlHeader = readonly [name: string, value: string];
-
-function curlHeaders(written: readonly string[], given: readonly Given[]): CurlHeader[] {
-  const byOption = given.flatMap(({ name, value }): CurlHeader[] => {
+function curlHeaders(written: readonly string[], given: readonly Given[]): WrittenHeader[] {
+  const byOption = given.flatMap(({ name, value }): WrittenHeader[] => {
     const header = value === '' && name !== 'json' ? undefined : headerOfOption(name, value);
     return header ? [header] : [];
   });
@@ -132,18 +130,7 @@ function curlHeaders(written: readonly string[], given: readonly Given[]): CurlH
   return [...byOption, ...mergedHeaders(cookies), ...mergedHeaders(written.flatMap(headerOf))];
 }
 
-/** Combines headers with the same name into one with a list of values (RFC 9110, 5.3). */
-function mergedHeaders(headers: readonly CurlHeader[]): CurlHeader[] {
-  const byName = new Map<string, CurlHeader>();
-  for (const header of headers) {
-    const key = header[0].toLowerCase();
-    const [name, value] = byName.get(key) ?? header;
-    byName.set(key, value === header[1] ? header : [name, [value, header[1]].join(key === 'cookie' ? '; ' : ', ')]);
-  }
-  return [...byName.values()];
-}
-
-function headerOfOption(option: string, value: string): CurlHeader | undefined {
+function headerOfOption(option: string, value: string): WrittenHeader | undefined {
   switch (option) {
     case 'user':
       return ['Authorization', `Basic ${Buffer.from(value.includes(':') ? value : `${value}:`).toString('base64')}`];
@@ -164,7 +151,7 @@ function headerOfOption(option: string, value: string): CurlHeader | undefined {
 }
 
 /** Parses `Name: value`. As in curl, `Name;` sends an empty value, and `Name:` removes a header that curl would send. */
-function headerOf(written: string): CurlHeader[] {
+function headerOf(written: string): WrittenHeader[] {
   const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
   if (name === '') throw unusableRequest("expected headers such as -H 'Accept: application/json'");
   return value === '' && !written.endsWith(';') ? [] : [[name.trim(), value.trim()]];
@@ -214,8 +201,6 @@ function urlEncoded(value: string): string {
   return name ? `${name}=${encoded}` : encoded;
 }
 
-const formType = 'application/x-www-form-urlencoded';
-
 type CurlBody = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
 
 /** Chooses JSON, a form or text. Without a Content-Type, curl would send a form, but text that begins like JSON is treated as JSON. */
@@ -227,19 +212,4 @@ function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boo
   const form = type === undefined || type.toLowerCase().startsWith(formType) ? formIn(data) : undefined;
   if (form) return { headers, form };
   return { headers: type === undefined ? [...headers, ['Content-Type', formType]] : headers, text: data };
-}
-
-/** Undefined if the text is not a form, or if a flow would send it differently. */
-function formIn(data: string): Record<string, string | string[]> | undefined {
-  const form = new Map<string, string[]>();
-  for (const pair of data.split('&')) {
-    const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
-    if (name === '') return undefined;
-    form.set(queryDecoded(name), [...(form.get(queryDecoded(name)) ?? []), queryDecoded(value)]);
-  }
-  return Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
-}
-
-function queryDecoded(text: string): string {
-  return percentDecoded(text.replaceAll('+', ' '));
 }

@@ -15,8 +15,10 @@ import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records
 import type { RecordSource } from '../records/source.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { checkHeader, loadFlow } from '../run/flow-file.ts';
+import type { JsonPart } from '../starter/json-parts.ts';
+import type { KnownSecrets } from '../starter/known-secrets.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
-import { type Starter, starterFlow } from '../starter/starter.ts';
+import { type About, type Starter, starterFlow, type UrlBase } from '../starter/starter.ts';
 import type { Example } from '../starter/starter-references.ts';
 import type { CredentialToStore } from '../starter/starter-secrets.ts';
 import type { ValuePath, WrittenRequest } from '../starter/written-node.ts';
@@ -29,6 +31,10 @@ interface InitOptions extends ReadingOptions {
   readonly fromCurl?: string;
   readonly fromOpenapi?: string;
   readonly operation?: string;
+  readonly fromHar?: string;
+  readonly entry?: number;
+  readonly fromPostman?: string;
+  readonly request?: string;
   readonly in?: string;
   readonly schema?: string;
   readonly force?: boolean;
@@ -38,12 +44,17 @@ interface InitOptions extends ReadingOptions {
 export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
+  const list = await requestList(given, terminal);
+  if (list !== undefined) {
+    await terminal.print(list);
+    return exitCodes.success;
+  }
   if (!given.force && isRegularFile(path))
     throw new AutomateError('output-exists', `${path} exists already\nchoose another folder, or overwrite it with --force`);
   const requestFor = await requestSource(given);
   const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, sayFormat(terminal));
   const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in }, terminal);
-  const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
+  const { request, isNamedByHost, ...source } = await requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
   const made = starterFlow(request, { ...source, name });
   const credentials = [...(source.credentials ?? []), ...made.credentials];
@@ -51,7 +62,12 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };
   await writeFlow(path, starter.text, options.force ?? false);
   terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options)}`);
-  const plan = await checkWritten(path, starter, { options, example: source.lacksColumns ? undefined : example }, terminal);
+  const plan = await checkWritten(
+    path,
+    starter,
+    { options, example: source.lacksColumns || made.lacksColumns ? undefined : example },
+    terminal,
+  );
   if (source.answer) {
     const { writeFirstTest } = await import('./init-test.ts');
     const { answer, samples } = source;
@@ -194,22 +210,60 @@ interface SourceRequest {
   readonly lacksColumns?: boolean;
   readonly answer?: AnswerExample;
   readonly samples?: ReadonlyMap<string, unknown>;
+  readonly secrets?: KnownSecrets;
+  readonly vars?: JsonPart;
+  readonly base?: UrlBase | undefined;
+  readonly computed?: About['computed'] | undefined;
 }
 
 /** `example` contains records of the input; undefined without an input. `isText` is true if all fields are strings. */
-type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest;
+type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest | Promise<SourceRequest>;
+
+const sourceOptions = {
+  fromCurl: '--from-curl',
+  fromOpenapi: '--from-openapi',
+  fromHar: '--from-har',
+  fromPostman: '--from-postman',
+} as const;
+
+/** The options that choose a request in a file, with the options that name this file. */
+const choices = { operation: 'fromOpenapi', entry: 'fromHar', request: 'fromPostman' } as const;
 
 /** Throws an AutomateError (`usage`) for two sources, or for two uses of stdin. */
-function checkSources({ in: input, fromCurl, fromOpenapi, operation }: InitOptions): void {
-  if (fromCurl !== undefined && fromOpenapi !== undefined)
-    throw new AutomateError('usage', 'expected --from-curl or --from-openapi, found both');
-  if (operation !== undefined && fromOpenapi === undefined)
-    throw new AutomateError('usage', '--operation works only with --from-openapi FILE');
-  if (input === '-' && fromCurl === '-') throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
+function checkSources(given: InitOptions): void {
+  const [first, second] = Object.entries(sourceOptions).flatMap(([name, option]) =>
+    given[name as keyof InitOptions] === undefined ? [] : [option],
+  );
+  if (second !== undefined) throw new AutomateError('usage', `expected ${first} or ${second}, found both`);
+  for (const [name, source] of Object.entries(choices)) {
+    if (given[name as keyof typeof choices] !== undefined && given[source] === undefined)
+      throw new AutomateError('usage', `--${name} works only with ${sourceOptions[source]} FILE`);
+  }
+  if (given.in === '-' && given.fromCurl === '-')
+    throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
+}
+
+/** The requests in a file from which nobody has chosen one; undefined if nothing is to be listed. */
+async function requestList({ fromHar, entry, fromPostman, request }: InitOptions, { width }: Terminal): Promise<string | undefined> {
+  if (fromHar !== undefined && entry === undefined) {
+    const { harListing, readHarFile } = await import('./har-file.ts');
+    return harListing(await readHarFile(fromHar), fromHar, width);
+  }
+  if (fromPostman === undefined || request !== undefined) return undefined;
+  const { collectionListing, readCollectionFile } = await import('./postman-file.ts');
+  return collectionListing(await readCollectionFile(fromPostman), fromPostman, width);
 }
 
 /** Throws an AutomateError (`usage`) if the source contains no request that a flow can send. */
-async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions): Promise<RequestSource> {
+async function requestSource({
+  fromCurl,
+  fromOpenapi,
+  operation,
+  fromHar,
+  entry,
+  fromPostman,
+  request,
+}: InitOptions): Promise<RequestSource> {
   if (fromCurl !== undefined) {
     const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
     return (example) => ({ ...read, example, isNamedByHost: true });
@@ -224,7 +278,24 @@ async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions):
       isNamedByHost: true,
     });
   }
+  if (fromHar !== undefined && entry !== undefined) {
+    const { harEntry, harSource, readHarFile } = await import('./har-file.ts');
+    const har = await readHarFile(fromHar);
+    const chosen = harEntry(har, entry, fromHar);
+    return async (example) => ({ ...(await harSource(har, chosen, fromHar, fieldsOf(example))), example, isNamedByHost: true });
+  }
+  if (fromPostman !== undefined && request !== undefined) {
+    const { readCollectionFile, requestNamed, postmanSource } = await import('./postman-file.ts');
+    const collection = await readCollectionFile(fromPostman);
+    const chosen = requestNamed(collection, request, fromPostman);
+    return async (example) => ({ ...(await postmanSource(collection, chosen, example)), example, isNamedByHost: true });
+  }
   return (example) => ({ request: defaultRequest(example), example, notes: [], isNamedByHost: false });
+}
+
+/** The names of the fields of the records, in the input and in the flow. */
+function fieldsOf(example: Example | undefined): string[] {
+  return [...referableNames(example?.columns ?? [])].flat();
 }
 
 /** Fetches one item. The item's id is the first field that looks like an id, or else the first field. */

@@ -1,4 +1,4 @@
-import { fileName, inputName } from './arguments.ts';
+import { fileName, inputName, reportName, wholeNumber } from './arguments.ts';
 import { argument, command, flag, parsedOption, textOption } from './options.ts';
 import { inputOptions } from './shared-options.ts';
 
@@ -12,6 +12,18 @@ const initOptions = {
     '--operation <id>',
     'with --from-openapi: the operation, by operationId or method and path, such as "GET /pets/{petId}"; other text lists the operations that contain it',
   ),
+  fromHar: parsedOption(
+    '--from-har <file>',
+    reportName,
+    'make the flow from a recording of the network panel of a browser (HAR); without --entry, list its requests',
+  ),
+  entry: parsedOption('--entry <n>', wholeNumber(1), 'with --from-har: the number of the request in the list'),
+  fromPostman: parsedOption(
+    '--from-postman <file>',
+    reportName,
+    'make the flow from a Postman collection (v2.0 or v2.1); without --request, list its requests',
+  ),
+  request: textOption('--request <name>', 'with --from-postman: the request, by its name or its path, such as "Users/Get a user"'),
   in: parsedOption('--in <file>', inputName, 'the input whose fields the flow can use, or - for stdin', { short: 'i' }),
   schema: parsedOption(
     '--schema <file>',
@@ -27,6 +39,8 @@ export const init = command({
     'automate init --in rows.csv',
     "automate init crm --from-curl 'curl https://api.example.com/users/17'",
     'automate init pets --from-openapi openapi.yaml --operation getPetById',
+    'automate init orders --from-har recording.har --entry 12',
+    'automate init crm --from-postman crm.json --request "Users/Get a user"',
     'automate init crm --schema flow.schema.json',
   ],
   args: { dir: argument('[dir]', 'the folder for the flow, which is created if it does not exist', { default: '.' }) },

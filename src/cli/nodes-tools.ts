@@ -22,7 +22,7 @@ export async function connectionLines(
 /** Caches the tools. Only warns if the server cannot be reached. */
 async function refreshTools(name: string, written: object, options: AskingOptions, terminal: Terminal): Promise<void> {
   try {
-    const connection = loadConnection(name, false);
+    const connection = await loadConnection(name, false);
     if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;

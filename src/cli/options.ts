@@ -84,11 +84,6 @@ export function argumentList(flags: `[${string}...]`, help: string): Declared<re
   return { flags, help, isList: true };
 }
 
-/** Returns `--in-format` for `inFormat`, for example. */
-export function optionFlag(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
 export function grouped<Table extends Declarations>(group: string, table: Table): Table {
   return Object.fromEntries(Object.entries(table).map(([name, option]) => [name, { ...option, group }])) as unknown as Table;
 }

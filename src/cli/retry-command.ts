@@ -9,7 +9,7 @@ import { hasFailedList, type LastingOptions, openFailedRecords, readFailedList }
 import type { FailedList } from '../output/journal/failed-list.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
 import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
-import { changedVariables, hasChanged, type Identity, isRetry } from '../output/run-identity.ts';
+import { changedJoinedFiles, changedVariables, hasChanged, type Identity, isRetry } from '../output/run-identity.ts';
 import { refuseChangedWhole } from '../output/sink.ts';
 import { truthPath } from '../output/truth.ts';
 import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
@@ -32,7 +32,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals(terminal, async (start) => {
+  return withSignals({ label: out, options }, terminal, async (start) => {
     const { wasComplete, unfinished } = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
       throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
@@ -138,6 +138,8 @@ async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: Failed
     const message = `${options.out} cannot be retried with different values: the variable ${variable} has changed`;
     throw new AutomateError('output-exists', `${message}\n${otherWay(flow, options.in)}`);
   }
+  const changed = options.quiet ? [] : await changedJoinedFiles({ file: flow, plan }, list.identity);
+  for (const name of changed) terminal.say(`${name} has changed since ${options.out} was written: the retry uses it as it is now`);
   if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
   const { input, output } = list.columns;
   const columns = plan.names.allInFile(plan.columns(input));

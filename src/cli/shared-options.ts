@@ -1,7 +1,8 @@
 import { AutomateError } from '../core/failure.ts';
 import { type InputOptions, type OptionType, type RunOptionName, type RunOptionValue, runOptions } from '../core/run-options.ts';
+import { optionFlag } from './advice.ts';
 import { fileName, inputNames, parser } from './arguments.ts';
-import { argument, type Declared, flag, optionFlag, parsedOption, type ValuesOf } from './options.ts';
+import { argument, type Declared, flag, parsedOption, type ValuesOf } from './options.ts';
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 

@@ -92,7 +92,7 @@ function certificatesOf({ clientCert }: HttpConnection): Pick<SessionUse, 'certi
 }
 
 /** Leaves out headers that contain a record's fields, because there is no record. */
-function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConnection, path: string): HttpRequest {
+function testedRequest({ baseUrl, origin, auth, clientCert, http2, headers }: HttpConnection, path: string): HttpRequest {
   const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
   return {
     method: 'GET',
@@ -101,6 +101,7 @@ function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConne
     headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => referencedFields(value).length === 0)),
     auth,
     clientCert,
+    http2,
     timeoutMs,
     maxBodyBytes,
     followAny: false,

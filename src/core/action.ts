@@ -80,4 +80,6 @@ export interface Attempt {
   readonly ms: number;
   /** The HTTP status of the response, or `ok` or `error` for a tool's response. If no response arrived, it is the Failure. */
   readonly result: number | 'ok' | 'error' | Failure;
+  /** Undefined unless the request asked for HTTP/2, and a response arrived. */
+  readonly httpVersion?: HttpResponse['httpVersion'];
 }

@@ -1,10 +1,11 @@
 import type { Documents } from './answer/document.ts';
+import type { StartedAttempt } from './answer/facts.ts';
 import type { Answer } from './answer/mapping.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
 import type { NodeEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
-import type { Http, HttpRequest, HttpResponse } from './ports.ts';
+import type { Clock, Http, HttpRequest, HttpResponse, KeptAnswer } from './ports.ts';
 import type { Spending } from './spending.ts';
 import type { ToolAnswer, ToolCall, Tools } from './tools.ts';
 import type { Value } from './value/value.ts';
@@ -28,7 +29,7 @@ export interface AttemptContext {
   readonly lookups: Lookups;
   readonly documents: Documents;
   readonly spending: Spending;
-  readonly clock: EvaluationClock;
+  readonly clock: EvaluationClock & Pick<Clock, 'now'>;
   report(event: NodeEvent): void;
   /** Returns a UUID that is the same every time this record reaches this node in this run. `part` distinguishes a record's calls. */
   idempotencyKey(part?: string): string;
@@ -59,7 +60,7 @@ export interface Call<Result> {
   /** Undefined if no later run can use the answer, because it is a file, or because the flow says so. */
   readonly kept?: KeptCall<Result>;
   /** Makes one attempt. Throws a Failure if the attempt fails. */
-  attempt(context: AttemptContext): Promise<Result>;
+  attempt(context: AttemptContext, started: StartedAttempt): Promise<Result>;
   /** The result of a call that ends with this failure, after attempts that gave a part of it. Undefined if they gave nothing. */
   resultDespite?(failure: Failure): Result | undefined;
   /** Returns the actual cost that the result states. */
@@ -77,8 +78,8 @@ export interface CachedCall<Result> {
   readonly key: string;
   readonly maxAgeMs: number;
   store(result: Result): HttpResponse;
-  /** Throws a Failure if the response is not accepted. */
-  restore(response: HttpResponse, context: AttemptContext): Promise<Result>;
+  /** `isCached` is false if the response has just arrived. Throws a Failure if it is not accepted. */
+  restore(response: HttpResponse, context: AttemptContext, isCached: boolean): Promise<Result>;
 }
 
 /** The part of a call that its kept answer replaces. */
@@ -89,8 +90,8 @@ export interface KeptCall<Result> {
   response(): HttpResponse | ToolAnswer | undefined;
   /** See `KeptAnswer`. */
   extra?(result: Result): Value;
-  /** Throws a Failure if the response is not accepted. */
-  restore(response: HttpResponse | ToolAnswer, context: AttemptContext, extra: Value | undefined): Result | Promise<Result>;
+  /** Throws a Failure if the answer is not accepted. */
+  restore(answer: KeptAnswer, context: AttemptContext): Promise<Result>;
 }
 
 export interface LastAnswer {

@@ -13,6 +13,8 @@ export interface HttpConnection {
   /** Undefined if requests are not signed. */
   readonly auth: readonly Auth[] | undefined;
   readonly clientCert: ClientCertificate | undefined;
+  /** True if HTTP/2 is used where the server offers it. */
+  readonly http2: boolean;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
   readonly concurrency: Concurrency | undefined;

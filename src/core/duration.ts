@@ -18,6 +18,13 @@ export function rateIntervalMs(written: string): number | undefined {
   return (unitMs[(match[2] as string).charAt(0)] as number) / Number(match[1]);
 }
 
+/** Formats calls per second as a rate that `rateIntervalMs` reads: `470/s`, `2.5/s`, `30/min`, `5/h`. Rounds down. */
+export function rateText(perSecond: number): string {
+  const down = (count: number) => (count >= 10 ? Math.floor(count) : Math.floor(count * 10) / 10);
+  if (perSecond >= 1) return `${down(perSecond)}/s`;
+  return perSecond * 60 >= 1 ? `${down(perSecond * 60)}/min` : `${Math.max(0.1, down(perSecond * 3600))}/h`;
+}
+
 /** Formats a duration for people: `340 ms`, `4 s`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
 export function durationText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;

@@ -2,7 +2,7 @@ import type { RunOptionName } from './run-options.ts';
 
 type None = Readonly<Record<string, never>>;
 
-export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
+export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report' | 'gone';
 
 export type InputHint =
   | 'other-encoding'
@@ -65,7 +65,7 @@ export interface ErrorDetails {
   readonly 'output-exists': { readonly of: 'out' | 'errors' };
   /** A file cannot be written at its path. `isRemovable` is true if the existing file at that path may be deleted. */
   readonly 'place-refused': { readonly of: OutputRole; readonly isRemovable?: boolean };
-  readonly 'being-written': { readonly of: 'out' | 'errors' | 'port' };
+  readonly 'being-written': { readonly of: 'out' | 'errors' | 'gone' | 'port' };
   readonly 'shared-stdout': { readonly of: readonly OutputRole[] };
   /** The run to be resumed is complete, or never began. */
   readonly 'nothing-to-resume': { readonly out: string };
@@ -78,6 +78,10 @@ export interface ErrorDetails {
 
   /** Rows of the existing output cannot be reused, because another program has written them or their origin is unknown. */
   readonly 'update-refused': None;
+  /** The old output lacks a column that identifies its records, or cannot be read. */
+  readonly 'gone-unknown': None;
+  /** More records are gone than expected. `allowed` would have let the run replace its output; undefined for an input without records. */
+  readonly 'too-many-gone': { readonly allowed: string | undefined };
 
   /** The port for the metrics of this process is already in use. */
   readonly 'port-taken': None;

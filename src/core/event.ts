@@ -34,6 +34,19 @@ export interface FailureReport extends EventCode {
   readonly attempts: number;
 }
 
+/** A step of a `first` node that can only fail. */
+export type FailedStep = Pick<FailureReport, 'class' | 'status'> & { readonly node: string };
+
+/** A step that a `first` node has asked for a record. */
+export interface AskedStep {
+  readonly step: string;
+  readonly credits: number;
+  /** In the unit of the node's price; undefined if it has no price. */
+  readonly cost?: number;
+  /** Undefined if the step did not fail. */
+  readonly failure?: Pick<FailureReport, 'class' | 'status' | 'message'>;
+}
+
 /** No request was sent: the response is in the cache, or an identical request is already in flight for another record. */
 export type HitSource = 'cached' | 'in-flight';
 
@@ -113,6 +126,18 @@ export type Event =
    * a successful response said that the rate limit is used up.
    */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
+  /**
+   * A server has refused a call because calls came too fast, and the gate goes on at a pace that it learns from the refusals. `learned` is
+   * the number of calls per second that the server accepts; undefined as long as it is not known.
+   */
+  | {
+      readonly type: 'call-refused';
+      readonly gate: string;
+      readonly status: number | undefined;
+      readonly learned: number | undefined;
+      /** Undefined in a run without workers. */
+      readonly worker?: number;
+    }
   | ConcurrencyEvent
   /**
    * An attempt of a node with `on_error: keep` got no answer, and no earlier attempt at this origin did. `origin-answered` is the first
@@ -134,7 +159,7 @@ export type Event =
    * writes them. `isNew` is false if an earlier run had already parked the record.
    */
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
-  | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string } & EventCode)
+  | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string; readonly step?: FailedStep } & EventCode)
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 
 /** A change in the maximum number of requests in flight, in a run that adapts this maximum to the server. */
@@ -147,7 +172,7 @@ export interface ConcurrencyEvent {
   readonly to: number;
   /**
    * The reason for the change. `fast`: response times have not risen. `slow`: response times have risen. `no-effect`: fewer requests did
-   * not make response times shorter. `refused`: a 429, a 503, a timeout or a refused connection.
+   * not make response times shorter. `refused`: a 503, a timeout or a refused connection.
    */
   readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
   /** Undefined in a run without workers. */
@@ -175,6 +200,13 @@ export type NodeEvent =
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   /** A record breaks these rules of a check node. */
   | { readonly type: 'rules-broken'; readonly rules: readonly string[] }
+  /** A record was looked up in the file of a join node. */
+  | { readonly type: 'joined'; readonly found: boolean }
+  /**
+   * A `first` node has asked these steps for a record, in this order. With `found`, the last of them made the condition true; with `known`
+   * it was true before. With `failed`, the failure of the record ended the search.
+   */
+  | { readonly type: 'searched'; readonly asked: readonly AskedStep[]; readonly result: 'known' | 'found' | 'not-found' | 'failed' }
   | ({ readonly type: 'looked-up' } & LookedUp)
   /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }

@@ -47,6 +47,8 @@ export class Failure extends Error implements CodedMessage {
   node: string | undefined;
   /** Number of attempts, including the first. */
   attempts = 0;
+  /** True if the server asks for a longer wait than the flow allows. */
+  waitsTooLong = false;
   /** The fields that contain a secret, with the secret masked. The worker process that knows the secret sets them. */
   masked: ReadonlyMap<string, Value> | undefined;
 
@@ -82,12 +84,23 @@ export class Failure extends Error implements CodedMessage {
     copy.node = this.node;
     copy.cause = this.cause;
     copy.attempts = this.attempts;
+    copy.waitsTooLong = this.waitsTooLong;
     return copy;
   }
 }
 
 /** Each kind has its own exit code. */
-export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
+export type ErrorKind =
+  | 'usage'
+  | 'cancelled'
+  | 'flow'
+  | 'input'
+  | 'credential'
+  | 'credits'
+  | 'stoppedEarly'
+  | 'output-exists'
+  | 'output'
+  | 'stdout-closed';
 
 /**
  * Ends the run, or prevents its start. The message does not mention options: by the error code, the command line adds the option to type,

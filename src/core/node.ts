@@ -11,6 +11,7 @@ import type { EvaluationClock } from './condition/evaluation.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { MorePages, NodeEvent } from './event.ts';
+import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
 import type { Concurrency } from './options/amounts.ts';
 import type { Clock } from './ports.ts';
@@ -127,6 +128,13 @@ export interface BuildContext {
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
   fileText(at: readonly (string | number)[], path: string): string | undefined;
   /**
+   * Returns what `read` makes of a file; its path is relative to the flow. `key` tells apart what several nodes read of one file. Throws
+   * DataNeeded until it is read.
+   */
+  readBeside<Result>(path: string, key: string, read: (file: string) => Promise<Result>): Result;
+  /** Rows of this node's file that another process has read. `none` if only such rows may be used, and there are none. */
+  readonly sharedRows: SharedRows | 'none' | undefined;
+  /**
    * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
    */
   writtenText(at: readonly (string | number)[]): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
@@ -164,6 +172,10 @@ export interface Node {
   columns(before: readonly string[]): string[];
   /** Returns the rows for a record: no rows to drop the record, several rows to expand it. Throws a Failure if the record fails. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** Returns the rows as `run` does, but without waiting. Only for nodes that make no call; a joined file must be open. */
+  readonly rowsAtOnce?: (fields: Fields, clock: EvaluationClock) => readonly Fields[];
+  /** Set only for a node that looks records up in a file beside the flow. */
+  readonly joined?: JoinedFile;
   /** True if a record for which the node returns no rows counts as filtered. */
   readonly filters?: boolean;
   /** True if the node emits rows before it has finished. */
@@ -186,6 +198,30 @@ export interface Node {
   readonly inner?: Inner;
 }
 
+/** A file beside the flow in which a node looks records up. */
+export interface JoinedFile {
+  /** The path as it is written in the flow. */
+  readonly name: string;
+  readonly path: string;
+  /** The record's fields that are looked up. */
+  readonly keys: readonly string[];
+  /** The fields that the file fills. */
+  readonly fields: readonly string[];
+  /**
+   * Reads the rows, which then stay until `close` has been called as often. `shared`: other processes will read them, too. Throws an
+   * AutomateError (`input`) if the file cannot be read.
+   */
+  open(options: { readonly shared: boolean }): Promise<void>;
+  close(): void;
+  /** The place in which other processes find the rows; undefined unless they were opened for them. */
+  shared(): SharedRows | undefined;
+}
+
+/** Rows of a joined file, in a database on this machine. */
+export interface SharedRows {
+  readonly database: string;
+}
+
 export interface NodeContext {
   /**
    * Makes a call, which costs credits, waits for the rate limit, and is retried. A record in a batch waits for the call that the batch
@@ -204,10 +240,26 @@ export interface NodeContext {
   emit(rows: readonly Fields[]): Promise<void>;
   /** Runs the inner nodes once. `pass` counts earlier passes. `take` receives the rows, in order. Undefined if no request was sent. */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
+  /**
+   * Runs one inner node alone, whatever its `on_error`. `accepts` is called with its rows, and says if the record goes on with them.
+   * Undefined if the node's condition passes the record over. Throws a Failure only if it concerns more than this node.
+   */
+  ask(step: Step, fields: Fields, accepts: (rows: readonly Fields[]) => boolean): Promise<Asked | undefined>;
   /** The clock of the run. Expressions are evaluated with it. */
   readonly clock: EvaluationClock & Pick<Clock, 'now'>;
   /** Waits until `untilMs` without occupying a slot (the right to have one call in flight). Throws Unfinished if the run ends first. */
   waitUntil(untilMs: number): Promise<void>;
+}
+
+/** The result of an inner node that ran alone. */
+export interface Asked {
+  /** Empty if the node failed. */
+  readonly rows: readonly Fields[];
+  readonly isAccepted: boolean;
+  readonly failure: Failure | undefined;
+  readonly credits: number;
+  /** In the unit of the node's price; undefined if it has no price. */
+  readonly cost: number | undefined;
 }
 
 /** The call that a node makes for a record. Runs, test-request and the dry run all use this description. */
@@ -267,6 +319,8 @@ export interface CallPolicy {
   readonly hasIdempotencyKey?: boolean;
   /** False for a node whose requests are always sent, because the flow says `keep_answers: false`. */
   readonly keepsAnswers?: boolean;
+  /** True if the map reads facts of the answer, such as `$url`. */
+  readonly readsFacts?: boolean;
 }
 
 /** The result of `prepare` for a record that needs no request. The record continues as `row`. */
@@ -322,6 +376,8 @@ export interface Inner {
   readonly maxPasses: number;
   /** True if a record waits between passes. */
   readonly waits: boolean;
+  /** True if the inner nodes are asked one after the other, each with the record as it came in, until one of them succeeds. */
+  readonly areAlternatives?: boolean;
   /** True if the rows of several passes can be emitted. */
   readonly expands: boolean;
 }

@@ -4,7 +4,7 @@ import type { ColumnNames } from './column-names.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { Problem } from './failure.ts';
-import type { Step } from './node.ts';
+import type { JoinedFile, Step } from './node.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool } from './tools.ts';
 
@@ -119,8 +119,13 @@ export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
 
-export function dataFilesOf({ steps }: Plan): string[] {
+/** Files with data for lookups, without joined files. */
+export function dataFilesOf({ steps }: Pick<Plan, 'steps'>): string[] {
   return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
+}
+
+export function joinedFilesOf({ steps }: Pick<Plan, 'steps'>): JoinedFile[] {
+  return allSteps(steps).flatMap(({ node }) => node.joined ?? []);
 }
 
 export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {

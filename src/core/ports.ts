@@ -1,4 +1,5 @@
 import type { Documents } from './answer/document.ts';
+import type { Arrival } from './answer/facts.ts';
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
@@ -26,11 +27,14 @@ export interface Clock {
   abortIfLong<Result>(evaluate: () => Result): Result;
 }
 
-export type SecretOf = (credential: string) => string;
+/** Returns the secret of a credential, or a value of the session. */
+export type SecretOf = (name: string, kind?: 'credential' | 'session') => string;
 
 /** A body that contains secrets. They are sent only to the request's origin, which is written literally in the flow. */
 export interface SecretBody {
   readonly credentials: readonly string[];
+  /** The names of the values of the session. */
+  readonly sessions: readonly string[];
   /** Returns the body with its secrets, or the parts of a form that sends files. */
   render(secretOf: SecretOf): string | readonly FormPart[];
 }
@@ -62,6 +66,8 @@ export interface HttpRequest {
   /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[];
   readonly clientCert?: ClientCertificate;
+  /** True if HTTP/2 is used where the server offers it. */
+  readonly http2?: boolean;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** Maximum length of the decompressed body in bytes. */
@@ -84,6 +90,8 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number;
+  /** Undefined unless the request asked for HTTP/2. */
+  readonly httpVersion?: '1.1' | '2';
   /** Returns the value of the header with this lower-case name. Several values are joined by `, `. */
   header(name: string): string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -101,6 +109,10 @@ export interface HttpResponse {
   readonly retryAfterMs: number | undefined;
   /** The time at which the last byte arrived, in monotonic ms; undefined for a cached response. */
   readonly atMs?: number;
+  /** Undefined if neither a map nor the cache needs it. */
+  readonly arrival?: Arrival;
+  /** Ms for which the request waited for others, whose number the server limits. This time does not count toward the timeout. */
+  readonly waitedMs?: number;
   /** Undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
@@ -147,17 +159,9 @@ export interface KeptQuestion {
   readonly use: 'once' | 'last' | 'always';
 }
 
-/** The circumstances of an answer, which are kept with it. */
-interface AnswerFacts {
-  /** When it arrived, as ms since 1970, UTC. */
-  readonly at: number;
-  /** Duration of the whole call in ms, with its waits and retries. */
-  readonly ms: number;
-  readonly attempts: number;
-}
-
-export interface KeptAnswer extends AnswerFacts {
+export interface KeptAnswer {
   readonly response: HttpResponse | ToolAnswer;
+  readonly arrival: Required<Arrival>;
   /** What the call knows about its answer besides the response, such as the tokens of a conversation. */
   readonly extra?: Value;
 }

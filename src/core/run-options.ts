@@ -1,4 +1,5 @@
 import { durationMs, rateIntervalMs } from './duration.ts';
+import { type NoticeCondition, type NoticeTarget, noticeConditions, noticeTargets } from './notice.ts';
 import type { Concurrency } from './options/amounts.ts';
 
 /** The texts and values that an option can have, on the command line and in a query of the server. */
@@ -115,6 +116,14 @@ const size: OptionType<number> = {
   parse(text) {
     const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmg]?)b?$/i.exec(text) ?? [];
     return number === undefined ? undefined : Number(number) * 1000 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
+  },
+};
+
+const columnList: OptionType<readonly string[]> = {
+  expected: 'the names of columns, with commas',
+  parse(text) {
+    const names = [...new Set(text.split(',').map((name) => name.trim()))];
+    return names.includes('') ? undefined : names;
   },
 };
 
@@ -245,7 +254,7 @@ export const runOptions = {
     about: 'input',
     type: text,
     value: '<path>',
-    help: 'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    help: 'path of the list of records in a JSON input, such as data.items, or [] for one object that is a record, or whose values are the records (default: the whole input is the list)',
     identity: 'reading',
     http: true,
   },
@@ -349,6 +358,29 @@ export const runOptions = {
     value: '<duration>',
     help: 'with {update}: run a record again if its rows are older than this, such as 30d',
     identity: 'writing',
+  },
+  gone: {
+    group: 'Output',
+    about: 'output',
+    type: reportName,
+    value: '<file>',
+    help: 'with {update}: write to this file the rows of the old output whose records have disappeared from the input',
+  },
+  goneKey: {
+    group: 'Output',
+    about: 'output',
+    type: columnList,
+    value: '<columns>',
+    help: 'with {gone}: the column of the input that identifies a record, or several with commas',
+    identity: 'writing',
+  },
+  maxGone: {
+    group: 'Output',
+    about: 'output',
+    type: maxErrors,
+    value: '<n>',
+    help: 'with {gone}: replace nothing if more records than this are gone: a number, or a percentage such as 5%',
+    defaultText: '20%',
   },
   resume: {
     group: 'Output',
@@ -500,6 +532,21 @@ export const runOptions = {
     help: 'send nothing: use the answers that earlier runs with {keepAnswers} have kept, without credentials and network',
     retry: true,
   },
+  notify: {
+    group: 'Showing',
+    type: noticeTargets as OptionType<readonly NoticeTarget[]>,
+    value: '<kind:credential>',
+    help: 'tell somebody when the run has ended: slack, webhook or ping, and the credential whose secret is the address (default: $AUTOMATE_NOTIFY)',
+    retry: true,
+  },
+  notifyIf: {
+    group: 'Showing',
+    type: noticeConditions as OptionType<readonly NoticeCondition[]>,
+    value: '<conditions>',
+    help: 'tell only if one of these is true, with commas: failed, failed>1%, failed>10, stopped, read=0, took>30m, always',
+    defaultText: 'failed,stopped',
+    retry: true,
+  },
   env: {
     group: 'Requests',
     type: text,
@@ -589,7 +636,7 @@ export type InputOptions = Pick<
   | 'trim'
 >;
 
-export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors'>;
+export type OutputOptions = Pick<RunOptions, 'in' | 'out' | 'outFormat' | 'outDelimiter' | 'outBom' | 'outTypes' | 'errors' | 'gone'>;
 
 export type SessionOptions = Pick<RunOptions, 'env' | 'cacert' | 'allowHttp' | 'files' | 'maxCredits'>;
 

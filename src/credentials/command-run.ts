@@ -18,7 +18,7 @@ export interface LentTerminal {
 
 export interface CommandTools {
   readonly environment: NodeJS.ProcessEnv;
-  readonly clock: Pick<Clock, 'now' | 'sleepUntil'>;
+  readonly clock: Pick<Clock, 'now' | 'sleepUntil'> & Partial<Pick<Clock, 'wallNow'>>;
 }
 
 export interface CommandEnd {

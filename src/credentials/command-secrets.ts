@@ -1,10 +1,11 @@
 import { excerpt } from '../core/answer/response.ts';
 import { Failure, LimitReached } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { createClock } from '../files/clock.ts';
 import { homeIfAny } from '../files/home.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
-import { secretsInEnvironment, utf8Of } from './environment.ts';
+import { isDocument, secretsInEnvironment, utf8Of } from './environment.ts';
 import { createRedactor } from './redact.ts';
 import { type RenewalSource, Renewals } from './renewals.ts';
 import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
@@ -51,7 +52,7 @@ export class SecretCommands {
     const request = async () => {
       const text = await this.#run(command, given, user);
       given.add(text);
-      return { text, lifetimeMs: forMs };
+      return { text, lifetimeMs: Math.min(forMs, untilExpirationMs(text, (this.#tools.clock.wallNow ?? Date.now)())) };
     };
     return { key, youngMs, request, given };
   }
@@ -155,6 +156,18 @@ export class CommandSecrets {
   }
 }
 
+/** A secret is renewed this many ms before it expires, so that no request that is sent with it arrives too late. */
+const marginMs = 60_000;
+
+/** The JSON of `aws configure export-credentials`, and of other programs for AWS (credential_process), says when its secret expires. */
+function untilExpirationMs(text: string, nowMs: number): number {
+  const { Expiration } = Object(/^\s*\{/.test(text) ? orUndefined(() => JSON.parse(text) as unknown) : undefined) as {
+    Expiration?: unknown;
+  };
+  const leftMs = Date.parse(String(Expiration ?? '')) - nowMs - marginMs;
+  return Number.isNaN(leftMs) ? Number.POSITIVE_INFINITY : Math.max(1000, leftMs);
+}
+
 type FoundSecret = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };
 
 /** Leaves out the line break. If the output is not a secret on one line, returns the reason. */
@@ -168,6 +181,7 @@ function secretIn({ stdout, isSuccess, how }: CommandEnd): FoundSecret {
     return { problem: `printed text that is not UTF-8 (${how})`, lines };
   }
   if (text.trim() === '') return { problem: `printed nothing (${how})`, lines };
+  if (isDocument(text)) return { secret: text };
   if (/[\r\n]/.test(text)) return { problem: `printed more than one line (${how})`, lines };
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
   if (/[\x00-\x1f\x7f]/.test(text)) return { problem: `printed a control character (${how})`, lines };

@@ -1,5 +1,6 @@
 import { createReadStream, statSync } from 'node:fs';
 import { AutomateError } from '../core/failure.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { credentialProblem, type Finding } from './secret.ts';
 
@@ -52,7 +53,7 @@ async function findingIn(name: string, variable: string, environment: NodeJS.Pro
   const isSecret = variable === credentialVariable(name);
   const text = environment[variable] as string;
   try {
-    return { secret: { text: isSecret ? oneLine(text, variable) : await readSecretFile(text, variable), from: variable } };
+    return { secret: { text: isSecret ? checkedSecret(text, variable) : await readSecretFile(text, variable), from: variable } };
   } catch (error) {
     if (error instanceof AutomateError) return { problem: credentialProblem(name, error.message) };
     throw error;
@@ -63,7 +64,7 @@ async function findingIn(name: string, variable: string, environment: NodeJS.Pro
 export async function readSecretFile(file: string, variable: string): Promise<string> {
   try {
     refuseEndless(file);
-    return oneLine(utf8Of(await firstBytes(file)), `the file in ${variable}`);
+    return checkedSecret(utf8Of(await firstBytes(file)), `the file in ${variable}`);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     const reason = error instanceof TypeError ? 'it is not UTF-8' : systemReason(error as Error);
@@ -94,16 +95,28 @@ export function utf8Of(bytes: Uint8Array): string {
 const maxSecretLength = 16_384;
 
 /**
- * Removes the line break that editors add. Throws an AutomateError (`credential`) if the secret is empty, too long or not a single line.
+ * Removes the line break that editors add. Throws an AutomateError (`credential`) if the secret is empty, too long, or has several lines
+ * although it is no PEM or JSON document.
  */
-export function oneLine(text: string, where: string): string {
+export function checkedSecret(text: string, where: string): string {
   const secret = text.replace(/\r?\n$/, '');
   const found = secret.trim() === '' ? 'nothing' : controlIn(secret);
-  if (found !== undefined) throw new AutomateError('credential', `expected a secret on one line, found ${found} in ${where}`);
+  if (found !== undefined && !(found === 'a line break' && isDocument(secret))) {
+    const documents = found === 'a line break' ? '\nonly a PEM or JSON document can have several lines' : '';
+    throw new AutomateError('credential', `expected a secret on one line, found ${found} in ${where}${documents}`);
+  }
+  if (/^\s*-----BEGIN /.test(secret) && !secret.includes('-----END '))
+    throw new AutomateError('credential', `expected a whole PEM document, found only its beginning in ${where}\npass the file: < FILE`);
   if (secret.length > maxSecretLength) {
     throw new AutomateError('credential', `expected a secret of at most ${maxSecretLength} characters, found ${secret.length} in ${where}`);
   }
   return secret;
+}
+
+/** True for a PEM document (RFC 7468) and for a JSON object, such as a key file. */
+export function isDocument(text: string): boolean {
+  if (/^\s*-----BEGIN [^-]*-----[\r\n\t -~]*-----END [^-]*-----\s*$/.test(text)) return true;
+  return /^\s*\{/.test(text) && orUndefined(() => JSON.parse(text) as unknown) !== undefined;
 }
 
 function controlIn(secret: string): string | undefined {

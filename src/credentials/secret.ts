@@ -1,5 +1,6 @@
 import type { CodedMessage, CredentialRemedy, ErrorDetails } from '../core/error-code.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { orUndefined } from '../core/value/value.ts';
 import type { BackendName } from './backend.ts';
 
 export interface Secret {
@@ -55,10 +56,33 @@ export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | '
   return `${env}/${name} ${setAt}`;
 }
 
-/** The secret with and without outer spaces, which HTTP removes, and the password alone if the secret is `username:password`. */
+/**
+ * The secret with and without outer spaces, which HTTP removes, and the password alone if the secret is `username:password`. For a document,
+ * also its secret members, and its key without the first and last line and without line breaks.
+ */
 export function textsToMask(secret: string): string[] {
+  if (/-----BEGIN [^-]*-----/.test(secret) && !/^\s*\{/.test(secret)) return [secret, secret.trim(), ...keyTexts(secret)];
+  const members = /^\s*\{/.test(secret) ? secretMembers(secret) : [];
+  if (members.length > 0) return [secret, secret.trim(), ...members.flatMap(textsToMask)];
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   return [secret, secret.trim(), password, password.trim()];
+}
+
+function keyTexts(pem: string): string[] {
+  const key = pem
+    .replaceAll('\\n', '\n')
+    .replace(/-----[^-]*-----/g, '')
+    .replace(/^[\w-]+:.*$/gm, '')
+    .trim();
+  return [key, key.replace(/\s+/g, '')];
+}
+
+/** The members of a JSON key file that no output may contain. Ids, addresses and URLs are public. */
+function secretMembers(text: string): string[] {
+  const found = orUndefined(() => JSON.parse(text) as unknown);
+  return Object.entries(Object(found) as object).flatMap(([name, value]) =>
+    typeof value === 'string' && /(?:key|secret|token|password|passphrase)$/i.test(name) && !/^public/i.test(name) ? [value] : [],
+  );
 }
 
 /** The end of a message, which lists the other environments with the same credential; empty if there are none. */

@@ -4,7 +4,7 @@ import { orUndefined } from '../core/value/value.ts';
 import { modeOthersCanRead } from '../files/stat.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { SecretBackend } from './backend.ts';
-import { oneLine, readSecretFile } from './environment.ts';
+import { checkedSecret, readSecretFile } from './environment.ts';
 
 /** The passphrase is in an environment variable or a file, or the user types it. */
 interface Passphrase {
@@ -203,7 +203,7 @@ export function createPassphrase(
     problem: () => (isGiven() || ask ? undefined : noPassphrase),
     async get(isNew) {
       const given = environment[variable];
-      if (given) return oneLine(given, variable);
+      if (given) return checkedSecret(given, variable);
       const file = environment[`${variable}_FILE`];
       if (file) {
         const mode = modeOthersCanRead(file);

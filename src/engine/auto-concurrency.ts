@@ -135,7 +135,7 @@ export function afterAnswer(state: AutoState, { ms, sentAtMs, atMs, inFlight }: 
 }
 
 /**
- * Returns the state after a refusal: a 429, a 503, a timeout, or a refused connection. Ignores a refusal whose call started before the last
+ * Returns the state after a refusal: a 503, a timeout, or a refused connection. Ignores a refusal whose call started before the last
  * refusal, because the limit was lowered after that.
  */
 export function afterRefusal(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnswer, 'sentAtMs' | 'atMs'>): AutoState {

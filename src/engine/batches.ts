@@ -194,9 +194,10 @@ function commonCaller(members: readonly BatchMember[]): CallOwner {
   const heard = (answer: LastAnswer) => {
     for (const caller of callers) caller.heard?.(answer);
   };
-  const { record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues } = first;
+  const { record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use } = first;
   return {
-    ...{ record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, progress },
+    ...{ record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use, progress },
+    spent: (cost) => first.spent?.(cost),
     report: (event) => first.report(event),
     // If the same records form a batch once more, the batch gets the same idempotency key.
     idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),

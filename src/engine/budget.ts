@@ -1,5 +1,5 @@
 import type { Step } from '../core/node.ts';
-import type { Plan } from '../core/plan.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
 import type { Ledger } from '../core/ports.ts';
 import { type Progress, RecordProgress } from './call.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
@@ -150,7 +150,7 @@ class Need {
 
 /** If each record makes or shares at most one call, none is held back: a single credit is enough to complete it. */
 function makeOneCall(steps: readonly Step[]): boolean {
-  const calling = steps.filter(({ node: { action, inner } }) => action || inner);
+  const calling = allSteps(steps).filter(({ node: { action, inner } }) => action || (inner && !inner.areAlternatives));
   return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
 }
 

@@ -2,9 +2,10 @@ import type { Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { KeptQuestion, Ports } from '../core/ports.ts';
-import { AnswerWatch, isVain, UnreachableWatch } from './failure-limits.ts';
+import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
 import { type KeptCaller, KeptCalls } from './kept-calls.ts';
+import { type AttemptTimes, leastAnswers, type Pace } from './pace.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slots } from './slots.ts';
@@ -13,8 +14,20 @@ export interface CallOwner extends KeptCaller {
   readonly progress: Progress;
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
+  /** The use of a step of a `first` node that makes the call; undefined for other nodes. */
+  readonly use?: StepUse;
+  /** Called when a credit was spent. `cost` is the actual cost, if the response states it. */
+  spent?(cost: number | undefined): void;
   /** Called with the most recent response. The wait then applies only to this record, unless the server says that the quota is used up. */
   readonly heard?: (answer: LastAnswer) => void;
+}
+
+/** One step of a `first` node that is asked for one record. */
+export interface StepUse {
+  /** Undefined if the run continues even if the step can only fail. */
+  readonly watch: StepWatch | undefined;
+  credits: number;
+  cost: number | undefined;
 }
 
 export interface Progress {
@@ -46,6 +59,8 @@ interface CallTools {
 /** A call in progress. One credit is reserved for all its attempts together, and is spent or returned when the call ends. */
 class RunningCall implements WaitingCall {
   credit: 'none' | 'held' | 'spent' = 'none';
+  /** Refusals that the gate's pace has taken into account, which `retry.max` does not count. */
+  unblamed = 0;
 
   constructor(
     readonly caller: CallOwner,
@@ -80,6 +95,15 @@ interface AttemptFailure {
   /** Undefined if there will be a further attempt. */
   readonly final: Failure | undefined;
 }
+
+/** `retry.max` counts further refusals of a call, which might be refused for ever. */
+const mostUnblamed = 10;
+
+/** Maximum wait in ms of such a call, if the server asks for none: a record that is always refused would otherwise take minutes. */
+const mostUnblamedMs = 5000;
+
+/** A call that was refused lets this many others start before it is sent again, and twice as many after each further refusal. */
+const letBy = 4;
 
 /** Each call reserves a credit, waits for its gate (the rate limiter of its origin), and is retried by its retry policy. */
 export class Calls {
@@ -159,15 +183,15 @@ export class Calls {
         try {
           for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
           this.#pay(running);
-          const result = await call.attempt(running.caller);
+          const result = await call.attempt(running.caller, { number: attempts, startedMs: attemptMs });
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endAtLimit(error);
           if (!(error instanceof Failure)) throw error;
           const atMs = this.#ports.clock.now();
-          failed = { ...this.#fail(call, running, error, attempts), responseMs: atMs - attemptMs };
-          if (isRefusal(error)) slots.refused({ sentAtMs: attemptMs, atMs });
+          failed = { ...this.#fail(call, running, error, { attempts, sentAtMs: attemptMs, atMs }), responseMs: atMs - attemptMs };
+          if (isOverload(error)) slots.refused({ sentAtMs: attemptMs, atMs });
         } finally {
           // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => slots.free());
@@ -222,7 +246,10 @@ export class Calls {
   }
 
   #settle(running: RunningCall, cost?: number): void {
-    if (running.credit === 'held') this.#ports.ledger.settle(running.caller.node, cost);
+    if (running.credit === 'held') {
+      this.#ports.ledger.settle(running.caller.node, cost);
+      running.caller.spent?.(cost);
+    }
     running.credit = 'spent';
   }
 
@@ -235,7 +262,9 @@ export class Calls {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slots.answered({ sentAtMs: attemptMs, atMs });
-    if (running.question) this.#kept?.keep(running.question, { call, result, caller: running.caller, ms: atMs - startedMs, attempts });
+    const attempt = { number: attempts, startedMs: attemptMs };
+    if (running.question) this.#kept?.keep(running.question, { call, result, caller: running.caller, attempt, atMs });
+    this.#gates.answered(call, { sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);
@@ -256,28 +285,57 @@ export class Calls {
     return result;
   }
 
-  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<AttemptFailure, 'responseMs'> {
+  #fail(
+    call: Call<unknown>,
+    running: RunningCall,
+    failure: Failure,
+    { attempts, ...times }: AttemptTimes & { readonly attempts: number },
+  ): Omit<AttemptFailure, 'responseMs'> {
     if (failure.sent) this.#settle(running);
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
     else this.#noteAnswer(call, running.caller);
-    const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
-    const final = finalFailure(call.retry, failure, waitMs);
+    // A 404, for example, is a call that the server has accepted.
+    if (failure.status !== undefined && failure.status < 500 && !isTooFast(failure)) this.#gates.answered(call, times);
+    const pace = isTooFast(failure) ? this.#learn(call, running, failure, times) : undefined;
+    const isUnblamed = pace !== undefined && isLearnedFrom(pace, running.unblamed);
+    if (isUnblamed) running.unblamed++;
+    const blamed = attempts - running.unblamed;
+    let waitMs = waitBeforeRetry(call.retry, Math.max(1, isUnblamed ? running.unblamed : blamed), failure, this.#ports.random);
+    if (isUnblamed && failure.retryAfterMs === undefined)
+      waitMs = Math.min(waitMs, mostUnblamedMs, (letBy * 2 ** (running.unblamed - 1) * 1000) / pace.rate);
+    const final = finalFailure(call.retry, failure, { attempts: blamed, waitMs });
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
-    if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
+    if (failure.retryAfterMs !== undefined || (pace === undefined && concernsAll(failure, final)))
+      this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
   }
 
+  /** Returns the pace at which the gate goes on, instead of a pause that grows. Undefined if none is known. */
+  #learn(call: Call<unknown>, running: RunningCall, { status, retryAfterMs = 0 }: Failure, times: AttemptTimes): Pace | undefined {
+    if (retryAfterMs > call.retry.maxWaitMs) return undefined;
+    const pace = this.#gates.refused(call, { ...times, pauseMs: retryAfterMs, isRepeated: running.unblamed > 1 });
+    if (!pace) return undefined;
+    this.#ports.report({ type: 'call-refused', gate: call.gate.origin, status, learned: pace.learned });
+    return pace;
+  }
+
   /** Notes that a server has responded. If the record would continue without the answer, this does not help the nodes that it needs. */
-  #noteAnswer({ gate: { origin } }: Call<unknown>, { continues }: CallOwner): void {
-    if (!continues) this.#unreachable?.answered();
+  #noteAnswer({ gate: { origin } }: Call<unknown>, caller: CallOwner): void {
+    if (!caller.continues) this.#unreachableFor(caller)?.answered();
     this.#answers?.answered(origin);
   }
 
   /** Notes that no server has responded. This can end the run, unless the record continues: a later node might replace the answer. */
-  #noteSilence({ gate: { origin } }: Call<unknown>, { record, node, continues }: CallOwner, failure: Failure): void {
-    if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachable?.failed(failure, origin);
+  #noteSilence({ gate: { origin } }: Call<unknown>, caller: CallOwner, failure: Failure): void {
+    const { record, node, continues } = caller;
+    if (!continues && !this.#answers?.hasAnswered(origin)) this.#unreachableFor(caller)?.failed(failure, origin);
     else if (continues && isVain(failure)) this.#answers?.failed(reportOf(failure, node), record, origin);
+  }
+
+  /** The steps of a `first` node count by themselves, because the answers of one say nothing about another. */
+  #unreachableFor({ use }: CallOwner): UnreachableWatch | undefined {
+    return use ? use.watch?.unreachable : this.#unreachable;
   }
 
   /**
@@ -321,16 +379,27 @@ export class Calls {
 }
 
 /**
- * All calls wait if the server asks for it, or responds to a first attempt with 429. A 429 without Retry-After does not count after a
- * retry: a call that is always refused would repeatedly pause all other calls.
+ * As long as no pace is known, all calls wait if the server responds to a first attempt with 429. It does not count after a retry: a call
+ * that is always refused would repeatedly pause all other calls.
  */
-function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
-  return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
+function concernsAll({ status, attempts }: Failure, final: Failure | undefined): boolean {
+  return status === 429 && attempts === 1 && !final;
 }
 
-/** True if the failure suggests an overloaded server: a 429, a 503, a timeout, or a refused connection. */
-function isRefusal({ kind, status, retryable, sent }: Failure): boolean {
-  return status === 429 || status === 503 || kind === 'timeout' || (kind === 'network' && retryable && !sent);
+/** True if a refusal does not count for `retry.max`, because the pace is being learned from it. `unblamed` counts those before. */
+function isLearnedFrom({ since }: Pace, unblamed: number): boolean {
+  // A call that is refused again although others were accepted may never be accepted, at any pace.
+  return unblamed < mostUnblamed && (unblamed <= 1 || since < leastAnswers);
+}
+
+/** True if the server says that calls come too fast, so that the gate's pace reacts. */
+function isTooFast({ status, retryAfterMs, retryable }: Failure): boolean {
+  return retryable && (status === 429 || (status === 503 && retryAfterMs !== undefined));
+}
+
+/** True if the failure suggests an overloaded server: a 503, a timeout, or a refused connection. */
+function isOverload({ kind, status, retryable, retryAfterMs, sent }: Failure): boolean {
+  return (status === 503 && retryAfterMs === undefined) || kind === 'timeout' || (kind === 'network' && retryable && !sent);
 }
 
 export function reportOf(failure: Failure, node = failure.node): FailureReport {

@@ -8,6 +8,7 @@ import type { JsonObject } from '../core/value/value.ts';
 import { type Progress, reportOf } from './call.ts';
 import { type ChainPosition, type ChainTools, type PassingChain, RecordContext, type RowGroup, yieldIfLong } from './context.ts';
 import { Emitter, LaterFailure, type RowSink } from './emit.ts';
+import { StepWatch } from './failure-limits.ts';
 
 /** Maximum number of rows of one input record that are processed at the same time. The gates set the actual limit. */
 const maxRowsAtOnce = 64;
@@ -21,6 +22,7 @@ export class Chain implements PassingChain {
   readonly reportedOnce = new Set<string>();
   readonly #steps: readonly Step[];
   readonly #streams: boolean;
+  readonly #watches = new Map<Step, StepWatch>();
 
   constructor({ steps }: Pick<Plan, 'steps'>, tools: ChainTools) {
     this.#steps = steps;
@@ -39,6 +41,30 @@ export class Chain implements PassingChain {
     const [only] = steps;
     // Thousands of records can wait here. So a single step runs without the extra async function, which saves memory.
     return only && steps.length === 1 && !only.node.streams ? this.#passAll(only, rows, position) : this.#passInTurn(steps, rows, position);
+  }
+
+  askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined> {
+    const failed = (error: unknown) => {
+      if (!(error instanceof Failure) || step.onError === 'stop') return this.#afterFailure(step, fields, position, error);
+      return failureAt(step, error, position.progress.hasBegun);
+    };
+    try {
+      if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return Promise.resolve(undefined);
+      const context = new RecordContext(step, position, 0, this);
+      const ended = step.node.run(fields, context);
+      return (step.node.inner ? ended.then((rows) => this.#reportPassed(context, rows)) : ended).then(undefined, failed);
+    } catch (error) {
+      return Promise.reject(error).then(undefined, failed);
+    }
+  }
+
+  watchOf(step: Step): StepWatch | undefined {
+    const { giveUp } = this.tools;
+    const known = this.#watches.get(step);
+    if (known || !giveUp) return known;
+    const watch = new StepWatch(step.id, giveUp);
+    this.#watches.set(step, watch);
+    return watch;
   }
 
   async #passInParts(item: Item, progress: Progress): Promise<SpilledRows> {

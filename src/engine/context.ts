@@ -5,21 +5,25 @@ import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
 import type { Lookups } from '../core/lookup.ts';
-import type { NodeContext, Step } from '../core/node.ts';
+import type { Asked, NodeContext, Step } from '../core/node.ts';
+import { allSteps } from '../core/plan.ts';
 import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
-import type { Spending } from '../core/spending.ts';
+import { rounded, type Spending } from '../core/spending.ts';
 import type { Tools } from '../core/tools.ts';
 import type { Batches } from './batches.ts';
-import type { CallOwner, Calls, Progress } from './call.ts';
+import type { CallOwner, Calls, Progress, StepUse } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
-import type { RunPhase } from './phase.ts';
+import type { StepWatch } from './failure-limits.ts';
+import type { RunPhase, StopReason } from './phase.ts';
 
 export interface ChainTools {
   readonly ports: Ports;
   readonly phase: RunPhase;
   readonly calls: Calls;
   readonly batches: Batches;
+  /** Ends the run because a step of a `first` node can only fail; undefined if the run continues. */
+  readonly giveUp?: ((reason: StopReason) => void) | undefined;
   /** Undefined if the attempts are not needed. */
   readonly trace?: Trace;
   partialRows(): PartialRows;
@@ -33,6 +37,10 @@ export interface PassingChain {
    * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
    */
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
+  /** Runs a row through a step, and returns its rows or its failure. Undefined if the step's condition is false. */
+  askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined>;
+  /** Undefined if the run continues even if the step can only fail. */
+  watchOf(step: Step): StepWatch | undefined;
 }
 
 /** The rows of a record: if one fails, the others are abandoned. */
@@ -61,9 +69,16 @@ export interface ChainPosition {
   readonly passedFailures?: FailureReport[];
   /** The place of the outermost node around this one that waits between passes, such as a poll; undefined outside. */
   readonly poll?: string;
+  /** Undefined except inside a step of a `first` node. */
+  readonly use?: StepUse;
   /** Undefined except inside nodes that wait between passes, such as polls. */
   readonly heard?: (answer: LastAnswer) => void;
 }
+
+const nowhere: RowSink = () => undefined;
+
+/** Of a step without inner nodes, whose failures the `first` node handles itself. */
+const noFailures: FailureReport[] = [];
 
 /** Records whose waits end within this time in ms share a batch. Each resumes this much early, so that all join before it is sent. */
 const awakeMs = 20;
@@ -110,6 +125,10 @@ export class RecordContext implements NodeContext, CallOwner {
     return this.position.heard;
   }
 
+  get use(): StepUse | undefined {
+    return this.position.use;
+  }
+
   get http(): Http {
     const { ports, trace } = this.chain.tools;
     return trace ? tracedHttp(ports, this, trace) : ports.http;
@@ -138,7 +157,14 @@ export class RecordContext implements NodeContext, CallOwner {
     return batches.busyWhile(this.position.step, 'answer' in call ? calls.makeLocally(call, this) : this.#cachedOrMade(call, calls));
   }
 
+  spent(cost: number | undefined): void {
+    const { use } = this.position;
+    if (use) use.credits += cost ?? this.step.node.action?.price.credits ?? 0;
+  }
+
   report(event: NodeEvent): void {
+    const { use } = this.position;
+    if (use && event.type === 'tokens' && event.cost !== undefined) use.cost = rounded((use.cost ?? 0) + event.cost);
     // Completes the event object itself, because a copy for every record would make garbage collection expensive.
     const full = event as { -readonly [Key in 'record' | 'node']?: unknown } & NodeEvent;
     full.record = this.record;
@@ -184,10 +210,60 @@ export class RecordContext implements NodeContext, CallOwner {
       group: position.group,
       passedFailures: this.#failuresOfPass(),
       poll: position.poll ?? (waits ? position.place + row : undefined),
+      use: position.use,
       heard: waits ? heard : position.heard,
     };
     await take(await chain.passSteps(steps, [fields], inside));
     return last;
+  }
+
+  // Not async functions: every record waits here, and an async function would use more memory.
+  ask(step: Step, fields: Fields, accepts: (rows: readonly Fields[]) => boolean): Promise<Asked | undefined> {
+    const { position, row, chain } = this;
+    const turn = yieldIfLong(position, chain.tools);
+    if (turn) return turn.then(() => this.ask(step, fields, accepts));
+    const watch = step.onError === 'keep' ? undefined : chain.watchOf(step);
+    const use: StepUse = { watch, credits: 0, cost: undefined };
+    const inside: ChainPosition = {
+      item: position.item,
+      progress: position.progress,
+      place: `${position.place}${row}.0.`,
+      step: position.step,
+      isInner: true,
+      take: nowhere,
+      keepsEarlier: false,
+      group: position.group,
+      passedFailures: step.node.inner ? [] : noFailures,
+      use,
+      heard: position.heard,
+    };
+    return chain.askStep(step, fields, inside).then((answer) => answer && this.#answered(step, answer, inside, accepts));
+  }
+
+  #answered(
+    step: Step,
+    answer: readonly Fields[] | Failure,
+    { use, passedFailures }: ChainPosition,
+    accepts: (rows: readonly Fields[]) => boolean,
+  ): Asked {
+    const { watch, credits, cost } = use as StepUse;
+    const failure = answer instanceof Failure ? answer : undefined;
+    const rows = answer instanceof Failure ? [] : answer;
+    watch?.finished(failure);
+    if (failure && this.#isGivenUp(step, failure)) throw new Unfinished();
+    const isAccepted = !failure && accepts(rows);
+    // The failures that nodes inside the step have passed through count only if its row is used.
+    this.passedFailures = isAccepted ? passedFailures : undefined;
+    return { rows, isAccepted, failure, credits, cost };
+  }
+
+  /** True if the run is ending because of this step, which another worker might have found out. The record then goes to a later run. */
+  #isGivenUp(step: Step, failure: Failure): boolean {
+    const { phase } = this.chain.tools;
+    const watch = this.chain.watchOf(step);
+    if (phase.current === 'open' || !watch?.isLasting(failure)) return false;
+    const node = phase.reason?.step?.node;
+    return watch.hasEnded || allSteps([step]).some(({ id }) => id === node);
   }
 
   isAbandoned(): boolean {
@@ -231,14 +307,16 @@ export class RecordContext implements NodeContext, CallOwner {
     // A kept answer is looked for before the cache, which would otherwise take it for a new one.
     const kept = ports.answers && (await calls.found(call, this));
     if (kept) return kept.result;
+    let isCached = false;
     const hit = (source: HitSource) => {
+      isCached = true;
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
     const produce = () => calls.make(call, this).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
-    return cache.restore(response, this);
+    return cache.restore(response, this, isCached);
   }
 }
 
@@ -285,11 +363,12 @@ function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
 /** Starts to time an attempt. Returns a function that waits for the response and reports the attempt. */
 function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
-  const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });
+  const end = (result: Attempt['result'], httpVersion?: Attempt['httpVersion']) =>
+    trace({ record, node, request, ms: clock.now() - startedMs, result, httpVersion });
   return async <Answer extends ActionResponse>(coming: Promise<Answer>): Promise<Answer> => {
     try {
       const answer = await coming;
-      end(attemptResult(answer));
+      end(attemptResult(answer), 'status' in answer ? answer.httpVersion : undefined);
       return answer;
     } catch (error) {
       if (error instanceof Failure) end(error);

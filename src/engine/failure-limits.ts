@@ -34,19 +34,22 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
   return Math.max(0, minForShare - failing - uncalled, minFailures - failing);
 }
 
+/** `failure` is the last of the failures that are the reason. */
+type EndBecauseOf = (reason: StopReason, failure: Failure) => void;
+
 /** The run gives up if this many attempts per origin fail before any server has responded. */
 const maxVainAttempts = 10;
 
 /** Otherwise, every record would be written as an error. The limit grows with the number of origins, as URLs can come from records. */
 export class UnreachableWatch {
-  readonly #giveUp: (reason: StopReason) => void;
+  readonly #giveUp: EndBecauseOf;
   readonly #origins = new Set<string>();
   #hasAnswer = false;
   #hasGivenUp = false;
   #vainAttempts = 0;
 
   /** `giveUp` is called at most once. */
-  constructor(giveUp: (reason: StopReason) => void) {
+  constructor(giveUp: EndBecauseOf) {
     this.#giveUp = giveUp;
   }
 
@@ -63,11 +66,12 @@ export class UnreachableWatch {
   }
 
   /** Ends the run, because all attempts so far have failed. The reason contains the message of this failure. */
-  endRun({ message, code, details }: Failure): void {
+  endRun(failure: Failure): void {
     if (this.#hasGivenUp) return;
     this.#hasGivenUp = true;
+    const { message, code, details } = failure;
     const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
-    this.#giveUp({ ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
+    this.#giveUp({ ending: 'unreachable', message: reason, code, details, patienceMs: 0 }, failure);
   }
 }
 
@@ -112,16 +116,16 @@ export function isVain({ kind, status }: Failure): boolean {
 const alikeRecords = 20;
 
 /** Statuses that will be the same for every record, because the credential, the method or the content type is wrong. */
-const hopelessStatuses = new Set([401, 403, 405, 415]);
+const hopelessStatuses = new Set([401, 403, 405, 407, 415]);
 
 /** Ends a run whose first records all failed at the same node in the same way, if the later records will probably fail, too. */
 export class SameFailureWatch {
-  readonly #end: (reason: StopReason) => void;
+  readonly #end: EndBecauseOf;
   #first: Failure | undefined;
   #failed = 0;
   #isDecided = false;
 
-  constructor(end: (reason: StopReason) => void) {
+  constructor(end: EndBecauseOf) {
     this.#end = end;
   }
 
@@ -139,14 +143,44 @@ export class SameFailureWatch {
     if (!isAlike || !this.#isDecided) return;
     const { node, kind, status } = failure;
     const message = `the first ${alikeRecords} records all failed at ${node} with ${kind}${status === undefined ? '' : ` ${status}`}`;
-    this.#end({ ending: 'same-failure', message });
+    this.#end({ ending: 'same-failure', message }, failure);
   }
 }
 
-function isHopeless({ kind, status = 0 }: Failure): boolean {
-  return kind === 'parse' || (kind === 'http' && hopelessStatuses.has(status));
+function isHopeless({ kind, status = 0, waitsTooLong }: Failure): boolean {
+  return waitsTooLong || kind === 'parse' || (kind === 'http' && hopelessStatuses.has(status));
 }
 
 function isSame(one: Failure, other: Failure | undefined): boolean {
   return one.node === other?.node && one.kind === other?.kind && one.status === other?.status;
+}
+
+/**
+ * Ends a run if one step of a `first` node can only fail. Its failures do not fail the records, so that the next step, which might cost
+ * more, would be asked for all of them.
+ */
+export class StepWatch {
+  readonly unreachable: UnreachableWatch;
+  readonly #sameFailure: SameFailureWatch;
+  /** True once the watch has ended the run. */
+  hasEnded = false;
+
+  constructor(id: string, end: (reason: StopReason) => void) {
+    const endRun: EndBecauseOf = (reason, { node = id, kind, status }) => {
+      this.hasEnded = true;
+      end({ ...reason, step: { node, class: kind, status } });
+    };
+    this.unreachable = new UnreachableWatch(endRun);
+    this.#sameFailure = new SameFailureWatch(endRun);
+  }
+
+  /** Counts a record for which the step was asked. `failure` is undefined if the step succeeded. */
+  finished(failure: Failure | undefined): void {
+    this.#sameFailure.finished(failure);
+  }
+
+  /** True for a failure that the step will have for other records, too. */
+  isLasting(failure: Failure): boolean {
+    return isHopeless(failure) || isVain(failure);
+  }
 }

@@ -1,4 +1,5 @@
 import type { Clock, Permits } from '../core/ports.ts';
+import { type AttemptTimes, nextStart, type Pace, paceAfterAnswer, paceAfterFirst, paceAfterRefusal, type Refusal } from './pace.ts';
 import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
@@ -70,7 +71,7 @@ export class Turns {
   }
 }
 
-/** Limits how fast calls with one credential reach one origin. Pauses after a 429 or a Retry-After. All runs share it and take turns. */
+/** Limits how fast calls with one credential reach one origin, also at a pace that refusals teach. Pauses after a Retry-After. All runs share it and take turns. */
 export class Gate {
   readonly turns = new Turns();
   readonly #clock: Clock;
@@ -89,6 +90,13 @@ export class Gate {
   /** They are one interval apart, and the first is at `firstMs`. */
   #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
+  /** What the refusals of the server have taught this process; undefined until the first one. A rate that is set applies in addition. */
+  #pace: Pace | undefined;
+  /** Until then: how many calls the server has accepted, and when it accepted the first, in monotonic ms. */
+  #answers = 0;
+  #firstMs = 0;
+  /** Earliest start of the next call at the learned pace, in monotonic ms. */
+  #pacedMs = 0;
 
   /** `permits` shares the rate and the pauses with other processes. Undefined if there is only this process. */
   constructor(clock: Clock, permits?: Permits) {
@@ -129,17 +137,30 @@ export class Gate {
   isOpen(): boolean {
     const now = this.#clock.now();
     if (this.#pausedUntilMs > now) return this.#startAt(this.#pausedUntilMs);
+    if (this.#pacedMs > now) return this.#startAt(this.#pacedMs);
     if (this.#permits && this.#intervalMs > 0 && !this.#hasReserved(now)) return this.#reserve(this.#permits);
     return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
   /** Counts a call that starts. */
   pass(): void {
+    if (this.#pace) this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
     if (this.#reserved.count > 0) this.#useReserved();
     else if (this.#intervalMs > 0) {
       this.#nextStartMs = Math.max(this.#startMs, this.#clock.now() - slackMs) + this.#intervalMs;
       this.#lastIntervalMs = this.#intervalMs;
     }
+  }
+
+  /** Notes that the server has accepted a call. */
+  answered(times: AttemptTimes): void {
+    if (this.#pace) this.#learn(paceAfterAnswer(this.#pace, times));
+    else if (this.#answers++ === 0) this.#firstMs = times.atMs;
+  }
+
+  /** Notes that the server has refused a call because calls came too fast. Returns the pace that has been learned, if any. */
+  refused(refusal: Refusal): Pace | undefined {
+    return this.#learn(this.#pace ? paceAfterRefusal(this.#pace, refusal) : paceAfterFirst(this.#answers, this.#firstMs, refusal));
   }
 
   startReady(): void {
@@ -149,7 +170,7 @@ export class Gate {
   /** True if the gate can be deleted, because no call waits, and no pause or interval is under way. */
   isIdle(): boolean {
     const now = this.#clock.now();
-    return this.#pausedUntilMs <= now && this.#startMs <= now && this.turns.areNone;
+    return this.#pausedUntilMs <= now && Math.max(this.#pacedMs, this.#startMs) <= now && this.turns.areNone;
   }
 
   /**
@@ -169,6 +190,13 @@ export class Gate {
       this.startReady();
     });
     return false;
+  }
+
+  /** Begins to count answers again if the pace is forgotten. */
+  #learn(pace: Pace | undefined): Pace | undefined {
+    if (this.#pace && !pace) this.#answers = 0;
+    this.#pace = pace;
+    return pace;
   }
 
   #hasReserved(now: number): boolean {

@@ -3,6 +3,7 @@ import type { ConcurrencyEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
 import { Gate } from './gate.ts';
+import type { AttemptTimes, Pace, Refusal } from './pace.ts';
 import { type CallStage, RunPhase, Wakeup } from './phase.ts';
 import { Slots, type SlotUser } from './slots.ts';
 
@@ -109,6 +110,16 @@ export class RunGates implements SlotUser {
       gate.limitRate(this, call.intervalMs);
     }
     return this.#limitOf(call).enter(waiting, gate);
+  }
+
+  /** Notes that the server has accepted a call. */
+  answered(call: LimitedCall, times: AttemptTimes): void {
+    this.#gates.gateOf(call).answered(times);
+  }
+
+  /** Notes that the server has refused a call because calls came too fast. */
+  refused(call: LimitedCall, refusal: Refusal): Pace | undefined {
+    return this.#gates.gateOf(call).refused(refusal);
   }
 
   /** Prevents calls at this call's gate from starting for `waitMs`. */

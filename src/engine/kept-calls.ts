@@ -1,3 +1,4 @@
+import { arrivalOf, type StartedAttempt } from '../core/answer/facts.ts';
 import { requestKey, requestText } from '../core/answers.ts';
 import type { AttemptContext, Call, KeptCall } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
@@ -30,8 +31,9 @@ interface AnsweredCall {
   readonly call: Call<unknown>;
   readonly result: unknown;
   readonly caller: KeptCaller;
-  readonly ms: number;
-  readonly attempts: number;
+  /** The attempt that brought it, and the time at which that ended in monotonic ms. */
+  readonly attempt: StartedAttempt;
+  readonly atMs: number;
 }
 
 /** Gives calls the answers that earlier runs have kept, and keeps the new ones. */
@@ -61,11 +63,12 @@ export class KeptCalls {
     return { question, found };
   }
 
-  keep(question: KeptQuestion, { call, result, caller, ms, attempts }: AnsweredCall): void {
+  keep(question: KeptQuestion, { call, result, caller, attempt, atMs }: AnsweredCall): void {
     const response = call.kept?.response();
     if (!response) return;
     const extra = call.kept?.extra?.(result);
-    const as = this.#answers.keep(question, { response, at: this.#ports.clock.wallNow(), ms: Math.round(ms), attempts, extra });
+    const arrival = { ...arrivalOf(attempt, this.#ports.clock, atMs), ...response.arrival };
+    const as = this.#answers.keep(question, { response, arrival, extra });
     this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
   }
 
@@ -76,7 +79,7 @@ export class KeptCalls {
     const found = this.#answers.find(question);
     if (!found) return undefined;
     try {
-      const result = await kept.restore(found.response, caller, found.extra);
+      const result = await kept.restore(found, caller);
       this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as: 'used' });
       return { result };
     } catch (error) {

@@ -61,7 +61,7 @@ export class LocalPassage implements Passage {
     const inputState = () => (this.#serial?.isFull ? 'ended' : input());
     this.#batches = new Batches({ steps, clock: ports.clock, calls, input: inputState });
     const partialRows = () => output.partialRows();
-    this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });
+    this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, giveUp, trace, partialRows });
     this.#budget = new Budget(plan, ports.ledger, phase);
     const keys = serialKeys ?? new SerialKeys();
     const maxWaiting = Math.max(1, Math.floor(this.size / 2));

@@ -1,5 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Ending } from '../core/event.ts';
+import type { Ending, FailedStep } from '../core/event.ts';
 
 /** `new`: no request was sent for the record. `begun`: a request was sent, but this call has no credit. `paid`: a credit is reserved. */
 export type CallStage = 'new' | 'begun' | 'paid';
@@ -134,6 +134,8 @@ export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 
 export interface StopReason extends CodedMessage {
   readonly ending: Ending;
+  /** The step of a `first` node that can only fail, although others might succeed; undefined if the reason is another one. */
+  readonly step?: FailedStep;
   /** The longest wait in ms, such as a wait before a retry, that a run still accepts while it ends; undefined for no maximum. */
   readonly patienceMs?: number;
   /** Records with a lower number still begin. Otherwise, a resumed run could end at the same record every time and make no progress. */

@@ -9,9 +9,14 @@ export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: 
   return policy.jitter ? delay / 2 + (delay / 2) * random() : delay;
 }
 
-/** The only place that decides whether a call is tried again. Undefined if the next attempt follows after `waitMs`. */
-export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: number): Failure | undefined {
-  if (!failure.retryable || !isListed(policy.on, failure) || failure.attempts > policy.max) return failure;
+/** The only place that decides whether a call is tried again, after `attempts` that count. Undefined if the next attempt follows after `waitMs`. */
+export function finalFailure(
+  policy: RetryPolicy,
+  failure: Failure,
+  { attempts, waitMs }: { readonly attempts: number; readonly waitMs: number },
+): Failure | undefined {
+  failure.waitsTooLong = failure.retryAfterMs !== undefined && waitMs > policy.maxWaitMs;
+  if (!failure.retryable || !isListed(policy.on, failure) || attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;
   // The wait is longer than allowed. A shorter wait would not help, because the server would refuse the next attempt, too.
   const wait = failure.retryAfterMs === undefined ? 'the next attempt would wait' : 'it asks to wait';

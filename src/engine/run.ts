@@ -91,8 +91,8 @@ class RecordRun {
       const { reason } = phase;
       if (!reason || reason === reported) return;
       reported = reason;
-      const { ending, message, code, details } = reason;
-      ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
+      const { ending, message, code, details, step } = reason;
+      ports.report({ type: 'stopping', ending, reason: message, ...(step && { step }), ...(code && { code, details }) });
     });
     const { keepGoing = false, worker } = settings;
     const endRun = (reason: StopReason) => phase.advance('finishing', reason);

@@ -2,18 +2,13 @@ import type { CallLimit } from '../core/call.ts';
 import type { ConcurrencyEvent } from '../core/event.ts';
 import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto, withMost } from './auto-concurrency.ts';
 import { Turns } from './gate.ts';
+import type { AttemptTimes } from './pace.ts';
 
 export interface SlotUser {
   /** Called when slots are free, because the run might then have room for more records. */
   checkRoom(): void;
   /** Receives every change of a limit that adapts to the server. */
   report(event: ConcurrencyEvent): void;
-}
-
-/** The times at which an attempt was sent and ended, in monotonic ms. */
-interface AttemptTimes {
-  readonly sentAtMs: number;
-  readonly atMs: number;
 }
 
 /**

@@ -22,7 +22,7 @@ const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
  * Takes over a dead process's lock. Throws an AutomateError (`output-exists`) with the pid of a living owner. `of` is what the file is for:
  * a run's output, a run's errors, or a server's port.
  */
-export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
+export function takeLock(file: string, of: 'out' | 'errors' | 'gone' | 'port'): Lock {
   const taken = lockOrOwner(file);
   if ('release' in taken) return taken;
   const machine = otherMachine(taken);

@@ -63,7 +63,8 @@ export class Recorder {
 
   /** Returns ports that answer every request with the recorded result. They send nothing, spend no credits, and skip all waits. */
   replaying<Given extends Ports>(ports: Given): Given {
-    return { ...answering(ports, this.replay()), clock: createTestClock(ports.clock.wallNow()), cache: noCache, ledger: freeLedger };
+    const clock = createTestClock(ports.clock.wallNow());
+    return { ...answering(ports, this.replay(), clock), cache: noCache, ledger: freeLedger };
   }
 
   /** The ports answer with a request's last result, as if all retries were over. Their clock advances only by the recorded durations. */
@@ -76,7 +77,7 @@ export class Recorder {
       nowMs += last?.ms ?? 0;
       return last?.result;
     };
-    return { ...answering(ports, lastOf), clock: { ...ports.clock, now: () => nowMs } };
+    return answering(ports, lastOf, { ...ports.clock, now: () => nowMs });
   }
 
   /**
@@ -111,15 +112,16 @@ export class Recorder {
   }
 }
 
-function answering<Given extends Ports>(ports: Given, resultOf: (request: SentRequest) => Result | undefined): Given {
+/** The answers arrive by the replay's own clock, not at the time at which they were recorded. */
+function answering<Given extends Ports>(ports: Given, resultOf: (request: SentRequest) => Result | undefined, clock: Clock): Given {
   const answer = async (request: SentRequest) => {
     const result = resultOf(request) ?? new Failure('request', 'the run did not send this request', { sent: false });
     if (result instanceof Failure) throw result;
-    return result;
+    return 'kind' in result ? result : { ...result, atMs: clock.now() };
   };
   const send = (request: HttpRequest) => answer(request) as Promise<HttpResponse>;
   const call = (asked: ToolCall) => answer(asked) as Promise<ToolAnswer>;
-  return { ...ports, http: { ...ports.http, send }, tools: { ...ports.tools, call } };
+  return { ...ports, clock, http: { ...ports.http, send }, tools: { ...ports.tools, call } };
 }
 
 const noCache: Cache = { through: (_key, _maxAgeMs, produce) => produce() };

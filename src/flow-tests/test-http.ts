@@ -1,8 +1,11 @@
 import { retryAfterMs } from '../core/answer/rate-limit.ts';
-import type { Auth } from '../core/auth/auth.ts';
+import { type Auth, signature, signedFrom } from '../core/auth/auth.ts';
+import { combined } from '../core/auth/auth-type.ts';
+import { isSession, sessionSignature } from '../core/auth/session.ts';
 import { durationText } from '../core/duration.ts';
 import { Failure } from '../core/failure.ts';
 import type { Clock, Http, HttpRequest, HttpResponse } from '../core/ports.ts';
+import { withQuery } from '../core/template/url.ts';
 import type { FormPart } from '../core/transfer.ts';
 import { type JsonObject, jsonOf, type Value } from '../core/value/value.ts';
 import { version } from '../core/version.ts';
@@ -45,21 +48,40 @@ export function createTestHttp(parts: TestHttpParts): Http {
   const { clock, allowHttp, credentials } = parts;
   const secrets = new Map<string, Secret>(credentials.map((name) => [name, { text: testSecret(name), from: 'the test' }]));
   const nothing = () => undefined;
-  const tools = { secrets, allowHttp, now: clock.now, files: new RunFiles({ folder: undefined }), used: nothing, secret: nothing };
+  const tools = {
+    secrets,
+    allowHttp,
+    now: clock.now,
+    wallNow: clock.wallNow,
+    files: new RunFiles({ folder: undefined }),
+    used: nothing,
+    secret: nothing,
+  };
   return {
     abort: nothing,
     async send(request) {
       const http = createHttp({ ...tools, transport: transportFor(request, parts) });
-      const response = await http.send(withoutFiles({ ...request, auth: request.auth?.map(withoutLogin) }));
+      const response = await http.send(withoutFiles(withTestSignature(request)));
       return withSavedBody(request, response);
     },
   };
 }
 
-/** The access token is then `test-NAME`, without a request to a token server. */
-function withoutLogin(auth: Auth): Auth {
-  const isToken = auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
-  return isToken ? { type: 'bearer', credential: auth.credential } : auth;
+/** Replaces what would need a key or a server: an access token, a value of a session, or a signature over the request is then `test-NAME`. */
+function withTestSignature(request: HttpRequest): HttpRequest {
+  const { auth = [], headers, path, secretBody } = request;
+  const computed = auth.filter((one) => signedFrom(one) !== undefined);
+  if (computed.length === 0) return request;
+  const sign = combined(
+    computed.map((one) => (isSession(one) ? sessionSignature(one, testSecret) : signature(one, testSecret(one.credential)))),
+  );
+  return {
+    ...request,
+    headers: { ...headers, ...sign.headers },
+    path: withQuery(path, sign.query),
+    secretBody: secretBody && { ...secretBody, render: () => secretBody.render(testSecret) },
+    auth: auth.filter((one: Auth) => signedFrom(one) === undefined),
+  };
 }
 
 /** If a form sends files, the copy contains their paths instead. */

@@ -1,6 +1,6 @@
 import type { ClientCertificate, Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { LateNodeType, LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
+import type { BuildContext, LateNodeType, LimitOverrides, Node, NodeType, SharedRows, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
 import type { At, FlowSource } from './source.ts';
@@ -24,6 +24,10 @@ export interface CompileOptions extends LimitOverrides {
    * flow can name no files.
    */
   readonly fileText?: (path: string) => { readonly text: string } | { readonly problem: string };
+  /** See `readBeside` in `BuildContext`. Undefined if the flow can name no files. */
+  readonly readBeside?: BuildContext['readBeside'];
+  /** For a process that reads no joined files: the rows that another process has read, by the ids of the nodes. */
+  readonly sharedRows?: Readonly<Record<string, SharedRows>>;
   /** Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
   /** If the flow has problems, receives its credentials, so that they can be checked, too. */

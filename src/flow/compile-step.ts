@@ -58,7 +58,7 @@ function compileStep(written: unknown, type: NodeType, place: StepPlace, compila
   const node = type.build(options as never, context);
   if (!node) return null;
   noteFields(node, when === undefined, compilation);
-  noteAnswered(node, when === undefined && options.on_error !== 'keep', compilation);
+  noteAnswered(node, when === undefined && options.on_error !== 'keep' && !node.inner?.areAlternatives, compilation);
   // If `when` or `on_error` is invalid, the node is compiled as if every record might skip it. Otherwise, later nodes would report missing
   // fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
@@ -140,6 +140,11 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
       else this.problem(place, `the file ${path} cannot be read: ${found.problem}`);
       return 'text' in found ? found.text : undefined;
     },
+    readBeside(path, key, read) {
+      if (!compilation.readBeside) throw new Error(`the flow of ${id} cannot read files`);
+      return compilation.readBeside(path, key, read);
+    },
+    sharedRows: compilation.sharedRows && (compilation.sharedRows[id] ?? 'none'),
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
       // The conditions of this node can read the fields that its inner nodes add.

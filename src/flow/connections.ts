@@ -1,6 +1,8 @@
 import { stringify } from 'yaml';
 import type * as z from 'zod';
-import { authOptions, authProblem, placedAuths } from '../core/auth/auth.ts';
+import { authOptions, authProblem, boundAuth, placedAuths, type Session } from '../core/auth/auth.ts';
+import { isSession } from '../core/auth/session.ts';
+import { planSession } from '../core/auth/session-plan.ts';
 import type { Connection } from '../core/connection.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import { errorOf, type Problem } from '../core/failure.ts';
@@ -53,8 +55,9 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
   const allowHttp = where.allowHttp || options.allow_http;
   const { auth, headers = {} } = options;
   for (const [header, value] of Object.entries(headers)) tried(['headers', header], () => headerTemplate(header, value));
-  const signers = placedAuths(auth);
+  const signers = placedAuths(auth).map(({ auth: one, at: entry }) => ({ auth: boundAuth(one, options.base_url), at: entry }));
   for (const { auth: one, at: entry } of signers) {
+    if (isSession(one)) checkSession(one, ['auth', ...entry], { allowHttp, place: where, at });
     const wrong = authProblem(one, allowHttp);
     if (wrong) problem(['auth', ...entry, wrong.option], wrong.message);
   }
@@ -70,6 +73,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     origin,
     auth: signers.length > 0 ? signers.map((signer) => signer.auth) : undefined,
     clientCert: certificate && { ...certificate, passphrase: certificate.passphrase?.credential, flow: where.file },
+    http2: options.http2,
     headers,
     intervalMs: options.rate,
     concurrency: options.concurrency,
@@ -78,6 +82,20 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     cost: options.cost,
     charset: options.charset,
   };
+}
+
+interface SessionPlace {
+  readonly allowHttp: boolean;
+  readonly place: Parameters<typeof compileConnections>[1];
+  /** The path of the connection. */
+  readonly at: At;
+}
+
+function checkSession(session: Session, option: At, { allowHttp, place, at }: SessionPlace): void {
+  planSession(session, {
+    allowHttp,
+    problem: (inside, message, offset) => place.problems.push(place.source.at([...at, ...option, ...inside], message, offset)),
+  });
 }
 
 function checkCertificate(

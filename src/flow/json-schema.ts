@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { NodeType } from '../core/node.ts';
-import { innerNodes } from '../core/options/expressions.ts';
+import { nodeLists } from '../core/options/expressions.ts';
 import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
@@ -32,7 +32,7 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
-      if (zodSchema === innerNodes) jsonSchema.items = { $ref: nodesOfFlow };
+      if (nodeLists.has(zodSchema)) jsonSchema.items = { $ref: nodesOfFlow };
       const representation = representationOf(zodSchema);
       if (!representation) return;
       for (const keyword of Object.keys(jsonSchema)) if (!ownKeywords.has(keyword)) delete jsonSchema[keyword];

@@ -2,7 +2,7 @@ import type { MappedField } from '../core/answer/mapping.ts';
 import { nullTests } from '../core/condition/condition.ts';
 import type { ClientCertificate } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Node } from '../core/node.ts';
+import type { Inner, Node } from '../core/node.ts';
 import {
   allSteps,
   type CredentialUse,
@@ -189,14 +189,22 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
         const column = own.get(field);
         if (column !== undefined) found.push({ node: id, field, column, problem: replacement(mapped, column, step) });
       }
-      const after = node.inner ? passed(node.inner.steps as PlacedStep[], withoutCarried(node.inner.carried, own)) : remaining(node, own);
+      const after = node.inner ? passedInside(node.inner, own) : remaining(node, own);
       // A record that skips the node, or continues after it failed there, still has the column.
       own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
     }
     return own;
   }
 
-  function replacement({ field, member, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
+  function passedInside({ steps, carried, areAlternatives, reads }: Inner, own: OwnColumns): OwnColumns {
+    if (!areAlternatives) return passed(steps as PlacedStep[], without(carried, own));
+    // The fields of the condition are what the alternatives are asked for.
+    const sought = reads.map(({ field }) => field);
+    for (const step of steps as PlacedStep[]) passed([step], without(sought, own));
+    return own;
+  }
+
+  function replacement({ field, member, file, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
     const place = [...node, ...at];
     const isNamed = typeof at.at(-1) === 'string';
     const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
@@ -212,17 +220,18 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
         ? []
         : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
     ];
-    const marked = (more: readonly string[]) => `{ ${[`path: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
-    const message = `${whose}, and the answer replaces it${options.length > 0 ? '' : ', even with an empty value'}
+    const marked = (more: readonly string[]) =>
+      `{ ${[`${file === undefined ? 'path' : 'column'}: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
+    const message = `${whose}, and ${file ?? 'the answer'} replaces it${options.length > 0 ? '' : ', even with an empty value'}
 to keep the column, write another name: ${entry(other, options.length > 0 ? marked([]) : yamlWord(path))}
 to replace it, write: ${entry(field, marked(['replace: true']))}`;
     return isNamed ? source.atName(place, message) : source.at(place, message);
   }
 }
 
-/** Leaves out carried fields: the flow says itself that each pass gives them a new value. */
-function withoutCarried(carried: readonly string[] = [], own: OwnColumns): OwnColumns {
-  return new Map([...own].filter(([name]) => !carried.includes(name)));
+/** Leaves out fields of which the flow says itself that they get a new value, such as those that a loop carries. */
+function without(names: readonly string[] = [], own: OwnColumns): OwnColumns {
+  return new Map([...own].filter(([name]) => !names.includes(name)));
 }
 
 /** Returns the columns that still come from the input after a node. */

@@ -75,7 +75,7 @@ function withoutReplace(map: unknown): unknown {
   const entries = Object.entries(map).map(([field, member]) => {
     if (!isMapping(member)) return [field, member];
     const { replace: _, ...others } = member;
-    return [field, Object.keys(others).join() === 'path' ? others.path : others];
+    return [field, ['path', 'column'].includes(Object.keys(others).join()) ? Object.values(others)[0] : others];
   });
   return Object.fromEntries(entries);
 }

@@ -31,6 +31,7 @@ export const connectionSchema = z.strictObject({
   client_cert: clientCertificateOption
     .optional()
     .describe('a client certificate for mTLS: PEM files, with paths relative to the flow file'),
+  http2: z.boolean().default(false).describe('use HTTP/2 if the server offers it (in the TLS handshake), otherwise HTTP/1.1'),
   headers: headers.optional().describe('headers to send with every request'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s (default: no limit)'),
   concurrency: concurrency

@@ -103,7 +103,11 @@ function unknownAmong<Found>(
     const inner = step.node.inner;
     // If the loop's `carry` option is invalid, the fields of later passes are unknown.
     if (inner && !step.wrong.has('carry')) {
-      found.push(...unknownAmong(inner.steps as PlacedStep[], reachable, make, [...later, ...carriedBy(step, known)]));
+      const laterInside = [...later, ...carriedBy(step, known)];
+      const inside = inner.steps as PlacedStep[];
+      // Each alternative starts from the record as it came in, without the fields of the others.
+      const lists = inner.areAlternatives ? inside.map((each) => [each]) : [inside];
+      for (const list of lists) found.push(...unknownAmong(list, reachable, make, laterInside));
     }
     if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
     if (inner) report(inner.reads, step.node.columns(known));

@@ -10,8 +10,26 @@ export type VariablePlace = 'url' | 'json' | 'value' | 'text' | 'setting';
 const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
+  ...['found_by', 'required'],
   ...['method', 'retry', 'success', 'follow', 'response', 'answer', 'charset', 'paginate', 'cache', 'max_body', 'max_cost', 'price'],
-  ...['raw', 'output', 'schema', 'answer_schema', 'rules', 'action', 'strict', 'variables', 'geographies', 'prompt_cache', 'client_cert'],
+  ...[
+    'raw',
+    'output',
+    'schema',
+    'answer_schema',
+    'rules',
+    'action',
+    'on',
+    'ignore',
+    'many',
+    'missing',
+    'strict',
+    'variables',
+    'geographies',
+    'prompt_cache',
+    'client_cert',
+    'http2',
+  ],
 ]);
 
 const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
@@ -19,7 +37,10 @@ const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
 const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
 
 /** May contain variables, as they do not affect which secret is sent, or in which header or parameter. */
-const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
+const authOptions = new Set([
+  ...['client_id', 'username', 'scopes', 'params', 'headers', 'query', 'claims'],
+  ...['issuer', 'subject', 'audience', 'key_id', 'service', 'region'],
+]);
 
 /** Identified by the names that lead to it from the top of the flow. */
 export interface OptionPlace {
@@ -63,9 +84,19 @@ function placeInNode([option = '', ...more]: readonly string[]): VariablePlace |
   return option === 'body' || option === 'arguments' ? 'json' : 'value';
 }
 
-function placeInAuth([option = '']: readonly string[]): VariablePlace | undefined {
+function placeInAuth([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'login') return placeInLogin(more);
+  if (option === 'send') return ['headers', 'query'].includes(more[0] ?? '') && more.length === 2 ? 'text' : undefined;
   if (urls.has(option)) return 'url';
   return authOptions.has(option) ? 'text' : undefined;
+}
+
+/** The requests of a login are like those of a node. */
+function placeInLogin([option = '', ...more]: readonly string[]): VariablePlace | undefined {
+  if (option === 'auth') return placeInAuth(more);
+  if (['session', 'credential', 'take', 'expect', 'method'].includes(more.at(-1) ?? option) || option === 'take') return undefined;
+  if (option === 'body') return more.length > 0 ? 'value' : 'json';
+  return option === 'url' ? 'url' : ['headers', 'form', 'text'].includes(option) ? 'text' : undefined;
 }
 
 /** True if the option decides which host receives a credential or is part of the authentication, wherever in it the variable is. */

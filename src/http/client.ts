@@ -1,15 +1,22 @@
+import type { Documents } from '../core/answer/document.ts';
 import { redirectStatuses } from '../core/answer/link.ts';
 import { excerpt } from '../core/answer/response.ts';
-import { type Auth, type Login, signature } from '../core/auth/auth.ts';
+import { type Auth, type Session, sessionIn, shownSignature, signature } from '../core/auth/auth.ts';
 import { combined, type Signature } from '../core/auth/auth-type.ts';
+import { isSession } from '../core/auth/session.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../core/ports.ts';
-import { withQuery } from '../core/template/url.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { sleepersOf } from '../files/clock.ts';
-import { type LoginTools, loginTokens } from './auth/login-tokens.ts';
-import { AccessTokens, type OAuth, type WithSecret } from './auth/oauth.ts';
+import { withoutEcho } from './auth/echo.ts';
+import type { LoginTools } from './auth/login-tokens.ts';
+import { AccessTokens, type WithSecret } from './auth/oauth.ts';
+import { type RequestSigner, refuseWrongClock, sendSigned, signsRequests, withSignature } from './auth/request-signers.ts';
+import type { LoggedIn, Sessions } from './auth/sessions.ts';
+import { RequestSigners } from './auth/signer-types.ts';
+import type { SourceTools } from './auth/source-tools.ts';
+import { hasToken, type TokenAuth, tokenSource } from './auth/token-sources.ts';
 import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
 import type { Transport } from './transport.ts';
@@ -20,8 +27,12 @@ export interface HttpTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Undefined if no credential of the flow has a command. */
   readonly commands?: CommandSecrets;
+  /** Reads answers to logins that are not JSON. */
+  readonly documents?: Documents;
   readonly allowHttp: boolean;
   now(): number;
+  /** Time in ms since 1970. */
+  wallNow(): number;
   /** The files that requests of this run upload, and the files that it saves. */
   readonly files: RunFiles;
   /** Called with the name of a credential after a request with its secret has succeeded. */
@@ -32,17 +43,35 @@ export interface HttpTools {
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
 }
 
-type TokenAuth = OAuth | Login;
-
 const maxRedirects = 10;
 
-/** The HTTP clients of several runs may share the result. */
-export function createTokens(tools: HttpTools): AccessTokens {
-  return new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd });
+/** What clients have obtained or learned in order to authenticate requests. */
+export interface Authentication {
+  readonly tokens: AccessTokens;
+  readonly signers: RequestSigners;
+  /** Loaded at the first request that needs a login. */
+  sessions(): Promise<Sessions>;
 }
 
+/** The HTTP clients of several runs may share the result. */
+export function createAuthentication(tools: HttpTools): Authentication {
+  let sessions: Promise<Sessions> | undefined;
+  return {
+    tokens: new AccessTokens({ ...tools, fetch: tools.transport.fetchToEnd }),
+    signers: new RequestSigners(tools),
+    sessions() {
+      sessions ??= import('./auth/sessions.ts').then((module) => new module.Sessions());
+      return sessions;
+    },
+  };
+}
+
+/** The tools of a client, and what it shares with others. */
+type ClientTools = HttpTools & Authentication;
+
 /** Authenticates requests, follows redirects, and returns responses with any status. */
-export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
+export function createHttp(given: HttpTools, authentication = createAuthentication(given)): Http {
+  const tools = { ...given, ...authentication };
   const { transport, now } = tools;
   const ending = new AbortController();
   return {
@@ -51,19 +80,47 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
       transport.abort();
     },
     async send(request) {
-      const { auth } = request;
-      const oauth = auth?.find(isOAuth);
-      const names = tools.commands ? commandsOf(request, tools.commands) : [];
-      if (names.length > 0) return sendWithCommands(request, names, tokens, { ...tools, ended: ending.signal });
-      if (oauth) return sendWithToken(request, oauth, tokens, tools);
-      return sendAndFollow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
+      const session = sessionIn(request.auth);
+      return session ? sendInSession(request, session, tools, sendInside) : sendInside(request);
     },
   };
+
+  async function sendInside(request: SessionRequest): Promise<HttpResponse> {
+    const { auth } = request;
+    const names = tools.commands ? commandsOf(request, tools.commands) : [];
+    if (names.length > 0) return sendWithCommands(request, names, { ...tools, ended: ending.signal });
+    if (auth?.some(hasToken)) return sendWithTokens(request, auth.filter(hasToken), tools);
+    return sendAndFollow(request, now() + request.timeoutMs, await signingOf(request, [], tools), tools);
+  }
 }
 
-/** Leaves out client secrets for access tokens, because they are sent only in requests for tokens. */
+/** A request of a login, or in the session that the login has made. */
+interface SessionRequest extends HttpRequest {
+  readonly session?: LoggedIn;
+}
+
+/** The time that logins take does not count toward the request's timeout. */
+async function sendInSession(
+  request: HttpRequest,
+  session: Session,
+  tools: ClientTools,
+  send: (request: SessionRequest) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  let leftMs = request.timeoutMs;
+  const unfollowed = [...(request.unfollowed ?? []), ...session.renewOn];
+  const sessions = await tools.sessions();
+  const login = { ...tools, send: (own: HttpRequest, loggedIn: LoggedIn) => send({ ...own, session: loggedIn }) };
+  return sessions.sendWith(session, request, login, async (loggedIn) => {
+    const startedMs = tools.now();
+    const response = await send({ ...request, timeoutMs: leftMs, unfollowed, session: loggedIn });
+    leftMs -= tools.now() - startedMs;
+    return loggedIn.cookies?.masked(response) ?? response;
+  });
+}
+
+/** Leaves out the secrets for access tokens, because they are used only in requests for tokens. */
 function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
-  const keys = auth.flatMap((one) => (isOAuth(one) ? [] : one.credential));
+  const keys = auth.flatMap((one) => (hasToken(one) || isSession(one) ? [] : one.credential));
   return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));
 }
 
@@ -71,20 +128,19 @@ function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: Comman
 async function sendWithCommands(
   request: HttpRequest,
   names: readonly string[],
-  tokens: AccessTokens,
-  { ended, ...tools }: HttpTools & { readonly ended: AbortSignal },
+  { ended, ...tools }: ClientTools & { readonly ended: AbortSignal },
 ): Promise<HttpResponse> {
   const commands = tools.commands as CommandSecrets;
   // Waits only until the run ends, because a command may wait for the user's input much longer.
   await orEnded(commands.find(names), ended);
-  const oauth = request.auth?.find(isOAuth);
+  const tokenAuths = (request.auth ?? []).filter(hasToken);
   let leftMs = request.timeoutMs;
   const send = async (given: ReadonlyMap<string, Secret>) => {
     const own = { ...tools, secrets: new Map([...tools.secrets, ...given]) };
     const rest = { ...request, timeoutMs: leftMs };
-    if (oauth) return sendWithToken(rest, oauth, tokens, own);
+    if (tokenAuths.length > 0) return sendWithTokens(rest, tokenAuths, own);
     const startedMs = tools.now();
-    const response = await sendAndFollow(rest, startedMs + leftMs, combined(keySignatures(request, own)), own);
+    const response = await sendAndFollow(rest, startedMs + leftMs, await signingOf(request, [], own), own);
     leftMs -= tools.now() - startedMs;
     return response;
   };
@@ -101,50 +157,77 @@ function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Res
   });
 }
 
-function isOAuth(auth: Auth): auth is TokenAuth {
-  return auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
+/** How the requests of a call are signed. */
+interface Signing {
+  readonly fixed: Signature;
+  /** They sign each request for itself. */
+  readonly signers: readonly RequestSigner[];
+  /** The query parameters that authenticate. */
+  readonly parameters: Signature['parameters'];
 }
 
-/** The headers and query parameters that authenticate the request, except access tokens. */
-function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
-  return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
+/** `tokens` are the access tokens of the types that have one, in their order. Undefined if requests are not signed. */
+async function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Promise<Signing | undefined> {
+  const { auth, origin, session } = request;
+  if (!auth && !session) return undefined;
+  const left = [...tokens];
+  const keys = (auth ?? []).filter((one) => !isSession(one));
+  const fixed = keys.filter((one) => !signsRequests(one));
+  const signs = fixed.map((one) => signature(one, hasToken(one) ? (left.shift() as string) : secretFor(one, origin, tools)));
+  const sign = combined(session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs);
+  const cookies = session?.signers ?? [];
+  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign.parameters };
+  const signers = keys.filter(signsRequests).map((one) => {
+    const { credential } = one;
+    return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });
+  });
+  return { fixed: sign, signers: [...cookies, ...(await Promise.all(signers))], parameters: shownSignature(auth ?? []).parameters };
 }
 
-/** The time to obtain the token does not count toward the request's timeout. */
-function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: AccessTokens, tools: HttpTools): Promise<HttpResponse> {
-  const keys = keySignatures(request, tools);
+/** The time to obtain the tokens does not count toward the request's timeout. */
+function sendWithTokens(request: HttpRequest, auths: readonly TokenAuth[], tools: ClientTools): Promise<HttpResponse> {
+  // Refuses other secrets before a token is requested.
+  for (const one of request.auth ?? []) if (!hasToken(one) && !isSession(one)) secretFor(one, request.origin, tools);
   let leftMs = request.timeoutMs;
-  const send = async (token: string) => {
+  const sources = auths.map((auth) => tokenSource(auth, request.origin, sourceTools(tools)));
+  return tools.tokens.sendWith<HttpResponse>(sources, async (tokens) => {
     const startedMs = tools.now();
-    const response = await sendAndFollow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
+    const response = await sendAndFollow(request, startedMs + leftMs, await signingOf(request, tokens, tools), tools);
     leftMs -= tools.now() - startedMs;
+    const timed = auths.find(({ type }) => type === 'jwt');
+    if (timed) refuseWrongClock(response, timed.credential, tools.wallNow());
     return response;
-  };
-  if (auth.type === 'oauth2_authorization_code') return tokens.sendWith(loginSource(auth, request, tools), send);
-  return tokens.send(auth, withSecretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
+  });
 }
 
-/** A refresh token is sent only to the server that issued it, an access token only to the hosts that the login's credential allows. */
-function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
-  const { logins, transport, secret } = tools;
-  if (!logins) throw new AutomateError('credential', `there is no login "${auth.credential}"`);
-  const { clientCredential: credential } = auth;
-  const clientSecret = async (server: string) =>
-    credential && withSecretFor({ credential }, server, tools)((secret) => Promise.resolve(secret));
-  const use = { auth, text: secretFor(auth, origin, tools), clientSecret, origin };
-  return loginTokens(use, { ...logins, fetch: transport.fetchToEnd, secret });
+function sourceTools(tools: ClientTools): SourceTools {
+  const { transport, now, wallNow, secret, used, logins } = tools;
+  return {
+    ...{ now, wallNow, secret, used, logins, fetch: transport.fetchToEnd },
+    withText: (credential) => withSecretFor({ credential }, undefined, tools),
+    refuseHost: (credential, origin) => refuseHost(credential, origin, tools),
+    withSecret: (credential, origin) => withSecretFor({ credential }, origin, tools),
+    loginText: (credential, origin) => secretFor({ credential }, origin, tools),
+  };
 }
 
 /** Throws a Failure if the credential may not be sent to this origin. Flows and records cannot change the allowed hosts. */
-function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string | undefined, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  if (origin !== undefined && !isAllowedHost(origin, secret.hosts))
+    throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
   return secret.text;
 }
 
+/** Throws a Failure if the credential may not be used for this origin, which its own secret names. */
+function refuseHost(credential: string, origin: string, { secrets, commands }: HttpTools): void {
+  const bound = secrets.get(credential) ?? commands?.commands.get(credential);
+  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
+}
+
 /** Throws a Failure immediately if the secret is already known but may not be sent to the origin. */
-function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string, tools: HttpTools): WithSecret {
+function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string | undefined, tools: HttpTools): WithSecret {
   const { commands } = tools;
   if (!commands?.commands.has(credential)) {
     const text = secretFor({ credential }, origin, tools);
@@ -155,16 +238,11 @@ function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string,
 }
 
 /** One deadline applies to the request and all its redirects. */
-async function sendAndFollow(
-  request: HttpRequest,
-  deadlineMs: number,
-  sign: Signature | undefined,
-  tools: HttpTools,
-): Promise<HttpResponse> {
+async function sendAndFollow(request: HttpRequest, deadlineMs: number, sign: Signing | undefined, tools: HttpTools): Promise<HttpResponse> {
   const save = request.save && (await tools.files.claim(request.save));
   try {
     const first = toWireRequest(request, deadlineMs, save && { ...save, takes: request.save.takes }, tools);
-    const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
+    const response = await sendOnce(first, sign, tools);
     if (isFollowed(response, request)) return await followRedirects(first, response, { request, sign, tools });
     if (sign || request.secretBody) reportUse(request, response, tools);
     return response;
@@ -173,9 +251,16 @@ async function sendAndFollow(
   }
 }
 
+function sendOnce(request: WireRequest, sign: Signing | undefined, { transport }: HttpTools): Promise<HttpResponse> {
+  if (!sign) return transport.send(request);
+  const signed = withSignature(request, sign.fixed);
+  if (sign.signers.length === 0) return transport.send(signed);
+  return sendSigned(signed, sign.signers, async (own, derived) => withoutEcho(await transport.send(own), derived));
+}
+
 interface Signed {
   readonly request: HttpRequest;
-  readonly sign: Signature | undefined;
+  readonly sign: Signing | undefined;
   readonly tools: HttpTools;
 }
 
@@ -192,18 +277,19 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
       return redirects === 0 ? response : { ...response, redirectedTo: { origin: current.origin, path: current.path } };
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
-    current = next;
+    const { waitedMs = 0 } = response;
+    current = waitedMs > 0 ? { ...next, deadlineMs: next.deadlineMs + waitedMs } : next;
     // After a redirect to a different origin, requests no longer contain the credential. Otherwise a server could have the credential sent
     // to any origin.
     if (current.origin !== request.origin) isTrusted = false;
-    response = await tools.transport.send(isTrusted && sign ? withSignature(current, sign) : current).catch(throwAsSent);
+    response = await sendOnce(current, isTrusted ? sign : undefined, tools).catch(throwAsSent);
   }
 }
 
 /** Access tokens are not reported here, because `Tokens` reports them. */
 function reportUse({ auth = [], secretBody }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
   if (status < 200 || status > 299) return;
-  for (const one of auth) if (!isOAuth(one)) tools.used(one.credential);
+  for (const one of auth) if (!hasToken(one) && !isSession(one)) tools.used(one.credential);
   for (const name of secretBody?.credentials ?? []) tools.used(name);
 }
 
@@ -221,17 +307,14 @@ function throwAsSent(error: unknown): never {
   throw error instanceof Failure ? error.asSent() : error;
 }
 
-function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
+function toWireRequest(request: SessionRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
+  const { method, origin, path, headers, encode, secretBody, timeoutMs, maxBodyBytes, clientCert, http2 } = request;
   const rendered = secretBody
-    ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
+    ? secretBody.render((name, kind) =>
+        kind === 'session' ? (request.session?.value(origin, name) ?? '') : secretFor({ credential: name }, origin, tools),
+      )
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
-}
-
-/** The signature's header replaces a header of the same name from the flow. */
-function withSignature(request: WireRequest, { headers, query }: Signature): WireRequest {
-  return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
+  return { method, origin, path, headers, body, encode, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert, http2 };
 }

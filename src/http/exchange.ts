@@ -10,6 +10,7 @@ import { inTurns } from '../files/clock.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
+import type { DispatchOptions, Http2Controller, Http2Handler } from './multiplexed/request.ts';
 import type { Route } from './routes.ts';
 import type { FormUpload, OpenUpload } from './transfers/form-upload.ts';
 import type { ClaimedSave } from './transfers/run-files.ts';
@@ -39,6 +40,8 @@ export interface WireRequest {
    */
   readonly allowHosts?: readonly string[];
   readonly clientCert?: ClientCertificate;
+  /** True if HTTP/2 is used where the server offers it. */
+  readonly http2?: boolean;
 }
 
 export interface ExchangeTools {
@@ -94,13 +97,13 @@ export class InFlight {
 const continueInTurn = inTurns();
 
 /** A request in flight. It ends when its response is complete or when it fails. */
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange implements Http2Handler {
   /** Index of this request in the array of requests in flight; -1 if the request has ended. */
   place = -1;
   readonly #request: WireRequest;
   readonly #tools: ExchangeTools;
   readonly #caller: ExchangeCaller;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #maxBytes: number;
@@ -108,7 +111,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: HttpResponse['headers'] = {};
   /** Undefined while the request waits for a connection. */
-  #connection: Dispatcher.DispatchController | undefined;
+  #connection: Http2Controller | undefined;
+  /** When the request began to wait for others that use the same connection; undefined if it does not. */
+  #waitsSinceMs: number | undefined;
+  #waitedMs = 0;
   #failure: Error | undefined;
   /** Undefined if the body is kept in memory. */
   #saving: SavedBody | undefined;
@@ -118,7 +124,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#tools = tools;
     this.#caller = caller;
     this.#maxBytes = request.maxBodyBytes;
-    this.#timer = setTimeout(expire, Math.min(longestTimerMs, Math.max(1, Math.ceil(request.deadlineMs - tools.now()))), this);
+    this.#timer = this.#startTimer();
   }
 
   send({ pools }: Route): void {
@@ -130,7 +136,22 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
+  /** The server limits the number of requests. The wait does not count toward the timeout, as little as the wait for a rate. */
+  onWait(isWaiting: boolean): void {
+    if (this.place === -1) return;
+    const nowMs = this.#tools.now();
+    if (isWaiting) {
+      clearTimeout(this.#timer);
+      this.#waitsSinceMs = nowMs;
+    } else if (this.#waitsSinceMs !== undefined) {
+      this.#waitedMs += nowMs - this.#waitsSinceMs;
+      this.#waitsSinceMs = undefined;
+      this.#timer = this.#startTimer();
+    }
+  }
+
   onRequestStart(connection: Dispatcher.DispatchController): void {
+    this.onWait(false);
     // The request was aborted while it waited for a connection, so it is not sent.
     if (this.#failure) connection.abort(this.#failure);
     else this.#connection = connection;
@@ -179,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Fails the request because its timeout has passed. */
   expire(): void {
-    const wasSent = this.#connection !== undefined;
+    const wasSent = this.#wasSent;
     const progress = !wasSent ? ': the connection was not made' : this.#status !== 0 ? ': the body was not complete' : '';
     const message = `no response within ${durationText(this.#request.timeoutMs)}${progress}`;
     this.#giveUp(new Failure('timeout', message, { retryable: true, sent: wasSent }));
@@ -188,7 +209,17 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Fails the request because the run has ended. */
   abort(): void {
     const message = `${this.#request.origin}: the run has ended`;
-    this.#giveUp(new Failure('network', message, { retryable: true, sent: this.#connection !== undefined }));
+    this.#giveUp(new Failure('network', message, { retryable: true, sent: this.#wasSent }));
+  }
+
+  #startTimer(): NodeJS.Timeout {
+    const leftMs = this.#request.deadlineMs + this.#waitedMs - this.#tools.now();
+    return setTimeout(expire, Math.min(longestTimerMs, Math.max(1, Math.ceil(leftMs))), this);
+  }
+
+  /** False if an HTTP/2 server has said that it did not process the request. */
+  get #wasSent(): boolean {
+    return this.#connection !== undefined && this.#connection.isSent !== false;
   }
 
   #save(save: ClaimedSave): void {
@@ -199,7 +230,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #failWith(error: unknown): void {
-    const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#connection !== undefined };
+    const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#wasSent };
     this.#giveUp(failureOf(error, occasion));
   }
 
@@ -221,14 +252,18 @@ class Exchange implements Dispatcher.DispatchHandler {
     const status = this.#status;
     const headers = this.#headers;
     const header = headerReader(headers);
+    const isHttp2 = this.#connection?.httpVersion === '2';
     return {
       status,
+      httpVersion: this.#request.http2 ? (isHttp2 ? '2' : '1.1') : undefined,
       headers,
       header,
       body: this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks),
-      endedByClose: headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && this.#hasBody(),
+      // In HTTP/2, a flag marks the end of each body.
+      endedByClose: !isHttp2 && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined && this.#hasBody(),
       retryAfterMs: retryAfterMs(status, header, this.#tools.wallNow()),
       atMs: this.#tools.now(),
+      waitedMs: this.#waitedMs || undefined,
     };
   }
 
@@ -250,15 +285,16 @@ function maxCompressed(maxBytes: number): number {
 }
 
 /** undici's timeouts are off, because they start over with every few bytes that a server sends. `Exchange` has a deadline instead. */
-function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
+function toDispatch(request: WireRequest, userAgent: string): DispatchOptions & { readonly origin: string } {
   const method = request.method as Dispatcher.HttpMethod;
   const headers = wireHeaders(request.headers, userAgent);
   const { origin, path, upload, save, encode } = request;
   if (save) headers['accept-encoding'] = 'identity';
   if (upload) Object.assign(headers, { 'content-type': upload.contentType, 'content-length': String(upload.length) });
   const text = request.body as string | undefined;
-  const body = upload?.body ?? (text !== undefined && encode ? encode(text) : text) ?? null;
-  return { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+  const body = upload?.body() ?? (text !== undefined && encode ? encode(text) : text) ?? null;
+  const options = { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
+  return upload ? { ...options, again: upload.body } : options;
 }
 
 /** undici expects values with one character per byte, so each value's UTF-8 bytes are converted to characters. */

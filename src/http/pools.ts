@@ -1,4 +1,4 @@
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../core/template/url.ts';
@@ -12,7 +12,7 @@ export interface HttpPoolOptions {
   readonly warn: ((message: string) => void) | undefined;
 }
 
-const connectTimeoutMs = 10_000;
+export const connectTimeoutMs = 10_000;
 
 /** If a host has several IP addresses, each is tried for 1000 ms. Node's default of 250 ms is too short for distant servers. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
@@ -35,22 +35,57 @@ export function directPools(lookup: LookupFunction | undefined, { context, warn 
 }
 
 /** https uses a tunnel through the proxy. http is forwarded by the proxy, because some proxies refuse tunnels to port 80. */
-export function proxyPools({ href, origin, username, password }: URL, { context, proxyContext, warn }: HttpPoolOptions): Pools {
-  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
+export function proxyPools(proxy: URL, { context, proxyContext, warn }: HttpPoolOptions): Pools {
+  const token = proxyAuthorization(proxy);
   const proxyOptions = {
-    uri: username === '' ? href : origin,
-    ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
+    uri: token === undefined ? proxy.href : proxy.origin,
+    ...(token !== undefined && { token }),
     proxyTunnel: false,
     requestTls: tlsOptions(context),
     proxyTls: { ...tlsOptions(proxyContext), ...addresses },
     // Creates the connections to the proxy itself, over which the tunnels are requested.
-    clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+    clientFactory: (url: URL, options: object) => new Pool(url, { ...options, headersTimeout: connectTimeoutMs }),
   };
   return new Pools((_origin, options) => {
     const factory = (origin: URL, { connect }: { readonly connect: buildConnector.connector }) =>
       new Pool(origin, { ...options, connect: withPlainErrors(connect) });
     return new ProxyAgent({ ...proxyOptions, factory });
   }, warn);
+}
+
+/** Opens the TCP connections over which TLS begins. */
+export interface Sockets {
+  readonly open: buildConnector.connector;
+  destroy(): Promise<void>;
+}
+
+/** `lookup` replaces Node's own lookup of host names. */
+export function directSockets(lookup: LookupFunction | undefined): Sockets {
+  return { open: buildConnector({ timeout: connectTimeoutMs, ...addresses, ...(lookup && { lookup }) }), destroy: async () => undefined };
+}
+
+/** Opens tunnels through a proxy. */
+export function tunnels(proxy: URL, { proxyContext }: Pick<HttpPoolOptions, 'proxyContext'>): Sockets {
+  const authorization = proxyAuthorization(proxy);
+  const connect = buildConnector({ ...tlsOptions(proxyContext), ...addresses });
+  const pool = new Pool(proxy.origin, { connect, headersTimeout: connectTimeoutMs });
+  const open: buildConnector.connector = async ({ host = '' }, callback) => {
+    const headers = { host, 'proxy-connection': 'keep-alive', ...(authorization && { 'proxy-authorization': authorization }) };
+    try {
+      const { socket, statusCode } = await pool.connect({ path: host, headers });
+      if (statusCode === 200) return callback(null, socket as Socket);
+      socket.on('error', () => undefined).destroy();
+      callback(new Error(`Proxy response (${statusCode})`), null);
+    } catch (error) {
+      callback(error as Error, null);
+    }
+  };
+  return { open, destroy: () => pool.destroy() };
+}
+
+function proxyAuthorization({ username, password }: URL): string | undefined {
+  if (username === '') return undefined;
+  return `Basic ${Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`).toString('base64')}`;
 }
 
 /**
@@ -64,6 +99,13 @@ function withPlainErrors(connect: buildConnector.connector): buildConnector.conn
     });
 }
 
+/** The connections to an origin. */
+export interface OriginPool {
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): unknown;
+  close(): Promise<void>;
+  destroy(): Promise<void>;
+}
+
 /** Maximum number of origins with open connections. It is limited because every record may contain a different origin. */
 const maxOrigins = 256;
 
@@ -74,17 +116,17 @@ const maxOrigins = 256;
  * again. So there are never more connections than requests in flight.
  */
 export class Pools {
-  readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
+  readonly #open: (origin: string, options: Pool.Options) => OriginPool;
   readonly #warn: (message: string) => void;
   /** Keyed by origin and ordered by last use. */
-  readonly #pools = new Map<string, Dispatcher>();
+  readonly #pools = new Map<string, OriginPool>();
   /** They take no new requests, but still have requests in flight. */
-  readonly #closing = new Set<Dispatcher>();
+  readonly #closing = new Set<OriginPool>();
   /** Origins that sent a response without a request. The next request could get it, so each request uses a separate connection. */
   readonly #distrusted = new Set<string>();
 
   /** `warn` is called once for each origin that has sent a response without a request. */
-  constructor(open: (origin: string, options: Pool.Options) => Dispatcher, warn: (message: string) => void = () => {}) {
+  constructor(open: (origin: string, options: Pool.Options) => OriginPool, warn: (message: string) => void = () => {}) {
     this.#open = open;
     this.#warn = warn;
   }
@@ -103,7 +145,7 @@ export class Pools {
     for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
   }
 
-  #opened(origin: string): Dispatcher {
+  #opened(origin: string): OriginPool {
     const distrust = () => {
       if (this.#distrusted.has(origin)) return;
       this.#distrusted.add(origin);

@@ -43,13 +43,13 @@ export class Routes {
   }
 
   /** For an origin that the flow or a connection specifies. */
-  async to(origin: string): Promise<Route> {
+  async to(origin: string, http2 = false): Promise<Route> {
     const proxy = this.#proxyOf(origin);
-    return proxy ? this.#through(proxy) : this.#direct('any');
+    return proxy ? this.#through(proxy, speaksHttp2(origin, http2)) : this.#direct('any', speaksHttp2(origin, http2));
   }
 
   /** For an origin from a record or server. `isAllowed` permits addresses in the internal network. Rejects with a Failure if forbidden. */
-  async guardedTo(origin: string, isAllowed: boolean): Promise<Route> {
+  async guardedTo(origin: string, isAllowed: boolean, http2 = false): Promise<Route> {
     const proxy = this.#proxyOf(origin);
     try {
       refuseHost(origin, isAllowed);
@@ -59,7 +59,8 @@ export class Routes {
     } catch (error) {
       throw failureOf(error, { origin, wasSent: false });
     }
-    return proxy ? this.#through(proxy) : this.#direct(isAllowed ? 'listed' : 'unlisted');
+    const isHttp2 = speaksHttp2(origin, http2);
+    return proxy ? this.#through(proxy, isHttp2) : this.#direct(isAllowed ? 'listed' : 'unlisted', isHttp2);
   }
 
   /** Closes all connections. Requests in flight fail. */
@@ -67,21 +68,30 @@ export class Routes {
     for (const { pools } of this.#routes.values()) pools.destroy();
   }
 
-  #direct(policy: AddressPolicy): Route | Promise<Route> {
-    return this.#routes.get(policy) ?? this.#open(policy, policy === 'any' ? undefined : guardedLookup(policy === 'listed'));
+  #direct(policy: AddressPolicy, http2: boolean): Route | Promise<Route> {
+    const key = http2 ? `${policy} http2` : policy;
+    return this.#routes.get(key) ?? this.#open(key, policy === 'any' ? undefined : guardedLookup(policy === 'listed'), http2);
   }
 
-  #through(proxy: URL): Route | Promise<Route> {
-    return this.#routes.get(proxy.href) ?? this.#open(proxy.href, proxy);
+  #through(proxy: URL, http2: boolean): Route | Promise<Route> {
+    const key = http2 ? `${proxy.href} http2` : proxy.href;
+    return this.#routes.get(key) ?? this.#open(key, proxy, http2);
   }
 
   /** Through a proxy, or directly. undici is loaded for the first request, because many flows send none. */
-  async #open(key: string, way: URL | LookupFunction | undefined): Promise<Route> {
+  async #open(key: string, way: URL | LookupFunction | undefined, http2: boolean): Promise<Route> {
     const { directPools, proxyPools } = await import('./pools.ts');
+    const http2Pools = http2 ? (await import('./multiplexed/origin.ts')).http2Pools : undefined;
     const known = this.#routes.get(key);
     if (known) return known;
-    const route = way instanceof URL ? { pools: proxyPools(way, this.#pools), proxy: way.host } : { pools: directPools(way, this.#pools) };
+    const pools = http2Pools?.(way, this.#pools) ?? (way instanceof URL ? proxyPools(way, this.#pools) : directPools(way, this.#pools));
+    const route = way instanceof URL ? { pools, proxy: way.host } : { pools };
     this.#routes.set(key, route);
     return route;
   }
+}
+
+/** HTTP/2 is agreed on in the TLS handshake, so http uses HTTP/1.1. */
+function speaksHttp2(origin: string, http2: boolean): boolean {
+  return http2 && origin.startsWith('https:');
 }

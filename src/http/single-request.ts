@@ -24,8 +24,26 @@ export async function sendSingle(fetch: Fetch, url: string | URL, options: Optio
   }
 }
 
+/** Returns the answer with its whole body. Throws a Failure if the body is longer than `maxBytes`, or if it cannot be read. */
+export async function bounded({ body, status, headers }: Response, url: string, maxBytes: number): Promise<Response> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new Failure('parse', `expected an answer of at most ${maxBytes / 1e6} MB`, { status });
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : await toFailure(error, url);
+  }
+  // A Response with such a status must not have a body.
+  const isEmpty = status === 204 || status === 205 || status === 304;
+  return new Response(isEmpty ? null : Buffer.concat(chunks), { status, headers });
+}
+
 /** `other` reads text that is not JSON. Throws a Failure if the response cannot be read, or if the text is neither. */
-export async function readJson(response: KyResponse, url: string, other: (text: string) => unknown): Promise<unknown> {
+export async function readJson(response: Response, url: string, other: (text: string) => unknown): Promise<unknown> {
   const text = await response.text().catch(async (error) => {
     throw await toFailure(error, url);
   });

@@ -32,8 +32,8 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
   const fetch = createFetch(routes, options.userAgent);
   return {
     async send(request) {
-      const { origin, allowHosts, clientCert } = request;
-      return allowHosts === undefined ? sendTo(await routesFor(clientCert).to(origin), request) : sendGuarded(request, allowHosts);
+      const { origin, allowHosts, clientCert, http2 } = request;
+      return allowHosts === undefined ? sendTo(await routesFor(clientCert).to(origin, http2), request) : sendGuarded(request, allowHosts);
     },
     fetchToEnd: fetch,
     fetch(input, init) {
@@ -51,8 +51,8 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
   }
 
   async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
-    const route = await routesFor(request.clientCert).guardedTo(request.origin, isListed(request.origin, allowHosts));
-    return sendTo(route, request);
+    const { origin, clientCert, http2 } = request;
+    return sendTo(await routesFor(clientCert).guardedTo(origin, isListed(origin, allowHosts), http2), request);
   }
 
   async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
@@ -60,7 +60,6 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
     try {
       return await sendTo(route, { ...request, body: undefined, upload });
     } finally {
-      upload.body.destroy();
       await upload.close();
     }
   }

@@ -7,17 +7,19 @@ import { isLoopback, withQuery } from '../core/template/url.ts';
 import type { RemoteServer } from '../core/tools.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import type { AccessTokens, WithSecret } from '../http/auth/oauth.ts';
+import type { AccessTokens, TokenTools, WithSecret } from '../http/auth/oauth.ts';
+import { type RequestSigner, type SignedRequest, sendSigned, signsRequests } from '../http/auth/request-signers.ts';
+import type { RequestSigners } from '../http/auth/signer-types.ts';
+import { hasToken, tokenSource } from '../http/auth/token-sources.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
-interface Signing {
+interface Signing extends TokenTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets;
   readonly tokens: AccessTokens;
-  /** Called when a request with this credential has succeeded. */
-  used(credential: string): void;
+  readonly signers: RequestSigners;
   wallNow(): number;
 }
 
@@ -34,9 +36,12 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (url.origin !== origin) return fetchForLogin(fetches, url, init, server);
-    const response = await sendSigned(server, signing, (sign) => {
-      const target = sign?.query === undefined ? url : url.origin + withQuery(url.pathname + url.search, sign.query);
-      return fetches.fetch(target, { ...init, headers: withHeaders(init?.headers, server, sign) });
+    const send = ({ path, headers }: SignedRequest) => fetches.fetch(origin + path, { ...init, headers: { ...headers } });
+    const response = await sendWithSecret(server, signing, (sign, signer) => {
+      const headers = Object.fromEntries(withHeaders(init?.headers, server, sign));
+      const path = withQuery(url.pathname + url.search, sign?.query);
+      const body = typeof init?.body === 'string' ? init.body : undefined;
+      return sendWithSigner({ method: init?.method ?? 'GET', origin, path, headers, body }, signer, signing, send);
     });
     return checkedResponse(response, init?.method, server, signing);
   };
@@ -51,28 +56,56 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
   throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
 }
 
+/** What is computed for a request is masked in all output, because the answer is a stream. */
+async function sendWithSigner(
+  request: SignedRequest,
+  signer: RequestSigner | undefined,
+  { secret }: Signing,
+  send: (signed: SignedRequest) => Promise<Response>,
+): Promise<Response> {
+  if (!signer) return send(request);
+  const { response } = await sendSigned(request, [signer], async (signed, derived) => {
+    for (const text of derived) secret(text, `signature for ${request.origin}`);
+    const response = await send(signed);
+    return { response, status: response.status, header: (name: string) => response.headers.get(name) ?? undefined };
+  });
+  return response;
+}
+
 /** If the server rejects a credential or token that can be renewed, renews it and sends the request again. */
-async function sendSigned(
+async function sendWithSecret(
   { auth, url }: RemoteServer,
-  { secrets, commands, tokens }: Signing,
-  send: (sign?: Signature) => Promise<Response>,
+  signing: Signing,
+  send: (sign?: Signature, signer?: RequestSigner) => Promise<Response>,
 ): Promise<Response> {
   if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
+  const { secrets, commands, tokens, signers } = signing;
   const { credential } = auth;
-  const isOAuth = auth.type === 'oauth2_client_credentials';
-  const { origin } = new URL(isOAuth ? auth.tokenUrl : url);
+  const { origin } = new URL(url);
   const again = async (secret: string, refused?: Response) => {
     await refused?.body?.cancel().catch(() => undefined);
-    return send(signature(auth, secret));
+    if (!signsRequests(auth)) return send(signature(auth, secret));
+    return send(undefined, await signers.of(auth, { credential, text: secret, origin }));
   };
-  if (commands?.commands.has(credential)) {
-    if (!isOAuth) return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
-    const withSecret: WithSecret = (use) =>
-      commands.use(credential, (secret) => use(secretFor(auth, new Map([[credential, secret]]), origin)));
-    return tokens.send(auth, withSecret, again);
+  if (hasToken(auth)) {
+    const tools = {
+      ...signing,
+      withText: (name: string) => withSecretOf(name, undefined, signing),
+      refuseHost: (name: string, server: string) => refuseHost(name, secrets.get(name) ?? commands?.commands.get(name), server),
+      withSecret: (name: string, server: string) => withSecretOf(name, server, signing),
+    };
+    return tokens.sendWith<Response>([tokenSource(auth, origin, tools)], ([token = ''], refused) => again(token, refused));
   }
-  const secret = secretFor(auth, secrets, origin);
-  return isOAuth ? tokens.send(auth, (use) => use(secret), again) : again(secret);
+  if (!commands?.commands.has(credential)) return again(secretFor(auth, secrets, origin));
+  return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
+}
+
+function withSecretOf(credential: string, origin: string | undefined, { secrets, commands }: Signing): WithSecret {
+  if (commands?.commands.has(credential)) {
+    return (use) => commands.use(credential, (secret) => use(secretFor({ credential }, new Map([[credential, secret]]), origin)));
+  }
+  const text = secretFor({ credential }, secrets, origin);
+  return (use) => use(text);
 }
 
 /** Throws a Failure for errors for which the MCP client would wait without effect, or start a login that does not help. */
@@ -83,7 +116,7 @@ async function checkedResponse(
   signing: Signing,
 ): Promise<Response> {
   const { status } = response;
-  if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
+  if (response.ok && auth && (auth.type === 'oauth2_authorization_code' || !hasToken(auth))) signing.used(auth.credential);
   // In the authorization code flow, the client must get the 401 or 403, because it then starts the login.
   const isRefusal = auth?.type !== 'oauth2_authorization_code' && (status === 401 || status === 403);
   const isOverload = method === 'POST' && (status === 429 || status >= 500);
@@ -99,11 +132,15 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
 }
 
 /** Throws a Failure if the credential is missing or may not be sent to the host. No connection setting can lift this restriction. */
-function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
+function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: Signing['secrets'], origin: string | undefined): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-  if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  if (origin !== undefined) refuseHost(credential, secret, origin);
   return secret.text;
+}
+
+function refuseHost(credential: string, bound: Pick<Secret, 'hosts'> | undefined, origin: string): void {
+  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
 }
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {

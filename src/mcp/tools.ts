@@ -6,6 +6,7 @@ import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { AccessTokens, type TokenTools } from '../http/auth/oauth.ts';
+import { RequestSigners } from '../http/auth/signer-types.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
@@ -40,6 +41,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   const userAgent = `automate/${options.version}`;
   const fetches = { fetch: createFetch(routes, userAgent), fetchNamed: createGuardedFetch(routes, userAgent) };
   const tokens = new AccessTokens(options);
+  const signers = new RequestSigners(options);
   const context: SessionContext = {
     version: options.version,
     signal: aborting.signal,
@@ -49,7 +51,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
     fetch: async (connection, server) => {
       // The credential's command runs here, before the server's start timeout begins, because it may take longer than that timeout.
       await withGiven(connection, options);
-      return signedFetch(fetches, server, { ...options, tokens });
+      return signedFetch(fetches, server, { ...options, tokens, signers });
     },
     variables: async (connection, server) => variablesFor(server, await withGiven(connection, options)),
   };

@@ -4,7 +4,7 @@ import { compilePath, type Path } from '../core/answer/path.ts';
 import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
 import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
 import { type Concurrency, concurrency, credits, defaultRetry, duration, mostAuto, rate, retry, timeout } from '../core/options/amounts.ts';
-import { path } from '../core/options/expressions.ts';
+import { mapPath } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 
@@ -105,7 +105,7 @@ const expectedMember = 'expected a path, or { path: P, required: true } or { pat
 /** If the path finds nothing, there is a default value or the record fails; an input column of the same name causes a warning. */
 const member = z
   .strictObject({
-    path: path.describe('where the value is in the answer'),
+    path: mapPath.describe('where the value is in the answer'),
     required: z.boolean().optional().describe('if true and nothing is found, the record fails'),
     default: z.unknown().optional().describe('the value if nothing is found'),
     replace: z.boolean().optional().describe('if true, the field may replace a column of the input; otherwise a warning says so'),
@@ -115,7 +115,7 @@ const member = z
     path: ['default'],
   });
 
-const map = z.union([z.array(path).min(1), dictionary(fieldName, z.union([path, member], { error: expectedMember }))], {
+const map = z.union([z.array(mapPath).min(1), dictionary(fieldName, z.union([mapPath, member], { error: expectedMember }))], {
   error: 'expected a list of paths, or a mapping of field names to paths',
 });
 

@@ -1,15 +1,18 @@
 import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } from '../core/action.ts';
 import type { Documents } from '../core/answer/document.ts';
+import { type AnswerFacts, type Arrival, arrivalOf, type StartedAttempt } from '../core/answer/facts.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
+import { shownSignature } from '../core/auth/auth.ts';
 import type { AttemptContext, BatchEntry, CachedCall, Call, KeptCall } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
-import type { ToolAnswer } from '../core/tools.ts';
-import { isObject, textOf } from '../core/value/value.ts';
+import { withQuery } from '../core/template/url.ts';
+import { isRemote, type ToolAnswer } from '../core/tools.ts';
+import { isObject, orUndefined, textOf } from '../core/value/value.ts';
 
 /** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
 export interface Accepted extends Answer {
@@ -93,8 +96,10 @@ export class RequestCall implements Call<Accepted> {
   get cache(): CachedCall<Accepted> | undefined {
     const { cache, accept } = this.#policy;
     if (!cache) return undefined;
-    const restore = async (response: HttpResponse, context: AttemptContext) =>
-      accept(await readable(response, this.#policy, context.documents), this.request, this.#record, context.clock);
+    const restore = async (response: HttpResponse, context: AttemptContext, isCached: boolean) => {
+      const answer = accept(await readable(response, this.#policy, context.documents), this.request, this.#record, context.clock);
+      return withFacts(this.#policy, answer, this.request, response.arrival, isCached);
+    };
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
@@ -102,23 +107,27 @@ export class RequestCall implements Call<Accepted> {
   get kept(): KeptCall<Accepted> | undefined {
     const { request } = this;
     if (this.#policy.keepsAnswers === false || ('save' in request && request.save)) return undefined;
-    return { request, response: () => this.response, restore: (response, context) => this.restore(response, context) };
+    return {
+      request,
+      response: () => this.response,
+      restore: async ({ response, arrival }, context) =>
+        this.#accepted(await readable(response, this.#policy, context.documents), context, arrival, true),
+    };
   }
 
-  async attempt(context: AttemptContext): Promise<Accepted> {
-    const request = this.#identified(context);
-    const response = await sendRequest(request, context);
-    const answer = await this.restore(response, context);
+  async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
+    const sent = await sendRequest(this.#identified(context), context);
+    const arrival = this.#policy.readsFacts || this.#policy.cache ? arrivalOf(started, context.clock, answeredMs(sent)) : undefined;
+    const response = arrival ? { ...sent, arrival } : sent;
+    const answer = this.#accepted(await readable(response, this.#policy, context.documents), context, arrival);
     this.response = response as HttpResponse | ToolAnswer;
     return answer;
   }
 
-  /** Reads a response. Throws a Failure if it is not successful. */
-  protected async restore(response: ActionResponse, context: AttemptContext): Promise<Accepted> {
-    const read = readable(response, this.#policy, context.documents);
-    const answer = this.#policy.accept(read instanceof Promise ? await read : read, this.request, this.#record, context.clock);
+  #accepted(response: ActionResponse, context: AttemptContext, arrival: Arrival | undefined, isCached = false): Accepted {
+    const answer = this.#policy.accept(response, this.request, this.#record, context.clock);
     if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
-    return answer;
+    return withFacts(this.#policy, answer, this.request, arrival, isCached);
   }
 
   cost(answer: Accepted): number | undefined {
@@ -145,6 +154,10 @@ export class RequestCall implements Call<Accepted> {
     if ('save' in this.request && this.request.save?.owner === undefined) this.request = withOwner(this.request, context);
     return this.request;
   }
+}
+
+function answeredMs(response: ActionResponse): number | undefined {
+  return 'kind' in response ? undefined : response.atMs;
 }
 
 /** True for a body that contains both data and a list of errors, as in a GraphQL response with status 200. */
@@ -182,6 +195,45 @@ export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer)
   const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();
   const cost = text === '' ? Number.NaN : Number(text);
   return cost >= 0 && cost <= maxCredits ? cost : undefined;
+}
+
+/** Adds the facts of an answer that the map reads. */
+export function withFacts(
+  { readsFacts }: Pick<CallPolicy, 'readsFacts'>,
+  answer: Accepted,
+  request: ActionRequest,
+  arrival: Arrival | undefined,
+  isCached = false,
+): Accepted {
+  return readsFacts && arrival ? { ...answer, facts: factsOf(request, answer.response, arrival, isCached) } : answer;
+}
+
+function factsOf(
+  request: ActionRequest,
+  response: Pick<HttpResponse, 'redirectedTo'> | undefined,
+  { atMs, ms, attempts }: Arrival,
+  cached: boolean,
+): AnswerFacts {
+  return { url: finalUrl(request, response), at: new Date(atMs).toISOString(), ms, attempts, cached };
+}
+
+function finalUrl(request: ActionRequest, response: Pick<HttpResponse, 'redirectedTo'> | undefined): string {
+  if ('kind' in request) return request.kind === 'tool' ? serverAddress(request) : '';
+  const { origin, path } = response?.redirectedTo ?? request;
+  const { parameters = [] } = request.auth ? shownSignature(request.auth) : {};
+  return origin + (parameters.length === 0 ? path : withMasked(path, parameters, origin === request.origin));
+}
+
+function serverAddress({ origin, connection: { server } }: Extract<ActionRequest, { kind: 'tool' }>): string {
+  return isRemote(server) ? server.url : origin;
+}
+
+/** A path has no parameters from signing before it is signed, but a server may redirect to a URL with them. */
+function withMasked(path: string, parameters: readonly string[], isSigned: boolean): string {
+  const masked = path.replace(/(?<=[?&])([^=&#]*)=[^&#]*/g, (written, name: string) =>
+    parameters.includes(orUndefined(() => decodeURIComponent(name.replaceAll('+', ' '))) ?? name) ? `${name}=***` : written,
+  );
+  return isSigned ? withQuery(masked, parameters.map((name) => `${encodeURIComponent(name)}=***`).join('&')) : masked;
 }
 
 function responseOf({ response }: Accepted): HttpResponse {

@@ -46,6 +46,8 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
     reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
     ...(schema && { readsAny: true }),
     columns: (before) => [...before],
+    // A record that the check refuses has no rows to remember.
+    rowsAtOnce: (fields) => [fields],
     async run(fields, runContext) {
       const broken = all.flatMap(([name, rule]) => brokenRule(name, rule, fields, runContext.clock));
       const misfit = schema?.problem(objectOf([...fields]));

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { defineNode } from '../core/node.ts';
+import { defineNode, type Node } from '../core/node.ts';
 import { condition } from '../core/options/expressions.ts';
 import { conditionReads, isMet } from './inner.ts';
 
@@ -13,11 +13,13 @@ export const filter = defineNode({
     where: condition.describe('keep the record if this condition is true; otherwise it is dropped and counted as filtered, not as failed'),
   }),
   build({ where }, context) {
+    const rowsAtOnce: Node['rowsAtOnce'] = (fields, clock) => (isMet('where', where, fields, clock) ? [fields] : []);
     return {
       reads: conditionReads(context, { where }),
       columns: (before) => [...before],
       filters: true,
-      run: async (fields, { clock }) => (isMet('where', where, fields, clock) ? [fields] : []),
+      rowsAtOnce,
+      run: async (fields, { clock }) => rowsAtOnce(fields, clock),
     };
   },
 });

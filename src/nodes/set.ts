@@ -92,6 +92,7 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
       return [...all].filter(stays);
     },
+    rowsAtOnce: (fields, clock) => [apply(fields, clock)],
     run: async (fields, context) => {
       const missing = [...renames.keys()].filter((field) => !fields.has(field));
       if (missing.length > 0) context.report({ type: 'not-renamed', fields: missing });

@@ -73,10 +73,7 @@ interface SinkParts {
 
 async function openSinks(plan: OutputPlan, from: Checkpoint, { space, spillFiles }: SinkParts): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0 || from.out.bytes > 0;
-  const records =
-    traitsOf(plan.format).text === undefined
-      ? await openWorkbook(plan, { space, spillFiles })
-      : await openRecords(plan, { keep: isBegun ? from.out : undefined, space });
+  const records = await openRowsSink(plan, { space, spillFiles, keep: isBegun ? from.out : undefined });
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
   if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
@@ -87,13 +84,19 @@ async function openSinks(plan: OutputPlan, from: Checkpoint, { space, spillFiles
   return { records, errors: { isBegun: writtenErrors !== undefined, open } };
 }
 
-async function openWorkbook({ out, isText = false }: OutputPlan, { space, spillFiles }: SinkParts): Promise<Sink> {
+type RowsFile = Pick<OutputPlan, 'out' | 'format' | 'isText'>;
+
+export function openRowsSink(file: RowsFile, parts: SinkParts & Pick<FileSinkOptions, 'keep'>): Promise<Sink> {
+  return traitsOf(file.format).text === undefined ? openWorkbook(file, parts) : openRecords(file, parts);
+}
+
+async function openWorkbook({ out, isText = false }: RowsFile, { space, spillFiles }: SinkParts): Promise<Sink> {
   const { createXlsxSink } = await import('./xlsx-sink.ts');
   const [name, device] = out === '-' ? ['stdout', streamDevice(process.stdout)] : [out, await openFileDevice(out, { space })];
   return createXlsxSink(name, device, spillFiles.newText(), { isText });
 }
 
-async function openRecords({ out, format }: OutputPlan, { keep, space }: Pick<FileSinkOptions, 'keep' | 'space'>): Promise<Sink> {
+async function openRecords({ out, format }: RowsFile, { keep, space }: Pick<FileSinkOptions, 'keep' | 'space'>): Promise<Sink> {
   return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep, space });
 }
 

@@ -75,11 +75,11 @@ export interface Claim {
  */
 export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // A retry replaces the errors file that it reads, but it must not overwrite the input of the run that it retries.
-  refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
+  refuseMixedFiles(flow, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
-  const release = takeLocks({ out, errors });
+  const release = takeLocks({ out, errors, gone: plan.gone && realFile(plan.gone.out) });
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
     return { ...(await claimPlaces(flow, options, plan, retry)), release };
@@ -90,14 +90,15 @@ export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan:
 }
 
 /** Throws if `claimOutput` would throw because of existing files. Writes nothing, not even locks. */
-export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
+export async function refuseOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan): Promise<void> {
   refuseMixedFiles(flow, options, plan);
   refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   if (errors !== undefined) await refuseOthers(errors, out);
   await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(options, plan));
-  for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
+  for (const file of [plan.out, plan.errors, plan.gone?.out, options.events])
+    if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
 function refuseNoInput(options: RunOptions): void {
@@ -111,7 +112,7 @@ function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
 }
 
 /** Throws if two paths lead to the same file, or if two outputs go to stdout. */
-function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
+function refuseMixedFiles(flow: FlowInFile, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
   refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
 }
@@ -138,14 +139,14 @@ function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | un
   throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
-/** If another run holds a lock, takes neither and throws. Returns a function that releases both. */
-function takeLocks(paths: { readonly out: string | undefined; readonly errors: string | undefined }): () => void {
+/** If another run holds a lock, takes none and throws. Returns a function that releases all. */
+function takeLocks(paths: Readonly<Record<'out' | 'errors' | 'gone', string | undefined>>): () => void {
   const locks: Lock[] = [];
   const release = () => {
     for (const lock of locks) lock.release();
   };
   try {
-    for (const of of ['out', 'errors'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
+    for (const of of ['out', 'errors', 'gone'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
   } catch (error) {
     release();
     throw error;
@@ -254,6 +255,7 @@ async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPl
         await ended.memory?.close();
         return removeParts(plan);
       }
+      await memory?.gone?.write();
       const list = facts && { run, identity, ...facts };
       const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
       const remembered = ended.memory && (await memory?.finish(ended.memory, ended));

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { OutputRole } from '../core/error-code.ts';
 import { AutomateError } from '../core/failure.ts';
+import { joinedFilesOf } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { isInHome } from '../files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../files/stat.ts';
@@ -9,6 +10,7 @@ import { inputPaths } from '../records/inputs.ts';
 import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
 import { retriedTruth, truthPart } from './replace.ts';
+import type { FlowInFile } from './run-identity.ts';
 import { truthFactsIn, truthName, truthPath } from './truth.ts';
 
 /** The names for messages. */
@@ -18,17 +20,27 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
   events: 'the events file',
   summary: 'the summary',
   report: 'the report',
+  gone: 'the file for gone records',
 };
 
 /**
  * Throws an AutomateError: `usage` if an output would overwrite the input, the flow, another output, a helper file or the home folder;
  * `output-exists` for a dangling link, whose author would choose the path.
  */
-export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
+export function refusePlaces({ file: flow, plan: { steps } }: FlowInFile, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
-  const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
+  const paths: Readonly<Record<OutputRole, string | undefined>> = {
+    out: plan.out,
+    errors: plan.errors,
+    events,
+    summary,
+    report,
+    gone: plan.gone?.out,
+  };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
   refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
+  for (const path of new Set(joinedFilesOf({ steps }).map(({ path }) => path)))
+    refuseSameFiles([{ what: 'a file that the flow joins', path }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
   for (const { what, path, of } of outputs) {
     if (path === undefined || path === '-') continue;
@@ -54,7 +66,7 @@ function placeRefused(
 }
 
 /** Helper files next to the output and the errors file, such as the journal. */
-function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
+function ownFiles({ out, errors, gone, isStreamed }: OutputPlan): NamedFile[] {
   const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
   const ofErrors =
     errors === undefined || errors === '-'
@@ -63,6 +75,9 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   if (isStreamed) return ofErrors;
   return [
     ...ofErrors,
+    ...(gone
+      ? [beside(gone.out, 'the lock of the file for gone records', 'lock'), beside(gone.out, 'the new file for gone records', 'part')]
+      : []),
     beside(out, 'the lock of the output', 'lock'),
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),

@@ -18,6 +18,8 @@ export interface OutputPlan {
   /** Undefined if failed records are not written. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
+  /** The file for rows of the old output whose records are no longer in the input; undefined if nobody asks for it. */
+  readonly gone?: { readonly out: string; readonly format: Format };
   /** The files are in automate's own home folder. */
   readonly isOwn?: boolean;
 }
@@ -47,7 +49,16 @@ export function planOutput(flow: string, options: OutputOptions, inputFormat: Fo
   const style = options.outDelimiter === undefined ? 'outBom' : 'outDelimiter';
   if (options[style] && ![format, errorsFormat].some(isSeparated))
     throw invalidOption(style, `expected CSV or TSV as the output, found ${format.kind}`);
-  return { out, isStreamed, format, ...(options.outTypes === 'text' && { isText: true }), errors, errorsFormat };
+  return { out, isStreamed, format, ...(options.outTypes === 'text' && { isText: true }), errors, errorsFormat, ...gonePlan(options) };
+}
+
+function gonePlan(options: OutputOptions): Pick<OutputPlan, 'gone'> {
+  const { gone: out } = options;
+  if (out === undefined) return {};
+  const format = formatOfPath(out);
+  if (!format) throw invalidOption('gone', unknownFormat(out, 'out').message);
+  if (!isFileOrFree(out)) throw invalidOption('gone', `expected a file, which can be replaced at the end of the run, found ${out}`);
+  return { gone: { out, format: withStyle(format, options) } };
 }
 
 function isSeparated(format: Format): boolean {

@@ -15,7 +15,7 @@ export function partPlan(plan: OutputPlan): OutputPlan {
   return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
 }
 
-function partPath(path: string): string {
+export function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
@@ -26,34 +26,37 @@ export function unfinishedPlan(plan: OutputPlan): OutputPlan {
   return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
 }
 
-export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
+export async function removeParts({ out, errors, gone }: Pick<OutputPlan, 'out' | 'errors' | 'gone'>): Promise<void> {
   await rm(partPath(out), { force: true });
   await rm(truthPart(out), { force: true });
   await rm(retriedTruth(out), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
+  if (gone) await rm(partPath(gone.out), { force: true });
 }
 
 /** A complete run whose files still have to be moved into place. */
 interface RunToMove extends JournalEnd {
-  readonly identity: Pick<Identity, 'errorsFile'>;
+  readonly identity: Pick<Identity, 'errorsFile' | 'goneFile'>;
   readonly failed: number;
 }
 
 /**
- * Moves the part files of errors file, truth and output into place, and removes the journal. If no record failed, deletes the old errors
+ * Moves the part files of errors file, gone file, truth and output into place, and removes the journal. If no record failed, deletes the old errors
  * file. If the process is killed, a further call does the rest: see `FoundOutput`. Throws an AutomateError (`output`) if a file cannot be
  * written.
  */
 export async function finishRun(out: string, { identity, hasTruth, failed }: RunToMove): Promise<void> {
   const journal = journalPath(realFile(out));
-  const { errorsFile: errors } = identity;
+  const { errorsFile: errors, goneFile: gone } = identity;
   await namingErrors(out, 'written', async () => {
     await removeOldErrors(out, identity);
     if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
+    if (gone !== undefined) await replace(gone);
     await (hasTruth ? replace(truthPath(realFile(out))) : removeTruth(out));
     await replace(out);
     await syncFolder(realFile(out));
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
+    if (gone !== undefined) await syncFolder(gone);
     await rm(retriedTruth(out), { force: true });
   });
   // The folder is not synced to disk. If a crash restores the journal, the next command finishes the run once more.

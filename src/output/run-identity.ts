@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
-import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
@@ -33,6 +34,8 @@ export interface Identity {
   readonly dataFiles: Readonly<Record<string, string>>;
   /** A hash for each file that belongs to the flow, such as a schema. */
   readonly flowFiles: Readonly<Record<string, string>>;
+  /** A hash for each joined file, by its path in the flow. */
+  readonly joinedFiles: Readonly<Record<string, string>>;
   readonly filesFolder?: string;
   readonly reading: Partial<RunOptions>;
   /** A hash; undefined if no fields are set. */
@@ -40,6 +43,8 @@ export interface Identity {
   readonly writing: Partial<RunOptions> & { readonly format: Format; readonly errorsFormat: Format };
   /** An absolute path, `-`, or `none`. */
   readonly errorsFile: string;
+  /** An absolute path; undefined if the run writes no such file. */
+  readonly goneFile?: string;
   /** The run whose failed records are retried. */
   readonly retryOf?: string;
 }
@@ -78,6 +83,29 @@ function flowFilesOf({ files }: Plan): Readonly<Record<string, string>> {
   return Object.fromEntries([...files].map(([file, text]) => [file, contentHash(text)]));
 }
 
+/** The names of the joined files whose content has changed. */
+export async function changedJoinedFiles({ plan }: FlowInFile, { joinedFiles = {} }: Partial<Identity>): Promise<string[]> {
+  const now = await joinedHashes(plan);
+  return Object.keys(now).filter((name) => joinedFiles[name] !== undefined && joinedFiles[name] !== now[name]);
+}
+
+async function joinedHashes(plan: Plan): Promise<Readonly<Record<string, string>>> {
+  const hashes: Record<string, string> = {};
+  for (const { name, path } of joinedFilesOf(plan)) hashes[name] ??= await hashOfFile(path);
+  return hashes;
+}
+
+/** Of the whole content. Throws an AutomateError (`input`) if the file cannot be read. */
+export async function hashOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk);
+  } catch (error) {
+    throw readError(path, error);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
 /** Leaves out variables' values, which are compared one by one, and `max_cost` amounts, which the user raises to resume a run. */
 async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   const { range } = plan.variables;
@@ -104,6 +132,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     inputs: await Promise.all(inputPaths(options).map(inputIdentity)),
     dataFiles: Object.fromEntries(dataFilesOf(flow.plan).map((file) => [file, stateOf(file)])),
     flowFiles: flowFilesOf(flow.plan),
+    joinedFiles: await joinedHashes(flow.plan),
     filesFolder: folder === undefined ? undefined : fullPath(folder),
     reading: { ...valuesOf(options, optionsWith('identity', 'reading')), noInput },
     setFields: set.length > 0 ? contentHash(JSON.stringify(set)) : undefined,
@@ -114,6 +143,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
       errorsFormat: output.errorsFormat,
     },
     errorsFile: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
+    goneFile: output.gone && fullPath(output.gone.out),
   };
 }
 
@@ -175,7 +205,7 @@ const versionName = 'the version of automate';
 
 /** The parts of an identity, by their names in messages. */
 function factsOf(identity: Identity): Map<string, Fact> {
-  const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, filesFolder } = identity;
+  const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, joinedFiles = {}, filesFolder } = identity;
   const { reading, setFields, writing } = identity;
   const facts: [string, Fact | undefined][] = [
     [versionName, version],
@@ -186,11 +216,13 @@ function factsOf(identity: Identity): Map<string, Fact> {
     ...inputs.flatMap((input, index) => inputFacts(input, index, inputs.length)),
     ...Object.entries(dataFiles).map(([file, state]): [string, Fact] => [`the data file ${file}`, state]),
     ...Object.entries(flowFiles).map(([file, hash]): [string, Fact] => [`the file ${file}`, { hash }]),
+    ...Object.entries(joinedFiles).map(([file, hash]): [string, Fact] => [`the joined file ${file}`, { hash }]),
     ['the folder for files', filesFolder],
     ['the way the input is read', { options: reading }],
     ['the list of set fields', hashed(setFields)],
     ['the way the output is written', { options: writing }],
     ['the errors file', identity.errorsFile],
+    ['the file for gone records', identity.goneFile],
     ['the run whose failed records are retried', identity.retryOf],
   ];
   return new Map(facts.filter((fact): fact is [string, Fact] => fact[1] !== undefined));

@@ -1,4 +1,5 @@
 import type { ActionRequest, ActionResponse } from '../core/action.ts';
+import type { AnswerFacts } from '../core/answer/facts.ts';
 import { detailsOf } from '../core/error-code.ts';
 import type { MorePages } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
@@ -16,6 +17,8 @@ export interface Preview {
   readonly request?: ActionRequest;
   readonly response?: ActionResponse;
   readonly ms?: number;
+  /** Undefined if the response does not report success, and for a lookup. */
+  readonly facts?: AnswerFacts;
   /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
   readonly body?: Value;
   /** The reason why the body could not be parsed. */
@@ -45,13 +48,16 @@ export function previewValue(preview: Preview, action: Action, curl?: string): V
   };
 }
 
-function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread }: Preview): Value {
+function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread, facts }: Preview): Value {
   const ms = Math.round(exactMs);
-  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
+  const shownFacts = facts && { facts: { ...facts } as Value };
+  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body, ...shownFacts } : { ms, body };
   const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
   return {
     ...{ status: response.status, ms, headers, body },
+    ...(response.httpVersion && { http_version: response.httpVersion }),
     ...(response.saved && { saved: { ...response.saved } }),
+    ...shownFacts,
     ...(unread && { unread: unreadReason(unread) }),
   };
 }

@@ -1,9 +1,10 @@
 import { type ActionRequest, type ActionResponse, completed, gateOf, isLocal } from '../core/action.ts';
 import { textStart } from '../core/answer/charset.ts';
+import { type Arrival, arrivalOf } from '../core/answer/facts.ts';
 import { inQuotes, readBody } from '../core/answer/response.ts';
 import { AutomateError, errorOf, Failure, LimitReached } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { type Action, type Node, type Step, Unasked } from '../core/node.ts';
+import { type Action, type Inner, type Node, type Step, Unasked } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
@@ -11,7 +12,7 @@ import type { SetFields } from '../core/run-options.ts';
 import type { Value } from '../core/value/value.ts';
 import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
-import { costOf, readable, sendRequest } from '../nodes/calling.ts';
+import { costOf, readable, sendRequest, withFacts } from '../nodes/calling.ts';
 import type { WiredPorts } from '../run/wire.ts';
 import { asFailure, ChainMaker } from './look-up.ts';
 import type { Preview } from './preview.ts';
@@ -92,8 +93,10 @@ export class RequestTest {
     const refusal = ledger.hold(node);
     if (refusal) throw errorOf('credits', refusal);
     let response: ActionResponse;
+    let arrival: Arrival;
     try {
       const sent = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+      arrival = arrivalOf({ number: 1, startedMs }, clock, 'kind' in sent ? undefined : sent.atMs);
       response = await readable(sent, action, documents);
     } catch (error) {
       if (error instanceof Failure && error.sent) ledger.settle(node);
@@ -105,12 +108,14 @@ export class RequestTest {
     // Parsing a long answer takes long, and so does writing it: others continue in between.
     await clock.yieldIfLong();
     try {
-      const answer = action.accept(response, request, fields, clock);
+      const accepted = action.accept(response, request, fields, clock);
+      // The page lets people choose facts that the flow's own map does not read.
+      const answer = isLocal(request) ? accepted : withFacts({ readsFacts: true }, accepted, request, arrival);
       cost = costOf(action, answer);
       await clock.yieldIfLong();
       const morePages = action.morePages?.(answer, request);
       const shown = action.makesDocument ? { body: answer.body } : shownBody(action, response, answer.body);
-      return { ...preview, ...shown, ...action.read(fields, answer), morePages };
+      return { ...preview, facts: answer.facts, ...shown, ...action.read(fields, answer), morePages };
     } catch (error) {
       // As in a run, a call costs nothing if a limit ends it.
       if (error instanceof LimitReached) cost = 0;
@@ -182,10 +187,16 @@ function prepareFor(action: Action, fields: Fields, clock: Clock, unsent: readon
 /** Undefined if the step is not among `steps`. */
 function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
   for (const [index, candidate] of steps.entries()) {
-    const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
+    const inside = candidate === step ? [] : stepsBeforeInside(candidate.node.inner, step);
     if (inside) return [...steps.slice(0, index), ...inside];
   }
   return undefined;
+}
+
+/** An alternative starts from the record as it came in, so the others do not run before it. */
+function stepsBeforeInside({ steps, areAlternatives }: Partial<Inner> = {}, step: Step): Step[] | undefined {
+  if (!areAlternatives) return stepsBefore(steps ?? [], step);
+  return steps?.map((each) => stepsBefore([each], step)).find((before) => before !== undefined);
 }
 
 function makesCalls({ action, inner }: Node): boolean {

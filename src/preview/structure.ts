@@ -152,6 +152,16 @@ export function allPaths(rows: readonly StructureRow[]): string[] {
   return [...paths];
 }
 
+/**
+ * Like allPaths, but for a map that splits only the array at the path `list`, or none. Arrays of objects elsewhere are left out, because
+ * they would split the answer, too.
+ */
+export function pathsWithin(rows: readonly StructureRow[], list: string | undefined): string[] {
+  const isWithin = (path: string) => arraysOf(path).every((array) => array === `${list}[]`);
+  const leaves = rows.filter(({ path }) => !rows.some((other) => isBelow(other.path, path)));
+  return allPaths(leaves.filter(({ path }) => isWithin(path.replace(/(?:\[\])+$/, ''))));
+}
+
 function isBelow(path: string, outer: string): boolean {
   // A string or number in an array does not count as below it, because such an array is extracted as a single value.
   return path.startsWith(outer) && /^(?:\.|\[[^\]]|\[\](?:\[\])*[.[])/.test(path.slice(outer.length));

@@ -49,7 +49,7 @@ export interface TableForm extends HeaderPlace, Omit<CellForm, 'delimiter'> {
 export interface TextInput extends TableForm, CellForm {
   /** For messages. */
   readonly name: string;
-  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  /** Lead to the list of records in a JSON object; empty if the object's values are the records; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   /** Warns of a likely mistake in the text. `hint` is a code for the remedy. */
   warn(line: number, message: string, hint?: InputHint): void;

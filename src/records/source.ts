@@ -132,7 +132,7 @@ interface InputText extends TableForm {
   readonly encoding: string;
   /** Undefined to recognize it in CSV. */
   readonly delimiter: string | undefined;
-  /** Lead to the list of records in a JSON object; undefined if the whole text is a list. */
+  /** Lead to the list of records in a JSON object; empty if the object's values are the records; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   readonly maxRecordBytes: number | undefined;
 }
@@ -279,9 +279,10 @@ function escapeOf({ escape: written }: SourceOptions): Pick<SourceOptions, 'esca
   throw invalidOption('escape', `expected one character, such as \\, found ${JSON.stringify(written)}`);
 }
 
-/** Throws an AutomateError (`usage`) if the path contains anything other than field names. */
+/** Empty for `[]`. Throws an AutomateError (`usage`) if the path contains anything other than field names. */
 function recordsPath({ records }: SourceOptions): readonly string[] | undefined {
   if (records === undefined) return undefined;
+  if (records === '[]') return [];
   const [names = [], ...more] = compiledPath(records).legs;
   const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
   if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);

@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { inQuotes } from '../core/answer/response.ts';
 import { type AutomateError, invalidOption } from '../core/failure.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import { inputError } from './record-reader.ts';
 
 /** Yields the chunks unchanged, from the offset `start`. Throws an AutomateError (`input`) with the offset of an invalid byte. */
@@ -33,8 +35,7 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
 
   function check(bytes: Buffer, at: number): void {
     if (isUtf8(bytes)) return;
-    if (begin.startsWith(workbookStart))
-      throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    if (begin.startsWith(zipStart)) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
     throw begin.startsWith(oldWorkbookStart) ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
   }
 }
@@ -48,10 +49,22 @@ function refuseOtherText(begin: string, name: string): void {
     );
   if (begin.startsWith('version https://git-lfs.github.com/'))
     throw inputError(name, 'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull');
+  const member = begin.startsWith(zipStart) ? firstMember(begin) : undefined;
+  if (member !== undefined && !workbookMember.test(member))
+    throw inputError(name, `expected records, found a ZIP archive with ${inQuotes(member)}\nunpack it first: unzip ${shellWord(name)}`);
 }
 
+/** The name in the first header of a ZIP archive (APPNOTE.TXT 4.3.7); undefined if the text ends before it. */
+function firstMember(zip: string): string | undefined {
+  const length = zip.charCodeAt(26) + 256 * zip.charCodeAt(27);
+  return zip.length > 30 && zip.length >= 30 + length ? zip.slice(30, 30 + length) || undefined : undefined;
+}
+
+/** What the archives of office programs begin with. */
+const workbookMember = /^(?:\[Content_Types\]\.xml$|_rels\/|xl\/|docProps\/|customXml\/|mimetype$|META-INF\/)/;
+
 /** The first bytes of .zip and .xlsx files, and of .xls files. */
-const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+const [zipStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
 function oldWorkbookError(name: string): AutomateError {
   return inputError(name, 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx');
@@ -153,7 +166,7 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
 }
 
 /** The bytes at the beginning of a text that show its encoding. */
-const beginBytes = 64;
+const beginBytes = 256;
 
 /** A decoder for UTF-16 that has received the first `offset` bytes. Without a byte order mark, zero bytes show the order. */
 function keepingByte(begin: string, offset: number): TextDecoder {

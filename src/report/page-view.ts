@@ -28,6 +28,7 @@ export function pageView(view: RunView, { isOwn, out }: ReportedRun['request']['
     input: fileName(view.input),
     output: fileName(view.output),
     errors: view.errors && fileName(view.errors),
+    gone: view.gone && { ...view.gone, file: fileName(view.gone.file) },
     statuses: view.statuses.slice(0, maxRows),
     failures: largestFirst(failures)
       .slice(0, maxGroups)
@@ -41,6 +42,7 @@ export function pageView(view: RunView, { isOwn, out }: ReportedRun['request']['
       .map(({ isPaged: _, field, path, ...hit }) => ({ ...hit, field: field && shortened(field), path: shortened(path) })),
     lookups: view.lookups.slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
     tokens: view.tokens.slice(0, maxRows),
+    searches: view.searches?.slice(0, maxRows),
     credits: { ...view.credits, spent: rounded(view.credits.spent) },
     command: command && cutCommand(command),
     next: view.next.map((step) => ({ why: shortened(step.why), command: cutCommand(step.command) })),

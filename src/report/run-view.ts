@@ -1,6 +1,7 @@
+import { rateText } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { allSteps, type ReplacedColumn } from '../core/plan.ts';
+import { allSteps, type Plan, type ReplacedColumn } from '../core/plan.ts';
 import { rounded } from '../core/spending.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { givenUpOf } from '../output/failed-records.ts';
@@ -12,11 +13,15 @@ import type { WorkerFigures } from './run-progress.ts';
 import {
   type FailureGroup,
   type FoundConcurrency,
+  type LearnedPace,
   type LookupCounts,
   type MorePagesEvent,
   nextPathsSince,
   noTokens,
+  notAsked,
+  type SearchCounts,
   type ShortPages,
+  type StepCounts,
   type Tally,
   type TokenCounts,
 } from './tally.ts';
@@ -46,6 +51,14 @@ export interface RunView {
   readonly errorRecords?: number;
   /** Why a run that replaces its output has kept the old one. */
   readonly keptBecause?: string;
+  /** Records of the old output that are no longer in the input, of all of its records, and the file with their rows. */
+  readonly gone?: {
+    readonly records: number;
+    readonly of: number;
+    readonly file: string;
+    readonly repeated: number;
+    readonly unreadable: number;
+  };
   /** Includes the parts of the run before it was resumed. */
   readonly counts: RecordCounts;
   /** Records since the run was resumed; undefined if none were finished before. */
@@ -90,6 +103,13 @@ export interface RunView {
   readonly workers?: { readonly now: number; readonly units: number };
   readonly endedWorkers?: Pick<WorkerFigures, 'most' | 'lost' | 'maybeSpent'>;
   readonly concurrency?: readonly Readonly<FoundConcurrency>[];
+  /** The rates at which servers accept calls, as refusals have taught. */
+  readonly paces?: readonly {
+    readonly gate: string;
+    readonly rate: string;
+    readonly refusals: number;
+    readonly statuses: readonly number[];
+  }[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
   /** Likely mistakes in the input, with their places. */
@@ -102,6 +122,9 @@ export interface RunView {
     readonly node: string;
     readonly rules: readonly { readonly rule: string; readonly records: number }[];
   }[];
+  /** How many of the records that a join node looked up in its file were found. */
+  readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
+  readonly searches?: readonly SearchView[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
@@ -192,6 +215,12 @@ interface MappingView {
 type LookupView = Pick<LookupCounts, 'node' | 'matched' | 'ambiguous' | 'of'> &
   Partial<Omit<LookupCounts, 'lacking'>> & { readonly lacking?: Readonly<Record<string, number>> };
 
+/** The searches of a `first` node since the run was resumed, with its steps in their order. */
+interface SearchView extends Pick<SearchCounts, 'known' | 'notFound'> {
+  readonly node: string;
+  readonly steps: readonly ({ readonly step: string } & Readonly<Partial<StepCounts> & Omit<StepCounts, 'cost'>>)[];
+}
+
 /** The tokens that a node's language models used in the whole run. */
 export interface TokensView extends TokenFigures {
   readonly node: string;
@@ -275,6 +304,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     part: figures.earlier > 0 ? { written, failed, filtered, unchanged } : undefined,
     // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? undefined : claim.from.records || undefined,
+    gone: goneOf(run, end),
     takenOverFrom: claim.memory?.old?.memory.at,
     unanswered: listed(tally.unanswered, ([origin, { attempts, failure }]) => ({ origin, attempts, ...messageView(failure, words) })),
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
@@ -284,6 +314,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
+    paces: listed([...tally.paces.values()].flatMap(pacesOf), (pace) => pace),
     givenNames: listed(source.givenNames ?? [], (name) => name),
     inputNotes: listed(source.notes, (note) => (note.of === 'warning' ? [messageView(note.warning, words).text] : []))?.flat(),
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
@@ -293,6 +324,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
       node,
       rules: [...counts].map(([rule, records]) => ({ rule, records })),
     })),
+    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -300,9 +332,33 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
+/** Empty as long as it is not known which rate the server accepts. */
+function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
+  if (learned.size === 0) return [];
+  const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
+  return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
+}
+
+/** Undefined if the run has not replaced the file. */
+function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun, end: RunEnd): RunView['gone'] {
+  const counts = claim.memory?.gone?.counts;
+  if (!files.gone || !counts || tally.ending !== 'complete' || (end.keptBecause ?? end.problem) !== undefined) return undefined;
+  const { gone: records, ...others } = counts;
+  return { records, ...others, file: files.gone.out };
+}
+
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function joinsOf(plan: Plan, { joined }: Tally): RunView['joins'] {
+  const joins = allSteps(plan.steps).flatMap(({ id, node }) => {
+    const counts = joined.get(id);
+    return node.joined && counts ? [{ node: id, file: node.joined.name, ...counts }] : [];
+  });
+  return joins.length === 0 ? undefined : joins;
 }
 
 function listed<From, To>(all: Iterable<From>, toView: (one: From) => To): To[] | undefined {
@@ -340,6 +396,7 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     mapping: mappingOf(run),
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
     tokens: tokensOf(run),
+    searches: searchesOf(run),
     credits: {
       spent: from.credits + credits,
       part: from.credits > 0 ? credits : undefined,
@@ -360,7 +417,8 @@ function endOf(
   if (!end) return { state: 'running' };
   if (end.problem !== undefined) return { state: 'failed', ending: endings.failed, reason: end.problem };
   const { ending = 'interrupted', stop } = tally;
-  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: endings[ending], reason: stop && messageView(stop, words).text };
+  const text = stop?.step ? `stopped: ${stop.step.node} can only fail` : endings[ending];
+  return { state: ending === 'complete' ? 'finished' : 'stopped', ending: text, reason: stop && messageView(stop, words).text };
 }
 
 export function countsOf(run: ReportedRun): RecordCounts {
@@ -389,6 +447,18 @@ function countsBefore({ request: { retried }, claim: { from }, output, progress:
     unchanged: from.unchanged,
     givenUp: retried && (givenUpOf(retried, tally.ending === 'complete' ? output.saved().records : retried.counts.failed) || undefined),
   };
+}
+
+function searchesOf({ request: { plan }, progress: { tally } }: ReportedRun): SearchView[] | undefined {
+  const all = allSteps(plan.steps);
+  return listed(tally.searches, ([node, { known, notFound, steps: counts }]) => {
+    const ids = all.find(({ id }) => id === node)?.node.inner?.steps.map(({ id }) => id) ?? [...counts.keys()];
+    const steps = ids.map((step) => {
+      const { credits, cost, ...others } = counts.get(step) ?? notAsked;
+      return { step, ...others, credits: rounded(credits), cost: cost === undefined ? undefined : rounded(cost) };
+    });
+    return { node, known, notFound, steps };
+  });
 }
 
 /** The tokens of the whole run. Nodes that used tokens before the run was resumed come first. */
@@ -470,15 +540,10 @@ export function summaryJson(view: RunView): string {
     error_records: view.errorRecords,
     resumed_behind: view.resumedAfter ?? 0,
     retries: counts.retries,
+    gone: view.gone && goneJson(view.gone),
     cached: counts.cached,
     cached_in_flight: view.cachedInFlight,
-    answers: view.answers && {
-      used: view.answers.used,
-      kept: view.answers.kept,
-      with_secret: view.answers.secret,
-      not_kept: view.answers.full,
-    },
-    requests: view.answers?.requests,
+    ...answersJson(view),
     credits_saved: credits.saved,
     credits: credits.part ?? credits.spent,
     tokens: tokensJson(view.partTokens),
@@ -486,6 +551,7 @@ export function summaryJson(view: RunView): string {
     workers: endedWorkers && { most: endedWorkers.most, lost: endedWorkers.lost },
     maybe_spent: endedWorkers?.maybeSpent || undefined,
     concurrency: view.concurrency?.map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })),
+    learned_rates: view.paces?.map(({ gate, rate, refusals }) => ({ gate, rate, refusals })),
     ms: Math.round(ms),
     response_ms: times && { p50: times.p50Ms, p95: times.p95Ms, max: times.maxMs },
     paused_ms: Math.round(view.pauses.totalMs),
@@ -501,11 +567,22 @@ export function summaryJson(view: RunView): string {
     named_columns: view.givenNames,
     input_notes: view.inputNotes,
     replaced: view.replaced,
+    joins: view.joins,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
+    searches: view.searches?.map(({ node, known, notFound, steps }) => ({
+      ...{ node, known, not_found: notFound },
+      steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
+    })),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),
   };
   return `${JSON.stringify(json, null, 2)}\n`;
+}
+
+function answersJson({ answers }: RunView): object {
+  if (!answers) return {};
+  const { used, kept, secret, full, requests } = answers;
+  return { answers: { used, kept, with_secret: secret, not_kept: full }, requests };
 }
 
 function tokensJson(tokens: readonly TokensView[] = []): object[] | undefined {
@@ -521,6 +598,10 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
   };
+}
+
+function goneJson({ records, of, file, repeated, unreadable }: NonNullable<RunView['gone']>): object {
+  return { records, of, file, repeated_keys: repeated, unreadable };
 }
 
 function lookupJson({ lookup, node, of, matched, ambiguous, lacking = {}, ...counts }: LookupView): object {

@@ -1,5 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../core/event.ts';
+import type { Ending, Event, FailedStep, FailureReport, HitSource, ShortPage } from '../core/event.ts';
 import { rounded } from '../core/spending.ts';
 import type { Checkpoint, NextPath } from '../output/journal/journal.ts';
 import type { SourceName } from '../places/sources.ts';
@@ -57,6 +57,34 @@ export interface LookupCounts {
   /** Answers with left-out results in which the nearest point might be missing. */
   nearestUnknown: number;
 }
+
+/** What refusals have taught about the rate of a server. */
+export interface LearnedPace {
+  readonly gate: string;
+  /** The calls per second that the server accepts from each worker, or from the only process. */
+  readonly learned: Map<number | undefined, number>;
+  readonly statuses: Set<number>;
+  refusals: number;
+}
+
+/** How often a step of a `first` node was asked, and what came of it. */
+export interface StepCounts {
+  asked: number;
+  found: number;
+  failed: number;
+  credits: number;
+  cost: number | undefined;
+}
+
+/** The searches of a `first` node. */
+export interface SearchCounts {
+  /** Records that needed no step, because the condition was true before. */
+  known: number;
+  notFound: number;
+  readonly steps: Map<string, StepCounts>;
+}
+
+export const notAsked: Readonly<StepCounts> = { asked: 0, found: 0, failed: 0, credits: 0, cost: undefined };
 
 export interface FoundConcurrency {
   readonly gate: string;
@@ -120,6 +148,10 @@ export interface Tally {
   readonly notRenamed: Map<string, Map<string, number>>;
   /** Number of records that break a rule, by check node and by rule. */
   readonly brokenRules: Map<string, Map<string, number>>;
+  /** Records that a join node looked up, and how many of them it found, by node. */
+  readonly joined: Map<string, { found: number; of: number }>;
+  /** By `first` node. */
+  readonly searches: Map<string, SearchCounts>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
   readonly short: Map<string, ShortPages>;
@@ -129,11 +161,13 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
+  /** Keyed by origin. */
+  readonly paces: Map<string, LearnedPace>;
   /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;
   /** Empty unless a node has `on_error: keep`. */
   readonly answeredOrigins: Set<string>;
-  stop: CodedMessage | undefined;
+  stop: (CodedMessage & { readonly step?: FailedStep }) | undefined;
   ending: Ending | undefined;
   ms: number;
   lastRecord: number;
@@ -163,6 +197,8 @@ export function createTally(): Tally {
     ignoredErrors: new Map(),
     notRenamed: new Map(),
     brokenRules: new Map(),
+    joined: new Map(),
+    searches: new Map(),
     responseTimes: new ResponseTimes(),
     tokens: new Map(),
     short: new Map(),
@@ -170,6 +206,7 @@ export function createTally(): Tally {
     sources: new Set(),
     answered: new Map(),
     concurrency: new Map(),
+    paces: new Map(),
     unanswered: new Map(),
     answeredOrigins: new Set(),
     stop: undefined,
@@ -206,6 +243,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
   'gate-paused': null,
   concurrency: addConcurrency,
+  'call-refused': addRefusal,
   'origin-unanswered': addUnanswered,
   'origin-answered'({ unanswered, answeredOrigins }, { origin }) {
     answeredOrigins.add(origin);
@@ -249,6 +287,15 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'rules-broken'({ brokenRules }, { node, rules }) {
     countEach(brokenRules, node, rules);
   },
+  joined({ joined }, { node, found }) {
+    const counts = joined.get(node);
+    if (!counts) joined.set(node, { found: Number(found), of: 1 });
+    else {
+      counts.of++;
+      if (found) counts.found++;
+    }
+  },
+  searched: addSearch,
   tokens: addTokens,
   'asked-again': addAskedAgain,
   'looked-up': addLookup,
@@ -283,8 +330,8 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.parked++;
     if (isNew) tally.newlyParked++;
   },
-  stopping(tally, { reason: message, code, details }) {
-    tally.stop = { message, code, details };
+  stopping(tally, { reason: message, code, details, step }) {
+    tally.stop = { message, code, details, step };
   },
   'run-ended'(tally, { ending, ms }) {
     tally.ending = ending;
@@ -350,6 +397,14 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
   concurrency.set(key, found);
 }
 
+function addRefusal({ paces }: Tally, { gate, worker, status, learned }: EventOf<'call-refused'>): void {
+  const found = paces.get(gate) ?? { gate, learned: new Map(), statuses: new Set(), refusals: 0 };
+  if (paces.size < maxOrigins) paces.set(gate, found);
+  if (learned !== undefined) found.learned.set(worker, learned);
+  if (status !== undefined) found.statuses.add(status);
+  found.refusals++;
+}
+
 function addUnanswered({ unanswered, answeredOrigins }: Tally, { origin, message, code, details }: EventOf<'origin-unanswered'>): void {
   if (answeredOrigins.has(origin)) return;
   const found = unanswered.get(origin);
@@ -363,6 +418,22 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
   tally.tokens.set(node, counts);
+}
+
+function addSearch({ searches }: Tally, { node, asked, result }: EventOf<'searched'>): void {
+  const counts = searches.get(node) ?? { known: 0, notFound: 0, steps: new Map<string, StepCounts>() };
+  searches.set(node, counts);
+  if (result === 'known') counts.known++;
+  if (result === 'not-found') counts.notFound++;
+  for (const [index, { step, failure, credits, cost }] of asked.entries()) {
+    const of = counts.steps.get(step) ?? { ...notAsked };
+    counts.steps.set(step, of);
+    of.asked++;
+    if (failure) of.failed++;
+    else if (result === 'found' && index === asked.length - 1) of.found++;
+    of.credits += credits;
+    if (cost !== undefined) of.cost = (of.cost ?? 0) + cost;
+  }
 }
 
 function addAskedAgain(tally: Tally, { node }: EventOf<'asked-again'>): void {

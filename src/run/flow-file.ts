@@ -1,13 +1,17 @@
 import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { loadExpressionLibrary } from '../core/condition/cel.ts';
+import { loadDates } from '../core/condition/dates.ts';
+import { giveHash } from '../core/condition/hashes.ts';
 import { loadPatternEngine } from '../core/condition/pattern.ts';
 import { FlowError, type Problem } from '../core/failure.ts';
-import { DataNeeded, type LimitOverrides } from '../core/node.ts';
-import { type CredentialUse, dataFilesOf, type Plan } from '../core/plan.ts';
+import { type BuildContext, DataNeeded, type JoinedFile, type LimitOverrides, type SharedRows } from '../core/node.ts';
+import { type CredentialUse, dataFilesOf, joinedFilesOf, type Plan } from '../core/plan.ts';
 import type { GivenVariables, InputOptions } from '../core/run-options.ts';
 import { didYouMean } from '../core/text/suggest.ts';
+import { orUndefined } from '../core/value/value.ts';
 import { readConnections, type SavedConnections } from '../credentials/connections-file.ts';
 import { similarFile } from '../files/folder.ts';
 import { envOf } from '../files/home.ts';
@@ -45,6 +49,8 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly saved?: SavedConnections;
   /** The texts of the files that belong to the flow, by their paths; undefined to read them beside the flow. */
   readonly files?: Readonly<Record<string, string>>;
+  /** The rows of joined files, by the ids of the nodes; undefined to read the files beside the flow. */
+  readonly sharedRows?: Readonly<Record<string, SharedRows>>;
   /** Called even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
@@ -56,11 +62,12 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 
 /** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
-  // A backslash can hide the name of a function that needs the engine.
-  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
-  if (hasExpressions(text)) await loadExpressionLibrary();
-  await loadNodeTypesIn(text);
   const { env, var: given, caller, saved, files, otherVariable, ...others } = options;
+  const savedConnections = () => saved ?? readConnections(process.env);
+  await loadLibraries(text);
+  // Without the file of connections, a flow that uses a saved one is not valid, which is found later.
+  if (/connection|\\/.test(text)) await loadLibraries(JSON.stringify(orUndefined(savedConnections) ?? {}));
+  await loadNodeTypesIn(text);
   const variables: VariableChoice = {
     given: new Map(given),
     env: () => envOf(env),
@@ -68,10 +75,10 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     takesStandIns: caller === 'later',
     other: otherVariable,
   };
-  const savedConnections = () => saved ?? readConnections(process.env);
   const fileText = filesBeside(file, files);
+  const readBeside = readerBeside(file);
   const compiled = (): Plan => ({
-    ...compile(text, { file, nodeTypes, savedConnections, variables, fileText, ...others }),
+    ...compile(text, { file, nodeTypes, savedConnections, variables, fileText, readBeside, ...others }),
     origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
   return withData(dataFolder, compiled);
@@ -86,11 +93,20 @@ function filesBeside(flow: string, given: Readonly<Record<string, string>> | und
     const found = read.get(path);
     if (found) return found;
     if (given) return { problem: 'it was not sent with the flow' };
-    throw new DataNeeded(async () => void read.set(path, await readBeside(flow, path)));
+    throw new DataNeeded(async () => void read.set(path, await readTextBeside(flow, path)));
   };
 }
 
-async function readBeside(flow: string, path: string): Promise<FileText> {
+/** Each key is read once. */
+function readerBeside(flow: string): BuildContext['readBeside'] {
+  const found = new Map<string, unknown>();
+  return <Result>(path: string, key: string, read: (file: string) => Promise<Result>) => {
+    if (found.has(key)) return found.get(key) as Result;
+    throw new DataNeeded(async () => void found.set(key, await read(isAbsolute(path) ? path : join(dirname(flow), path))));
+  };
+}
+
+async function readTextBeside(flow: string, path: string): Promise<FileText> {
   const file = resolve(dirname(flow), path);
   try {
     return { text: await readFile(file, 'utf8') };
@@ -99,10 +115,25 @@ async function readBeside(flow: string, path: string): Promise<FileText> {
   }
 }
 
+/** Loads what the expressions in a flow or a connection need. */
+export async function loadLibraries(text: string): Promise<void> {
+  // A backslash can hide the name of a function that needs the engine.
+  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
+  if (hasExpressions(text)) await loadExpressionLibrary();
+  if (mayUseDates(text)) await loadDates();
+}
+
 /** False only for a flow without expressions. A backslash can hide the name of an option. @internal */
 export function hasExpressions(text: string): boolean {
-  return /cel|when|where|while|until|rules|\\/.test(text);
+  return /cel|when|where|while|until|rules|expect|\\/.test(text);
 }
+
+/** A backslash can hide letters, and a line break in a string of YAML. */
+function mayUseDates(text: string): boolean {
+  return /\bdate[\s\\]*\.[\s\\]*(?:parse|format)|\\[xuU]/.test(text);
+}
+
+giveHash((algorithm, of) => createHash(algorithm).update(of).digest('hex'));
 
 /** The FlowError of an invalid flow also lists unknown columns. `added` lists fields that every record has besides the columns. */
 export async function loadFlowFor(
@@ -168,10 +199,28 @@ function isUtf16([first, second]: Buffer): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
 }
 
-/** Loads lookup data into memory for the run. Throws an AutomateError (`input`) if a file cannot be read. */
-export async function readDataFiles(plan: Plan): Promise<void> {
+/**
+ * Reads the data files and joined files of a flow before its first record. `shared`: other processes will read the rows of joined files, too.
+ * Throws an AutomateError (`input`) if a file cannot be read. The returned function releases the rows.
+ */
+export async function readDataFiles(plan: Plan, { shared = false } = {}): Promise<() => void> {
   const files = dataFilesOf(plan);
-  if (files.length === 0) return;
-  const { pointsOfFile } = await import('../places/data/points-data.ts');
-  for (const file of files) await pointsOfFile(file);
+  if (files.length > 0) {
+    const { pointsOfFile } = await import('../places/data/points-data.ts');
+    for (const file of files) await pointsOfFile(file);
+  }
+  const opened: JoinedFile[] = [];
+  const close = () => {
+    for (const joined of opened.splice(0)) joined.close();
+  };
+  try {
+    for (const joined of joinedFilesOf(plan)) {
+      await joined.open({ shared });
+      opened.push(joined);
+    }
+    return close;
+  } catch (error) {
+    close();
+    throw error;
+  }
 }

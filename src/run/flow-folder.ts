@@ -11,7 +11,7 @@ import { orUndefined } from '../core/value/value.ts';
 import { changeConnections, readConnections } from '../credentials/connections-file.ts';
 import { isNoFile } from '../files/stat.ts';
 import { compileSavedConnection } from '../flow/connections.ts';
-import { type FlowFileOptions, loadFlow } from './flow-file.ts';
+import { type FlowFileOptions, loadFlow, loadLibraries } from './flow-file.ts';
 
 /** A flow that the server provides, read from a file. */
 export interface ServedFlow {
@@ -228,8 +228,9 @@ export function findSaved(name: string): Readonly<Record<string, unknown>> {
 }
 
 /** Compiles the saved connection with this name. Throws an AutomateError (`credential`) if it does not exist or is not valid. */
-export function loadConnection(name: string, allowHttp: boolean): Connection {
+export async function loadConnection(name: string, allowHttp: boolean): Promise<Connection> {
   const written = findSaved(name);
+  await loadLibraries(JSON.stringify(written));
   try {
     return compileSavedConnection(name, written, allowHttp);
   } catch (error) {

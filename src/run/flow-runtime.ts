@@ -4,7 +4,7 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Event } from '../core/event.ts';
 import { errorOf } from '../core/failure.ts';
 import type { Item, Outcome, PartialRows } from '../core/item.ts';
-import type { Plan } from '../core/plan.ts';
+import { joinedFilesOf, type Plan } from '../core/plan.ts';
 import type { Ledger, Output } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import type { RunOptions } from '../core/run-options.ts';
@@ -134,6 +134,7 @@ export class FlowRuntime {
 
   async close(): Promise<void> {
     await this.#session.close();
+    for (const joined of joinedFilesOf(this.#plan)) joined.close();
     this.#followed?.end();
   }
 

@@ -8,9 +8,11 @@ export const nodeTypes: readonly LateNodeType[] = [
   late('geocode', async () => (await import('../places/geocode/geocode.ts')).geocode),
   late('census', async () => (await import('../places/census/census.ts')).census),
   late('llm', async () => (await import('../nodes/llm/llm.ts')).llm),
+  late('join', async () => (await import('../join/join.ts')).join),
   late('set', async () => (await import('../nodes/set.ts')).set),
   late('check', async () => (await import('../nodes/check.ts')).check),
   late('filter', async () => (await import('../nodes/filter.ts')).filter),
+  late('first', async () => (await import('../nodes/first.ts')).first),
   late('loop', async () => (await import('../nodes/loop.ts')).loop),
   late('poll', async () => (await import('../nodes/poll.ts')).poll),
 ];

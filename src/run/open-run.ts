@@ -104,9 +104,9 @@ function vaultMessages({ workers }: RunRequest['options'], messages: Messages): 
 
 export async function filesOf({ request, claim }: ClaimedRun): Promise<RunFilesOptions> {
   const { plan, flow, options, files, retried, reserved = [] } = request;
-  const { events, summary, report, cacert } = options;
+  const { events, summary, report, gone, cacert } = options;
   const inputs = [...inputPaths(options), ...(retried?.identity.inputs.map(({ path }) => path) ?? [])];
-  const own = [...inputs, files.out, files.errors, events, summary, report].flatMap((path) =>
+  const own = [...inputs, files.out, files.errors, events, summary, report, gone].flatMap((path) =>
     path === undefined || path === '-' ? [] : fullPath(path),
   );
   const all = [...reservedFiles(own, "one of the run's own files"), ...reserved];

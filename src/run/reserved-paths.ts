@@ -1,6 +1,6 @@
 import module from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
-import { dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { commandWords } from '../credentials/command-run.ts';
 import { CredentialList } from '../credentials/credential-list.ts';
@@ -38,7 +38,10 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
       [...plan.files.keys()].map((path) => resolve(dirname(flow), path)),
       'a file of the flow',
     ),
-    ...reservedFiles([...dataFilesOf(plan), ...certificates, ...(cacert === undefined ? [] : [cacert])], 'a file that the flow reads'),
+    ...reservedFiles(
+      [...dataFilesOf(plan), ...joinedFilesOf(plan).map(({ path }) => path), ...certificates, ...(cacert === undefined ? [] : [cacert])],
+      'a file that the flow reads',
+    ),
     ...reservedFiles(filesIn(programs), 'a program that the flow starts'),
     ...reservedFiles(filesIn(await wordsOfCredentials()), 'part of a command that prints a secret'),
     ...reservedFiles(variables, 'a file that automate reads'),

@@ -10,9 +10,11 @@ import type { StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../files/clock.ts';
 import { statOf } from '../files/stat.ts';
+import { untouched } from '../output/output.ts';
 import { type Claim, claimOutput } from '../output/output-claim.ts';
 import { canResume } from '../output/output-plan.ts';
 import { inputPaths, refuseWithoutFolder } from '../records/inputs.ts';
+import type { RecordSource } from '../records/source.ts';
 import { givenNamesText } from '../report/early-warnings.ts';
 import { checkFields, readDataFiles } from './flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
@@ -57,6 +59,8 @@ class FlowRun implements RunHandle {
   #isAborted = false;
   #waits: NodeJS.Timeout | undefined;
 
+  #releaseData: () => void = () => undefined;
+
   constructor(request: RunRequest, surroundings: RunSurroundings) {
     this.#request = request;
     this.#surroundings = surroundings;
@@ -97,6 +101,8 @@ class FlowRun implements RunHandle {
     } finally {
       clearInterval(this.#waits);
       await this.#surroundings.workers?.close();
+      this.#releaseData();
+      this.#claim?.memory?.gone?.close();
       this.#claim?.release();
     }
   }
@@ -106,11 +112,13 @@ class FlowRun implements RunHandle {
     refuseWithoutFolder(plan, options);
     const { messages, warn = messages.warn, workers } = this.#surroundings;
     await workers?.prepare(this.#request, { ...messages, warn });
-    await readDataFiles(plan);
+    this.#releaseData = await readDataFiles(plan, { shared: options.workers !== undefined });
     const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
     if (claim.earlier) return completeAlready(claim.earlier);
-    const source = await this.#request.open(claim.from);
+    const gone = claim.memory?.gone;
+    if (gone?.canReadFirst) await gone.readFirst(await this.#request.open(untouched));
+    const source = await this.#openSource(claim);
     try {
       for (const note of source.notes) this.#surroundings.noted?.(note);
       if (source.header || options.noInput) checkFields(plan, flow, source.header ?? []);
@@ -123,6 +131,13 @@ class FlowRun implements RunHandle {
     } finally {
       await source.close();
     }
+  }
+
+  /** With records that are compared while they are read, a resumed run reads the whole input again. */
+  async #openSource({ from, memory }: Claim): Promise<RecordSource> {
+    const gone = memory?.gone;
+    if (!gone || gone.canReadFirst) return this.#request.open(from);
+    return gone.watch(await this.#request.open(untouched));
   }
 
   async #runRecords(run: OpenRun): Promise<RunResult> {

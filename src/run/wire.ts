@@ -18,7 +18,7 @@ import { createLoginKeeper, createLoginStore } from '../http/auth/login-store.ts
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { FileCache } from '../http/cache/cache.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
-import { createHttp, createTokens, type HttpTools } from '../http/client.ts';
+import { createAuthentication, createHttp, type HttpTools } from '../http/client.ts';
 import type { CertifiedRoutes } from '../http/client-certificate.ts';
 import { withDailyLimits } from '../http/daily-limits.ts';
 import { createDocuments } from '../http/documents/documents.ts';
@@ -81,33 +81,32 @@ export function wire(options: WireOptions): WiredPorts {
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);
+  const documents = createDocuments(clock);
   const httpTools = (own: Transport, files: RunFiles) => ({
+    documents,
     transport: flushingFirst(own, options.ledger),
     files,
     secrets: credentials.secrets,
     commands: credentials.commands,
     used: credentials.used,
     allowHttp,
-    now: clock.now,
+    ...{ now, wallNow },
     secret: redactor.add,
     logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
   answers?.readFilesWith((paths) => files.contentOf(paths));
-  const tokens = createTokens(httpTools(transport, files));
+  const authentication = createAuthentication(httpTools(transport, files));
   const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
-  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
+  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), authentication), identity);
   const spending = new RunSpending(options.costs);
   const ports: Ports = {
     clock,
     ledger: options.ledger,
     spending,
     http: httpOver(transport, files),
-    tools,
     lookups: flushingLookups(options.ledger),
-    cache,
-    answers,
-    documents: createDocuments(clock),
+    ...{ tools, cache, answers, documents },
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
@@ -129,7 +128,7 @@ export function wire(options: WireOptions): WiredPorts {
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close(), tokens.close()]);
+      await Promise.all([cache.close(), tools.close(), authentication.tokens.close()]);
     },
   };
 }

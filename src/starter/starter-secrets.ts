@@ -1,8 +1,8 @@
 import { parseDocument } from 'yaml';
 import { percentDecoded } from '../core/template/url.ts';
 import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
-import { isPossiblySecret } from '../flow/secrets/secret-text.ts';
 import { type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
+import { KnownSecrets } from './known-secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 export interface Cleaned {
@@ -10,6 +10,8 @@ export interface Cleaned {
   /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
+  /** True if a field takes the place of a secret. */
+  readonly takesField: boolean;
 }
 
 /** A credential that a flow needs. The note says where the secret was found and what to store. */
@@ -19,21 +21,31 @@ export interface CredentialToStore {
 }
 
 /** Replaces secrets with credentials, or removes them with a note. Throws an AutomateError (`usage`) if a secret is still left. */
-export function withoutSecrets(written: WrittenNode): Cleaned {
-  const cleaning = new Cleaning(written);
-  const removed: LiteralSecret[] = [];
-  for (let secret = firstSecret(written); secret; secret = firstSecret(cleaning.cleaned.node)) {
-    cleaning.remove(secret);
-    removed.push(secret);
+export function withoutSecrets(written: WrittenNode, known = new KnownSecrets()): Cleaned {
+  const cleaning = new Cleaning(written, known);
+  const removed = new Map<string, LiteralSecret>();
+  for (let found = likeliestFirst(written, known); found.length > 0; found = likeliestFirst(cleaning.cleaned.node, known)) {
+    // A secret that is still there would otherwise be removed forever.
+    const stuck = found.find((secret) => removed.has(keyOf(secret)));
+    if (stuck) throw cleaning.refusal(stuck);
+    for (const secret of found) {
+      removed.set(keyOf(secret), secret);
+      cleaning.remove(secret);
+    }
   }
   const { cleaned } = cleaning;
   const left = JSON.stringify(cleaned.node);
-  const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
+  const again = [...removed.values()].find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
   if (again)
     throw unusableRequest(
       `${again.found} contains a secret that is also in another part of the request\nuse a field instead, such as {{token}}`,
     );
-  return { ...cleaned, notes: [...new Set(cleaned.notes)] };
+  const credentials = new Map(cleaned.credentials.map((credential) => [credential.name, credential]));
+  return { ...cleaned, credentials: [...credentials.values()], notes: [...new Set(cleaned.notes)] };
+}
+
+function keyOf({ carrier }: LiteralSecret): string {
+  return JSON.stringify([carrier.in, carrier.name, carrier.value]);
 }
 
 const maxSigners = 4;
@@ -42,10 +54,14 @@ class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;
   cleaned: Cleaned;
 
-  constructor(node: WrittenNode) {
+  constructor(
+    node: WrittenNode,
+    readonly known: KnownSecrets,
+  ) {
     const signers = (node.auth ?? []).map(({ credential }) => String(credential));
-    this.#names = credentialNames(secretsOf(node), signers);
-    this.cleaned = { node, credentials: [], notes: [] };
+    const names = credentialNames(secretsOf(node, known), signers, (name) => known.isIn(name));
+    this.#names = { ...names, of: (secret, kind) => known.credentialIn(secret.carrier.value) ?? names.of(secret, kind) };
+    this.cleaned = { node, credentials: [], notes: [], takesField: false };
   }
 
   remove(secret: LiteralSecret): void {
@@ -54,27 +70,29 @@ class Cleaning {
   }
 
   #fromBody(secret: LiteralSecret): void {
-    const { node, credentials, notes } = this.cleaned;
+    const { node, credentials, notes, takesField } = this.cleaned;
     const { carrier, found, text } = secret;
     const isText = typeof node.body === 'string';
     const field = fieldFor(carrier, this.#names);
     const name = this.#names.of(secret, replacementFor(carrier, (shown) => shown).kind);
     const part = node.form ? 'form' : 'body';
     const body = isText ? inText(node.body as string, carrier, `{{${field}}}`) : replaced(node[part], carrier, { credential: name });
-    if (JSON.stringify(body) === JSON.stringify(node[part])) throw this.#refusal(secret);
+    // It was already replaced together with another secret, or it will be found again.
+    if (JSON.stringify(body) === JSON.stringify(node[part])) return;
     const entry = neededCredential(found, text === carrier.value ? 'it' : 'the whole value', name);
     this.cleaned = {
       node: { ...node, [part]: body },
       credentials: isText ? credentials : [...credentials, entry],
       notes: isText ? [...notes, `${found} contains a secret, which is taken from the field "${field}"`] : notes,
+      takesField: takesField || isText,
     };
   }
 
   #fromRequest(secret: LiteralSecret): void {
-    const { node, credentials, notes } = this.cleaned;
+    const { node, credentials, notes, takesField } = this.cleaned;
     const { carrier, found } = secret;
     const bare = withoutCarrier(node, secret);
-    if (!bare) throw this.#refusal(secret);
+    if (!bare) throw this.refusal(secret);
     const { kind, what = 'it', auth } = replacementFor(carrier, (text) => text);
     const signers = node.auth ?? [];
     if (signers.length === maxSigners || signers.some((other) => secretPlace(other) === secretPlace(auth))) {
@@ -82,18 +100,24 @@ class Cleaning {
         signers.length === maxSigners
           ? `a request carries at most ${maxSigners} credentials`
           : 'auth already sets that part of the request';
-      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
+      this.cleaned = { ...this.cleaned, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
       return;
     }
     const name = this.#names.of(secret, kind);
     this.cleaned = {
       node: { ...bare, auth: [...signers, { ...auth, credential: name }] },
-      credentials: [...credentials, neededCredential(found, what, name)],
+      credentials: [...credentials, neededCredential(found, what === 'it' && this.#isPart(carrier) ? 'its whole value' : what, name)],
       notes,
+      takesField,
     };
   }
 
-  #refusal({ found, carrier }: LiteralSecret): Error {
+  /** True if the value contains the secret and more. */
+  #isPart({ name, value }: SecretCarrier): boolean {
+    return /^cookie$/i.test(name) || (this.known.credentialIn(value) !== undefined && !this.known.isStandIn(secretOf({ value })));
+  }
+
+  refusal({ found, carrier }: LiteralSecret): Error {
     return unusableRequest(
       `${found} contains a secret, which must not be written into a flow\nuse a field instead, such as {{${fieldFor(carrier, this.#names)}}}`,
     );
@@ -109,18 +133,18 @@ export function secretPlace({ header = 'Authorization', query }: WrittenAuth): s
   return query === undefined ? String(header).toLowerCase() : `?${query}`;
 }
 
-/** The secret that most likely signs the request. A cookie comes last, because browsers send cookies with every request. */
-function firstSecret(node: WrittenNode): LiteralSecret | undefined {
+/** The secret that most likely signs the request comes first, and a cookie last, because browsers send cookies with every request. */
+function likeliestFirst(node: WrittenNode, known: KnownSecrets): LiteralSecret[] {
   const likelihood = ({ carrier }: LiteralSecret) => {
     if (carrier.in !== 'header') return 1;
     return /^authorization$/i.test(carrier.name) ? 3 : /^cookie$/i.test(carrier.name) ? 0 : 2;
   };
-  return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
+  return secretsOf(node, known).sort((one, other) => likelihood(other) - likelihood(one));
 }
 
 /** Returns the literal secrets that the check of a flow would report, and every other value whose name might belong to a secret. */
-function secretsOf(node: WrittenNode): LiteralSecret[] {
-  return literalSecrets(parseDocument(yamlOf([node])), isPossiblySecret);
+function secretsOf(node: WrittenNode, known: KnownSecrets): LiteralSecret[] {
+  return literalSecrets(parseDocument(yamlOf([node])), known.rule);
 }
 
 /** Returns the node without the header, parameter or login that contains the secret; undefined if the part cannot be removed. */
@@ -168,6 +192,6 @@ function isDistinct(secret: string): boolean {
   return secret.length >= 8 && /\d/.test(secret);
 }
 
-function secretOf({ value }: SecretCarrier): string {
+function secretOf({ value }: Pick<SecretCarrier, 'value'>): string {
   return value.replace(/^\s*(?:bearer|basic|token)\s+/i, '');
 }

@@ -1,6 +1,7 @@
 import { isReferable } from '../core/template/template.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
+import { type KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import {
@@ -8,6 +9,7 @@ import {
   nodeOf,
   plainName,
   sentExamples,
+  unusableRequest,
   type ValuePath,
   type WrittenHead,
   type WrittenNode,
@@ -24,30 +26,75 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly reference: string;
   /** True if the request goes to another machine without TLS. */
   readonly needsAllowHttp: boolean;
+  /** True if a field that is not in the records takes the place of a secret. */
+  readonly lacksColumns: boolean;
 }
 
-interface About extends WrittenHead {
+export interface About extends WrittenHead {
   readonly example?: Example;
   /** Comment lines to write above the node. */
   readonly comments?: readonly string[];
   /** The paths of the values in the node that are only examples from the API's documentation. */
   readonly examples?: readonly ValuePath[];
+  readonly secrets?: KnownSecrets;
+  readonly base?: UrlBase;
+  /** Fields that the flow computes before it sends the request. */
+  readonly computed?: Readonly<Record<string, { readonly cel: string }>>;
+}
+
+/** The beginning of a URL that is a variable of the flow. */
+export interface UrlBase {
+  readonly value: string;
+  /** For example `{{vars.api}}`. */
+  readonly reference: string;
 }
 
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
-  const { example, examples = [] } = about;
-  const referring = withReferences(nodeOf(request), example);
-  const { node, ...cleaned } = withoutSecrets(referring.node);
+  const { example, examples = [], secrets } = about;
+  const hidden = withSecretFields(withLoginHeader(request), secrets);
+  const referring = withReferences(nodeOf(hidden.request), example);
+  const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
+  const text = flowText(withBase(node, about), referring, { ...about, examples: sent });
+  if (secrets?.isIn(text)) throw unusableRequest('a secret of the file is in a part of the request that cannot refer to a credential');
   return {
     ...cleaned,
-    text: flowText(node, referring, { ...about, examples: sent }),
-    notes: [...referring.notes, ...cleaned.notes, ...exampleNotes(sent), ...randomValues(node)],
+    text,
+    notes: [
+      ...referring.notes,
+      ...hidden.fields.map((field) => `a secret is taken from the field "${field}", because it cannot be a credential in its place`),
+      ...cleaned.notes,
+      ...exampleNotes(sent),
+      ...randomValues(node),
+    ],
     usesFields: fieldsOf(node).length > 0,
     reference: `{{${example?.columns.find(isReferable) ?? 'name'}}}`,
     needsAllowHttp: isPlainHttp(node.url),
+    lacksColumns: takesField || hidden.fields.length > 0,
   };
+}
+
+/** A user name without a password, before the host, is often a token. */
+function withLoginHeader(request: WrittenRequest): WrittenRequest {
+  const [, scheme = '', user = '', rest = ''] = /^(https?:\/\/)([^/?#@:]+):?@(.*)$/is.exec(request.url) ?? [];
+  if (user === '') return request;
+  return { ...request, url: scheme + rest, headers: [...request.headers, ['Authorization', `Basic ${btoa(`${user}:`)}`]] };
+}
+
+/** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */
+function withSecretFields(request: WrittenRequest, secrets: KnownSecrets | undefined) {
+  if (!secrets) return { request, fields: [] };
+  const url = pathWithFields(request.url, secrets);
+  const text = request.text === undefined ? undefined : textWithFields(request.text, secrets);
+  return {
+    request: { ...request, url: url.text, ...(text && { text: text.text }) },
+    fields: [...url.fields, ...(text?.fields ?? [])],
+  };
+}
+
+function withBase(node: WrittenNode, { base }: About): WrittenNode {
+  return base && node.url.startsWith(base.value) ? { ...node, url: base.reference + node.url.slice(base.value.length) } : node;
 }
 
 /** Returns the node with its options in the order that the documentation uses. */
@@ -56,13 +103,14 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
 }
 
 function flowText(node: WrittenNode, { columns }: Referring, about: About): string {
-  const { example, description, comments = [], examples } = about;
+  const { example, description, comments = [], examples, computed } = about;
+  const nodes = [...(computed ? [{ type: 'set', fields: computed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
-  return `${[...lines, ...fields, ...says, yamlOf([ordered(node)], { ...about, columns }, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
+  return `${[...lines, ...fields, ...says, yamlOf(nodes, { ...about, columns }, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }
 
 const maxListed = 30;

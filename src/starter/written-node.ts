@@ -1,14 +1,18 @@
 import { Document, isScalar } from 'yaml';
 import { AutomateError } from '../core/failure.ts';
 import { canHaveBody, httpMethods } from '../core/options/methods.ts';
+import { percentDecoded } from '../core/template/url.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isMapping } from '../core/value/value.ts';
+import type { JsonPart } from './json-parts.ts';
+
+export type WrittenHeader = readonly [name: string, value: string];
 
 /** A request from which a flow is generated, such as a request from a curl command or a recording. */
 export interface WrittenRequest {
   readonly method: string;
   readonly url: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: readonly WrittenHeader[];
   /** The body as JSON text; undefined if the body is empty, a form, or other text. */
   readonly body?: string;
   /** The names and values of a URL-encoded form. */
@@ -27,7 +31,7 @@ const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|kee
 
 export type WrittenPaging = Readonly<Record<string, string | number | undefined>>;
 
-export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
+export type WrittenAuth = Readonly<Record<string, string | readonly string[] | JsonPart>>;
 
 export interface WrittenNode {
   readonly type: 'http';
@@ -43,6 +47,34 @@ export interface WrittenNode {
   readonly retry?: { readonly max: number };
   readonly paginate?: WrittenPaging;
   readonly map?: Readonly<Record<string, string>>;
+}
+
+/** Combines headers with the same name into one with a list of values (RFC 9110, 5.3). */
+export function mergedHeaders(headers: readonly WrittenHeader[]): WrittenHeader[] {
+  const byName = new Map<string, WrittenHeader>();
+  for (const header of headers) {
+    const key = header[0].toLowerCase();
+    const [name, value] = byName.get(key) ?? header;
+    byName.set(key, value === header[1] ? header : [name, [value, header[1]].join(key === 'cookie' ? '; ' : ', ')]);
+  }
+  return [...byName.values()];
+}
+
+export const formType = 'application/x-www-form-urlencoded';
+
+/** Undefined if the text is not a form, or if a flow would send it differently. */
+export function formIn(data: string): Record<string, string | string[]> | undefined {
+  const form = new Map<string, string[]>();
+  for (const pair of data.split('&')) {
+    const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
+    if (name === '') return undefined;
+    form.set(queryDecoded(name), [...(form.get(queryDecoded(name)) ?? []), queryDecoded(value)]);
+  }
+  return Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
+}
+
+function queryDecoded(text: string): string {
+  return percentDecoded(text.replaceAll('+', ' '));
 }
 
 /** Returns the node that sends a request. Throws an AutomateError (`usage`) if no flow can send the request. */
@@ -77,7 +109,8 @@ function verbOf({ method, body, form, text }: WrittenRequest): string {
 
 /** Returns the headers that the flow has to contain, keyed by lower-case name. */
 function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
-  const implied = form !== undefined ? /^application\/x-www-form-urlencoded$/i : /^application\/json(?:; *charset=utf-8)?$/i;
+  const implied =
+    form !== undefined ? /^(?:application\/x-www-form-urlencoded$|multipart\/form-data\b)/i : /^application\/json(?:; *charset=utf-8)?$/i;
   const isImplied = (type: string) => (text !== undefined ? false : (body ?? form) === undefined || implied.test(type));
   const isOwn = ([name, value]: readonly [string, string]) =>
     ownHeaders.test(name) || (/^accept$/i.test(name) && value === '*/*') || (/^content-type$/i.test(name) && isImplied(value));
@@ -124,15 +157,16 @@ export interface WrittenHead {
   readonly description?: string;
   /** Names for columns of the input, each with the column. */
   readonly columns?: Readonly<Record<string, string>>;
+  readonly vars?: JsonPart;
 }
 
 /** Writes a flow as YAML. `examples` are the paths of values in the last node that are only examples, and therefore get a comment. */
 export function yamlOf(
   nodes: readonly object[],
-  { name, description, columns }: WrittenHead = {},
+  { name, description, columns, vars }: WrittenHead = {},
   examples: readonly ValuePath[] = [],
 ): string {
-  const flow = { name, description, columns, nodes: nodes.map(withSingleAuth) };
+  const flow = { name, description, columns, vars, nodes: nodes.map(withSingleAuth) };
   const document = new Document(flow, { aliasDuplicateObjects: false });
   markExamples(document, nodes.length - 1, examples);
   return document.toString({ lineWidth: 0 });

@@ -85,7 +85,7 @@ export class RunDesk implements WorkerDesk {
 
   take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
     const { ledger } = this.#parts;
-    if (report.kind === 'event') this.#parts.report(report.event.type === 'concurrency' ? { ...report.event, worker } : report.event);
+    if (report.kind === 'event') this.#parts.report(withWorker(report.event, worker));
     else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
     else if (report.kind === 'warning') this.#warn(report.message);
     else if (report.kind === 'settle-credits') this.#endCredits(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
@@ -209,6 +209,11 @@ export class RunDesk implements WorkerDesk {
     this.#holdings.set(worker, holding);
     return holding;
   }
+}
+
+/** Each worker finds its own limits. */
+function withWorker(event: Event, worker: number): Event {
+  return event.type === 'concurrency' || event.type === 'call-refused' ? { ...event, worker } : event;
 }
 
 function attemptOf(form: object): Attempt {

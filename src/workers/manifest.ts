@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { AutomateError, invalidOption } from '../core/failure.ts';
+import type { SharedRows } from '../core/node.ts';
 import { concurrency } from '../core/options/amounts.ts';
 import { name } from '../core/options/names.ts';
-import { allSteps, dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import { allSteps, dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
 import { isRemote } from '../core/tools.ts';
@@ -76,6 +77,8 @@ interface MachineParts {
   readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'>;
   /** Undefined in a run that neither keeps answers nor uses kept ones. */
   readonly answers?: AnswerSettings;
+  /** The rows of joined files, by the ids of their nodes. Undefined in a run with a queue. */
+  readonly sharedRows?: Readonly<Record<string, SharedRows>>;
 }
 
 /** Contains no secrets. */
@@ -136,8 +139,8 @@ function issueText(issue: z.core.$ZodIssue | undefined): string {
   return `its manifest asks for "${key}", which workers of a queue do not accept`;
 }
 
-export async function planOf({ flow, set, env }: Manifest): Promise<Plan> {
-  return withSetFields(await compileFlow(flow.text, flow.file, { ...flow.options, env }), set);
+export async function planOf({ flow, set, env, sharedRows = {} }: Manifest): Promise<Plan> {
+  return withSetFields(await compileFlow(flow.text, flow.file, { ...flow.options, env, sharedRows }), set);
 }
 
 /** The reason why queue workers refuse a flow. The run checks first; each worker checks again, as somebody else might have queued it. */
@@ -178,6 +181,16 @@ function machineNeed(plan: Plan): string | undefined {
   if (login) return `expected a flow without a browser login, whose tokens only one machine can renew, found ${login.name}`;
   const bytes = [...plan.files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > maxFileBytes) return `expected at most 1 MB of files that belong to the flow, found ${formatCount(bytes)} bytes`;
-  const file = dataFilesOf(plan)[0] ?? plan.certificates[0]?.cert;
+  const file = dataFilesOf(plan)[0] ?? joinedFilesOf(plan)[0]?.name ?? plan.certificates[0]?.cert;
   return file === undefined ? undefined : `expected a flow that does not read files on this machine, found ${file}`;
+}
+
+/** Where the children of a run find the rows of joined files. */
+export function sharedRowsOf({ steps }: Plan): NonNullable<Manifest['sharedRows']> {
+  return Object.fromEntries(
+    allSteps(steps).flatMap(({ id, node }) => {
+      const rows = node.joined?.shared();
+      return rows ? [[id, rows]] : [];
+    }),
+  );
 }

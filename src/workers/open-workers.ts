@@ -6,7 +6,7 @@ import { filesOf } from '../run/open-run.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { childArgument } from './child-argument.ts';
 import { RunDesk } from './desk.ts';
-import { manifestOf } from './manifest.ts';
+import { manifestOf, sharedRowsOf } from './manifest.ts';
 import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
@@ -41,6 +41,7 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
     cacert: request.options.cacert,
     files: { folder, reserved },
     answers: run.answers?.settings,
+    sharedRows: sharedRowsOf(request.plan),
   });
   const pool = new Pool({ children, manifest, hasHeader: source.header !== undefined, desk, newText: () => run.output.newText() });
   return {

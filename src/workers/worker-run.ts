@@ -47,6 +47,8 @@ export interface PreparedRun {
   readonly plan: Plan;
   readonly credentials: FlowSecrets;
   readonly messages: Messages;
+  /** Releases the rows of joined files. */
+  release(): void;
 }
 
 interface Preparing {
@@ -62,10 +64,15 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
   const plan = await planOf(manifest);
   const need = needOf?.(plan);
   if (need !== undefined) throw new AutomateError('usage', need);
-  await readDataFiles(plan);
+  const release = await readDataFiles(plan);
   const { flow, env } = manifest;
-  const credentials = manifest.answers?.isReplay ? noSecrets : await loadSecrets(plan, flow.file, { env }, messages);
-  return { manifest, plan, credentials, messages };
+  try {
+    const credentials = manifest.answers?.isReplay ? noSecrets : await loadSecrets(plan, flow.file, { env }, messages);
+    return { manifest, plan, credentials, messages, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 /** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
@@ -112,8 +119,16 @@ export class WorkerRun {
     this.end();
   }
 
-  async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
-    const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
+  #giveUp(reason: StopReason): void {
+    const { unanswered, failedAlike } = this.#parts;
+    // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
+    if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
+    else if (reason.ending === 'same-failure') failedAlike?.(reason);
+    else unanswered(reason);
+  }
+
+  async #pass({ manifest, plan, credentials, messages, release }: PreparedRun): Promise<void> {
+    const { link, clock, gates, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
@@ -145,7 +160,7 @@ export class WorkerRun {
       gates,
       trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
     };
-    const worker = { giveUp: manifest.keepsGoing ? undefined : unanswered, mayBegin };
+    const worker = { giveUp: manifest.keepsGoing ? undefined : (reason: StopReason) => this.#giveUp(reason), mayBegin };
     const started = startRun(plan, parts, { unordered: true, keepGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {
@@ -164,6 +179,7 @@ export class WorkerRun {
       await answers?.close(true);
       routes.destroy();
       certified?.destroy();
+      release();
       await credentials.usesRecorded();
     }
     await link.flush();
@@ -182,10 +198,10 @@ function isOfWorker({ type }: Event): boolean {
 }
 
 /** Returns only the parts of an attempt that are sent to the run: those that reports and log lines show. */
-function attemptForm({ record, node, request, ms, result }: Attempt): object {
+function attemptForm({ record, node, request, ms, result, httpVersion }: Attempt): object {
   const { method, origin, path, kind, tool, connection } = request as unknown as Record<string, unknown>;
   const failure = result instanceof Failure ? { kind: result.kind, message: result.message } : undefined;
-  return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result };
+  return { record, node, request: { method, origin, path, kind, tool, connection }, ms, result: failure ?? result, httpVersion };
 }
 
 /** Throws an AutomateError (`output`) if this worker cannot write temporary files. */

@@ -104,7 +104,7 @@ describe('automate run refuses an input', () => {
       { 'flow.yaml': good, 'rows.json': '{"id":1}' },
       ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
       6,
-      /rows\.json:1.*array/,
+      /rows\.json:1.*no list of records/,
     ));
   test('that is broken JSON', () =>
     refused(

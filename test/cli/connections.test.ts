@@ -132,17 +132,17 @@ describe('automate connections add', () => {
     [
       'a user name for a bearer token',
       addHttp('crm', '--auth', 'bearer', '--credential', 'c', '--username', 'u'),
-      '--username is for --auth basic, not for bearer',
+      '--username is for --auth basic, digest, not for bearer',
     ],
     [
       'a header for basic auth',
       addHttp('crm', '--auth', 'basic', '--credential', 'c', '--header', 'X'),
-      '--header is for --auth api_key, not for basic',
+      '--header is for --auth api_key, jwt, not for basic',
     ],
     [
       'scopes but no OAuth',
       addHttp('crm', '--scopes', 'read'),
-      '--scopes is for --auth oauth2_client_credentials, oauth2_authorization_code, not for none',
+      '--scopes is for --auth oauth2_client_credentials, oauth2_jwt_bearer, oauth2_authorization_code, not for none',
     ],
     ['an invalid rate', addHttp('crm', '--rate', '10'), 'expected a rate such as 10/s'],
     ['an empty rate', addHttp('crm', '--rate', ''), 'expected a rate such as 10/s'],

@@ -47,7 +47,11 @@ describe('automate credentials set', () => {
   );
 
   test.each([
-    ['on several lines', `${secret}\nmore`, 'expected a secret on one line, found a line break in stdin'],
+    [
+      'on several lines',
+      `${secret}\nmore`,
+      'expected a secret on one line, found a line break in stdin\n  only a PEM or JSON document can have several lines',
+    ],
     ['empty', '', 'expected a secret on one line, found nothing in stdin'],
     ['only a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
     ['not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],

@@ -179,7 +179,7 @@ describe('a flow from a curl command line', () => {
       `curl https://a.example/12345678901234567890/true -d '{"name":"Ada","t":true,"z":null,"n":1.50,"u":"Zo\\u00eb"}'`,
     );
     const { text, notes } = starterFlow(request, { example });
-    expect(text).toContain('rename:\n      a-b: a_b\n      a b: a_b_2\n      "x\\ny": x_y\n');
+    expect(text).toContain('columns:\n  a_b: a-b\n  a_b_2: a b\n  x_y: |-\n    x\n    y\n');
     expect(text).toContain('https://a.example/{{a_b_2}}/true');
     expect(text).toContain(`body: '{"name":"{{a_b}}","t":true,"z":null,"n":1.50,"u":"{{x_y}}"}'`);
     expect(notes).toContain('replaced Zoë by {{x_y}} in: u in the body');

@@ -400,6 +400,41 @@ test.each([
   expect(await readAllFiles(place)).toBe(before);
 });
 
+test('automate test answers at once, so that the facts of an answer can be tested', async () => {
+  const place = await workplace({
+    'flow.yaml': `nodes:
+  - type: http
+    url: https://api.example.com/{{id}}
+    auth: { type: api_key, query: key, credential: k }
+    timeout: 5s
+    cache: 1h
+    map: { source: $url, at: $at, ms: $ms, attempts: $attempts, cached: $cached }
+`,
+    'flow.test.yaml': `flow: flow.yaml
+tests:
+  - name: at once
+    record: { id: a }
+    answers: [{ request: GET https://api.example.com/a?key=test-k }]
+    rows_exactly: [{ id: a, source: "https://api.example.com/a?key=***", at: "2026-01-01T00:00:00.000Z", ms: 0, attempts: 1, cached: false }]
+  - name: after a busy server, no answer within the timeout, and from the cache
+    records: [{ id: a }, { id: a }]
+    answers:
+      - { request: GET https://api.example.com/a?key=test-k, status: 503, headers: { Retry-After: "7" } }
+      - { request: GET https://api.example.com/a?key=test-k, fault: timeout }
+      - { request: GET https://api.example.com/a?key=test-k }
+    waits: [7s, 2s]
+    rows:
+      - { at: "2026-01-01T00:00:14.000Z", ms: 0, attempts: 3, cached: false }
+      - { at: "2026-01-01T00:00:14.000Z", ms: 0, attempts: 3, cached: true }
+`,
+  });
+  expect(await place.automate(['test'])).toEqual({
+    code: 0,
+    stdout: 'ok    flow.test.yaml: 2 tests\n2 passed, 0 failed\n',
+    stderr: '',
+  });
+});
+
 test('automate test does not write a file that a node would save', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: http, url: "https://api.example.com/{{id}}", save: { to: "out/{{id}}.txt" } }]\n',

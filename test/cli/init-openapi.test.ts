@@ -194,7 +194,7 @@ describe('automate init --from-openapi', () => {
       form: { name: 'string', n: { cel: 'int(n)' }, in: '{{in}}' },
       auth: two,
     });
-    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-basic' } });
+    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'digest', credential: 'pets-digest' } });
     expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-login' });
   });
 

@@ -75,7 +75,7 @@ describe('automate connections add mcp', () => {
   });
 
   test.each([
-    ['{"hello":1}', '"bad" is not an MCP server: the answer is not a valid MCP message\n'],
+    ['{"hello":1}', 'expected an answer to the call, found {"hello":1}\n'],
     [
       '{"jsonrpc":"2.0","id":ID,"result":{"capabilities":{}}}',
       'the answer does not follow the protocol: Invalid result for initialize: protocolVersion: expected string, received undefined',

@@ -25,7 +25,8 @@ test.each(nodeTypes.map(({ name }) => name))('automate nodes %s explains every o
   for (const option of ['id', 'when', 'on_error', ...Object.keys(type?.options.shape ?? {})])
     expect(stdout).toMatch(new RegExp(`^  ${option}: `, 'm'));
   const example = stdout.split('\nexample:\n')[1] ?? '';
-  const place = await workplace({ 'flow.yaml': `connections: { search-tools: { type: mcp, command: none } }\nnodes:\n${example}` });
+  const flow = `connections: { search-tools: { type: mcp, command: none } }\nnodes:\n${example}`;
+  const place = await workplace({ 'flow.yaml': flow, 'owners.csv': 'website,owner_name,team\n' });
   const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a', AUTOMATE_CREDENTIAL_OPENAI_API_KEY: 'canary-7f3b' };
   expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
 });
@@ -39,7 +40,9 @@ test("automate nodes lists each option's values, default and purpose", async () 
   expect(stdout).toContain('\n  max_body: size, default 10MB\n');
   expect(stdout).toContain('\n  retry.backoff.max: duration, default 60s, or initial if that is longer\n      the longest wait\n');
   expect(stdout).toContain('\n  url: string, required\n');
-  expect(stdout).toContain('\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials, required\n');
+  expect(stdout).toContain(
+    '\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials | oauth2_jwt_bearer | jwt | hmac | aws_sigv4 | digest | session, required\n',
+  );
 });
 
 test.each([

@@ -50,6 +50,21 @@ describe('automate test-request --save-test', () => {
     });
   });
 
+  test('shows the facts of the real answer, and saves those that the test gives', async () => {
+    const facts = (origin: string) => `  - { type: http, url: "${origin}/{{id}}", map: { at: $at, ms: $ms, n: $attempts } }
+  - { type: http, url: "${origin}/b", map: { at_b: $at, ms_b: $ms } }`;
+    const { place, run } = await saved(facts, () => ({ body: {} }));
+    const beforeMs = Date.now();
+    const { code, stdout } = await run('facts', '--json');
+    const [{ at, ms }] = JSON.parse(stdout).map;
+    expect([code, ms >= 0 && ms < 10_000]).toEqual([0, true]);
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(beforeMs - 1000);
+    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now() + 1000);
+    const { tests, code: tested } = await testsIn(place);
+    const start = '2026-01-01T00:00:00.000Z';
+    expect([tested, tests]).toEqual([0, [expect.objectContaining({ rows: [{ at: start, ms: 0, n: 1, at_b: start, ms_b: 0 }] })]]);
+  });
+
   test('sends the requests of all nodes once, and says what they cost', async () => {
     const two = (origin: string) =>
       `${user(origin)}\n  - { id: more, type: http, url: "${origin}/names/{{name}}", credits: 4, map: { age: age } }`;

@@ -58,12 +58,18 @@ describe('the files that a command loads', () => {
     ['serve --help', ['serve', '--help'], options],
     ['keys create --help', ['keys', 'create', '--help'], options],
     ['validate of a flow that sends requests', ['validate', 'http.yaml', '--offline'], [...checks, 'http', 'run']],
-    ['run of a flow with a set node', run, [...checks, 'run', 'shared', 'nodes-set']],
-    ['run of a flow with a filter node', filter, [...checks, 'run', 'shared', 'nodes-filter', 'packages/marcbachmann-cel-js']],
+    ['run of a flow with a set node', run, [...checks, 'run', 'records-csv-reader', 'nodes-set']],
+    ['run of a flow with a filter node', filter, [...checks, 'run', 'records-csv-reader', 'nodes-filter', 'packages/marcbachmann-cel-js']],
+    [
+      'run of a flow that reads dates',
+      run.map((word) => word.replace('flow.yaml', 'dates.yaml')),
+      [...checks, 'run', 'records-csv-reader', 'nodes-filter', 'packages/marcbachmann-cel-js', 'packages/temporal-polyfill'],
+    ],
   ])('are only these for %s', async (_, args, expected) => {
     const { folder, start } = await startPlace();
     await writeFile(join(folder, 'http.yaml'), httpFlow);
     await writeFile(join(folder, 'filter.yaml'), 'nodes: [{ type: filter, where: a == "1" }]\n');
+    await writeFile(join(folder, 'dates.yaml'), `nodes: [{ type: filter, where: 'a == "1" || date.parse(a, "yyyy") > now()' }]\n`);
     expect(start(args, [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
     expect((await filesIn(join(folder, 'coverage'))).sort()).toEqual(expected.map((name) => `${name}.cjs`).sort());
   });

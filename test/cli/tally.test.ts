@@ -71,6 +71,28 @@ test("a resumed run's summary shows the credits and tokens of the whole run and 
   });
 });
 
+test('the summary says which rate the refusals of all workers have taught, and how many a rate would have avoided', () => {
+  const refused = (worker: number | undefined, learned: number | undefined, more = {}): Event => ({
+    ...{ type: 'call-refused', gate: 'https://api.example.com', status: 429, learned, ...(worker && { worker }), ...more },
+  });
+  const view = viewOf(
+    tallyOf(
+      refused(1, undefined),
+      refused(1, 80),
+      refused(2, 30.7),
+      refused(1, 50.5),
+      refused(1, undefined, { gate: 'https://b.example.com' }),
+    ),
+  );
+  expect(summaryText(view, new Chalk({ level: 0 })).split('\n')).toContain(
+    '  learned 81/s for api.example.com (rate: 81/s would have avoided 4 answers of 429)',
+  );
+  expect(JSON.parse(summaryJson(view)).learned_rates).toEqual([{ gate: 'https://api.example.com', rate: '81/s', refusals: 4 }]);
+  const other = tallyOf(refused(undefined, 0.5, { status: 503 }), refused(undefined, 0.5));
+  expect(summaryText(viewOf(other), new Chalk({ level: 0 }))).toContain('30/min would have avoided 2 answers of 429 and 503)');
+  expect(JSON.parse(summaryJson(viewOf(tallyOf()))).learned_rates).toBeUndefined();
+});
+
 const failed = (
   record: number,
   message: string,

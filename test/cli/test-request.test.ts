@@ -385,6 +385,13 @@ describe('automate test-request --json', () => {
     expect(JSON.parse(stdout).structure).toContainEqual({ path: 'ok', type: 'boolean', sample: 'true' });
   });
 
+  test('has the facts of an answer, also if the map reads none of them', async () => {
+    const { automate, server } = await preview(people());
+    const { response } = JSON.parse((await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout);
+    const facts = { url: `${server.origin}/users/1`, at: expect.stringMatching(/Z$/), ms: expect.any(Number), attempts: 1, cached: false };
+    expect(response.facts).toEqual(facts);
+  });
+
   test('prints JSON even if the request fails or is not sent', async () => {
     const { automate } = await preview(people(), () => ({ status: 500, body: 'oops' }));
     const failed = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);

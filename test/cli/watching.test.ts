@@ -111,7 +111,7 @@ describe('errors in a response that also contains data', () => {
     const { code, stderr } = await run('map: [data.name]', answer);
     expect(code).toBe(0);
     expect(stderr).toContain(
-      '  warning: 1 answer of ask has errors next to data, but counts as a success; to fail such records, add to ask:\n    fail_when: has(body.errors)\n',
+      '  warning: 1 answer of ask has errors next to data, but counts as a success; to fail such records, add to ask:\n    fail_when: has(body.errors) && body.errors.size() > 0\n',
     );
   });
 

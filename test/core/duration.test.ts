@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationMs, durationText, rateIntervalMs } from '../../src/core/duration.ts';
+import { durationMs, durationText, rateIntervalMs, rateText } from '../../src/core/duration.ts';
 
 test.each([
   ['250ms', 250],
@@ -51,4 +51,19 @@ test.each([
   [7_500_000, '2 h 5 min'],
 ])('%d ms is formatted as %s', (ms, text) => {
   expect(durationText(ms)).toBe(text);
+});
+
+test.each([
+  [470.9, '470/s'],
+  [10, '10/s'],
+  [9.99, '9.9/s'],
+  [1, '1/s'],
+  [0.99, '59/min'],
+  [0.05, '3/min'],
+  [0.01, '36/h'],
+  [0.000001, '0.1/h'],
+])('%d calls per second are the rate %s, which a flow accepts and which is not faster', (perSecond, text) => {
+  expect(rateText(perSecond)).toBe(text);
+  expect(rateIntervalMs(text)).toBeGreaterThan(0);
+  if (perSecond > 0.0001) expect(1000 / (rateIntervalMs(text) as number)).toBeLessThanOrEqual(perSecond + 1e-9);
 });

@@ -17,6 +17,7 @@ function scene(environment: NodeJS.ProcessEnv = {}) {
   const time = { ms: 0, expire: () => {} };
   const clock = {
     now: () => time.ms,
+    wallNow: () => time.ms,
     sleepUntil: (untilMs: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
         expect(untilMs - time.ms).toBe(30 * seconds);
@@ -349,5 +350,33 @@ describe('a secret from a command', () => {
     expect(await secrets('printf "PIN: " >&2; read pin; echo "$pin"', {}, { lend }).get()).toBe('typed-1');
     expect(await secrets('', { env: 'other', command: script('exit 1', 'failing.sh') }, { lend }).problem()).toContain('exit code 1');
     expect([shown.join(''), lent]).toEqual(['PIN: ', 0]);
+  });
+});
+
+describe('a command that prints AWS credentials, which say when they expire', () => {
+  const minutes = 60 * seconds;
+  const printed = (...expirations: string[]) =>
+    `n=$(wc -l < runs | tr -d " ")\nset -- ${expirations.join(' ')}\neval "at=\\\${$n}"\necho "{\\"AccessKeyId\\":\\"AKID$n\\",\\"SecretAccessKey\\":\\"secret\\",\\"Expiration\\":\\"$at\\"}"`;
+
+  test('runs again a minute before they expire', async () => {
+    const { secrets, time, runs } = scene();
+    const { get } = secrets(printed('1970-01-01T00:15:00Z', '1970-01-01T01:00:00+00:00'));
+    expect(await get()).toContain('AKID1');
+    time.ms = 14 * minutes - 1;
+    expect(await get()).toContain('AKID1');
+    time.ms = 14 * minutes;
+    expect(await Promise.all([get(), get()])).toEqual([expect.stringContaining('AKID2'), expect.stringContaining('AKID2')]);
+    time.ms = 59 * minutes - 1;
+    expect(await get()).toContain('AKID2');
+    expect(runs()).toBe(2);
+  });
+
+  test('is not bound to a time that cannot be read', async () => {
+    const { secrets, time, runs } = scene();
+    const { get } = secrets(printed('soon'));
+    await get();
+    time.ms = 1000 * minutes;
+    await get();
+    expect(runs()).toBe(1);
   });
 });

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compileExpression } from '../../src/core/condition/condition.ts';
+import { loadDates } from '../../src/core/condition/dates.ts';
 import { knownFunctions } from '../../src/core/condition/expression-error.ts';
+import { giveHash } from '../../src/core/condition/hashes.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import { jsonOf, type Value } from '../../src/core/value/value.ts';
@@ -21,6 +24,8 @@ const [record] = parseJson(input) as readonly Record<string, Value>[];
 
 beforeAll(async () => {
   await loadPatternEngine();
+  await loadDates();
+  giveHash((algorithm, of) => createHash(algorithm).update(of).digest('hex'));
 });
 
 describe('the documentation of expressions', () => {

@@ -129,7 +129,7 @@ function isAlike(one: DescribedOption, other: DescribedOption): boolean {
 
 /** False for the options inside `auth`, which have a separate section. */
 function isShown({ name }: DescribedOption): boolean {
-  return !name.startsWith('auth.');
+  return !/^(?:login\.)?auth\./.test(name);
 }
 
 function table(schema: z.ZodType): string[] {

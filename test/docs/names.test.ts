@@ -119,7 +119,7 @@ describe('a flow in the documentation', () => {
   }
 
   test.each(flows)('is valid: $place', async ({ flow }) => {
-    const place = await workplace({ 'flow.yaml': flow });
+    const place = await workplace({ 'flow.yaml': flow, 'owners.csv': 'website,owner_name,team\n' });
     expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
   });
 });

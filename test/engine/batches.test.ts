@@ -30,7 +30,7 @@ function open({ input = 'ended' as InputState, refuses = (_names: readonly strin
   const begun: [record: number, isShare: boolean][] = [];
   const clock = createFakeClock();
   const make = (async (spec: Call<unknown>, caller: CallOwner) => {
-    const names = (await spec.attempt(caller)) as string[];
+    const names = (await spec.attempt(caller, { number: 1, startedMs: 0 })) as string[];
     sent.push(names);
     caller.progress.begin(caller.node);
     if (refuses(names)) throw new Failure('http', 'refused', { status: 400 });

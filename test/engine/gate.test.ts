@@ -34,14 +34,14 @@ describe('a pause of a gate (all calls to one origin with one credential)', () =
   });
 
   test("is caused by a record's first 429 without Retry-After; later 429s delay only that record", async () => {
-    const { requests, failures, events } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(6), {
+    const { requests, failures, events } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(5), {
       http: ({ path }) => ({ status: path === '/0' ? 429 : 200, afterMs: 500 }),
     });
     expect(requests.map(({ path, atMs }) => [path, atMs])).toEqual([
       ['/0', 0],
       ['/1', 1500],
       ['/0', 2000],
-      ...[2, 3, 4, 5].map((id) => [`/${id}`, 1500 + id * 500]),
+      ...[2, 3, 4].map((id) => [`/${id}`, 1500 + id * 500]),
       ['/0', 4500],
       ['/0', 9000],
     ]);

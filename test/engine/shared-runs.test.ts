@@ -92,7 +92,7 @@ test('a stopped run aborts its own requests, but not the requests of other runs 
   const results = names.map((name) => {
     const transport = createTransport(options, routes);
     const httpPort = createHttp({
-      ...{ transport, secrets: new Map(), allowHttp: true, now: clock.now },
+      ...{ transport, secrets: new Map(), allowHttp: true, now: clock.now, wallNow: clock.wallNow },
       ...{ used: () => undefined, secret: () => undefined, files: new RunFiles({ folder: undefined }) },
     });
     const started: FlowOptions['started'] = (run) => void runs.set(name, run);

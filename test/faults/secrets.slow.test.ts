@@ -224,7 +224,10 @@ describe('a message that is truncated within a secret', () => {
   const sixes = pieces(secret, 6);
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1);
   const written = [...sixes, ...sixes.map(encodeURIComponent), ...sixes.map(inJson), ...pieces(inBase64(secret), 8)];
-  const lengths = idsTo(210).slice(99);
+  /** Without the length that leads to 429, which is sent again. */
+  const lengths = idsTo(210)
+    .slice(99)
+    .filter((length) => Number(length) !== 129);
 
   /** Responds to each record with a different status. The summary then shows each message separately. */
   const failing = (length: number, said: string, response: ServerResponse) =>

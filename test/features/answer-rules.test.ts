@@ -286,7 +286,7 @@ describe('the check of fail_when and retry_when', () => {
     [
       'error_message: $nope',
       '$nope',
-      'expected $status, $headers.NAME or $body, found "$nope"; for a field with that name, write ["$nope"]',
+      'expected $status, $headers.NAME or $body, or $url, $at, $ms, $attempts or $cached in a map, found "$nope"; for a field with that name, write ["$nope"]',
     ],
     ['fail_wen: "true"', 'fail_wen', 'unknown key "fail_wen"; did you mean "fail_when"?'],
   ])('reports an invalid condition with its position in the flow: %s', (rule, place, message) => {

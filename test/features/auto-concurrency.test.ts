@@ -93,15 +93,22 @@ describe('automatic concurrency (concurrency: auto)', () => {
 
   test.each([
     ['429', { status: 429, headers: { 'retry-after': '7' } }],
-    ['503', { status: 503, headers: { 'retry-after': '7' } }],
-  ])('waits as a response with %s requires, and then allows a third fewer calls', async (_, refusal) => {
+    ['429 without Retry-After', { status: 429 }],
+    ['503 with Retry-After', { status: 503, headers: { 'retry-after': '7' } }],
+  ])('does not fall after a %s, because the pace of the calls reacts', async (_, refusal) => {
     const http = (_request: unknown, index: number) => (index === 100 ? { ...refusal, afterMs: 5 } : { afterMs: 50 });
+    const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(200), { http });
+    expect(changesOf(result).filter(({ reason }) => reason === 'refused')).toEqual([]);
+    expect(result.waitedMs).toBeGreaterThan('headers' in refusal ? 7000 : 0);
+    expect(result.rows).toHaveLength(200);
+  });
+
+  test('falls by a third after a 503 without Retry-After', async () => {
+    const http = (_request: unknown, index: number) => (index === 100 ? { status: 503, afterMs: 5 } : { afterMs: 50 });
     const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(200), { http });
     const refused = changesOf(result).filter(({ reason }) => reason === 'refused');
     expect(refused).toHaveLength(1);
     expect(refused[0]?.to).toBe(Math.floor(((refused[0]?.from ?? 0) * 2) / 3));
-    expect(result.waitedMs).toBeGreaterThan(7000);
-    expect(result.rows).toHaveLength(200);
   });
 
   test('reports its changes; a fixed concurrency reports none', async () => {

@@ -72,7 +72,7 @@ nodes:
       '4:11 expected at most 4 ways to sign a request, found 5',
     ],
     ['[none]', '4:12 expected a mapping'],
-    ['[{ type: none }]', '4:20 expected the type bearer, api_key, basic or oauth2_client_credentials'],
+    ['[{ type: none }]', '4:20 expected the type bearer, api_key, basic, oauth2_client_credentials'],
     ['[{ type: bearer, credentail: a }]', '4:28 unknown key "credentail"; did you mean "credential"?'],
     [
       '[{ type: oauth2_client_credentials, token_url: x, client_id: c, credential: k }]',

@@ -18,7 +18,7 @@ function portsOf(statuses: readonly number[]): Ports {
   };
   const send = async () => {
     nowMs += 70;
-    return toResponse({ status: left.shift() as number });
+    return { ...toResponse({ status: left.shift() as number }), atMs: nowMs };
   };
   return { clock, http: { send }, tools: {} } as object as Ports;
 }
@@ -35,4 +35,12 @@ test('a replay returns the recorded responses to each request in order, and wait
   const last = recorder.replayingLast(ports);
   expect([last.clock.now(), (await last.http.send(request)).status, last.clock.now()]).toEqual([0, 200, 70]);
   expect([(await last.http.send(request)).status, last.clock.now()]).toEqual([200, 140]);
+});
+
+test("a replayed answer arrives by the replay's clock", async () => {
+  const recorder = new Recorder();
+  const ports = portsOf([503, 200]);
+  for (const _ of [1, 2]) await recorder.recording(ports).http.send(request);
+  expect((await recorder.replaying(ports).http.send(request)).atMs).toBe(0);
+  expect((await recorder.replayingLast(ports).http.send(request)).atMs).toBe(70);
 });

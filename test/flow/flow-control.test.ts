@@ -132,7 +132,7 @@ describe('a reference to a field that no earlier node adds', () => {
 });
 
 describe('{{first-name}}, which is not a valid reference,', () => {
-  const hint = 'rename the field with a set node first: rename: { "first-name": first_name }';
+  const hint = ['give the column a name at the top of the flow:', 'columns:', '  first_name: first-name'];
 
   test.each([
     ['a URL in a loop', loop('while: n != null', '{ type: http, url: "https://a.com/{{first-name}}", map: { n: n } }')],
@@ -144,10 +144,10 @@ describe('{{first-name}}, which is not a valid reference,', () => {
     ['one of several items', batch('items: { a: "{{first-name}}" }')],
     ['set', '{ type: set, fields: { a: "Hi {{first-name}}" } }'],
     ['a URL with pages', '{ type: http, url: "https://a.com/{{first-name}}", map: [a], paginate: { type: link_header } }'],
-  ])('causes a warning with advice to rename the field in a set node if it is in %s', (_, node) => {
+  ])('causes a warning with advice to give the column a name if it is in %s', (_, node) => {
     const warnings = planFor(flowOf(node)).warnings();
     expect(warnings.map(({ message }) => message.split('\n'))).toEqual([
-      [expect.stringContaining('{{first-name}} is not a reference and stays text'), hint],
+      [expect.stringContaining('{{first-name}} is not a reference and stays text'), ...hint],
     ]);
     const { text, caret, width } = warnings[0]?.source ?? { text: '', caret: 0, width: 0 };
     expect(text.slice(caret, caret + width)).toContain('{{first-name}}');

@@ -253,7 +253,7 @@ test('paths into a response that is read as text cause a warning, because they f
   expect(warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body, s: $status } }]')).toEqual([]);
   const [warning] = warnings('nodes: [{ type: http, url: "https://a.com", response: text, map: { a: a.b, all: $body } }]');
   expect(warning && shown(warning).split('\n')[0]).toBe(
-    '1:66 the answer is read as text: only $body, $status and $headers.NAME find something in it',
+    '1:66 the answer is read as text: only $body, $status, $headers.NAME and facts such as $url find something in it',
   );
   const placesOf = (more: string) =>
     warnings(`nodes: [{ type: http, url: "https://a.com", response: text, map: { all: $body }, ${more} }]`).map(({ column }) => column);

@@ -11,10 +11,11 @@ export interface FakeAnswer {
   readonly afterMs?: number;
   /** True if only closing the connection marked the end of the body. */
   readonly endedByClose?: boolean;
+  readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 
 /** Returns the answer in the form that the HTTP port returns. `nowMs`: the wall clock, for answers that ask for a wait. */
-export function toResponse({ status = 200, headers = {}, body, endedByClose = false }: FakeAnswer, nowMs = 0): HttpResponse {
+export function toResponse({ status = 200, headers = {}, body, endedByClose = false, redirectedTo }: FakeAnswer, nowMs = 0): HttpResponse {
   const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   const received: Record<string, string> = isRaw ? {} : { 'content-type': 'application/json' };
   for (const [name, value] of Object.entries(headers)) received[name.toLowerCase()] = value;
@@ -25,6 +26,7 @@ export function toResponse({ status = 200, headers = {}, body, endedByClose = fa
     headers: received,
     body: body instanceof Uint8Array ? body : Buffer.from(isRaw ? (body ?? '') : JSON.stringify(body)),
     endedByClose,
+    redirectedTo,
     retryAfterMs: retryAfterMs(status, header, nowMs),
   };
 }

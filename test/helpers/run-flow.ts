@@ -235,9 +235,12 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
 function createMemoryCache(clock: Clock): Cache {
   const kept = new Map<string, { readonly answer: Promise<HttpResponse>; endMs: number }>();
   return {
-    through(key, maxAgeMs, produce) {
+    through(key, maxAgeMs, produce, hit) {
       const found = kept.get(key);
-      if (found && clock.now() < found.endMs) return found.answer;
+      if (found && clock.now() < found.endMs) {
+        hit('cached');
+        return found.answer;
+      }
       const entry = { answer: produce(), endMs: Number.POSITIVE_INFINITY };
       kept.set(key, entry);
       void entry.answer.then(

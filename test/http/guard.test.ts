@@ -4,7 +4,7 @@ import { httpServer } from '../helpers/http-server.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
 import { createSender } from './sending.ts';
 
-const fromData = (...allowHosts: string[]) => ({ hostFromData: { allowHosts }, timeoutMs: 300 });
+const fromData = (...allowHosts: string[]) => ({ hostFromData: { allowHosts }, timeoutMs: 30_000 });
 
 const metadata = [
   'http://169.254.169.254/',

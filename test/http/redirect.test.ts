@@ -204,7 +204,7 @@ if that is the right server, send the ${method} to it directly: write its addres
   test('is refused with a form and with a body that contains a secret', async () => {
     const other = await httpServer();
     const server = await httpServer(redirect(307, () => other.origin));
-    const secretBody = { credentials: ['c'], render: (secretOf: (name: string) => string) => `key=${secretOf('c')}` };
+    const secretBody = { credentials: ['c'], sessions: [], render: (secretOf: (name: string) => string) => `key=${secretOf('c')}` };
     const { failure } = createSender({ secrets: { c: 'canary-1' } });
     const body = { method: 'POST', body: 'key=***', secretBody } as Partial<HttpRequest>;
     expect((await failure(`${server.origin}/old`, { ...body, ...anywhere })).message).toContain('would lose the body');

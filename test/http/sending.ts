@@ -16,6 +16,7 @@ export interface SenderOptions {
   readonly secrets?: Readonly<Record<string, string | { readonly text: string; readonly hosts: readonly string[] }>>;
   readonly allowHttp?: boolean;
   readonly now?: () => number;
+  readonly wallNow?: () => number;
   readonly warn?: (message: string) => void;
 }
 
@@ -36,10 +37,10 @@ export interface Sender {
 
 /** Creates the HTTP client for the current test. */
 export function createSender(options: SenderOptions = {}): Sender {
-  const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now(), warn } = options;
+  const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now(), wallNow = Date.now, warn } = options;
   const registered: string[] = [];
   const used: string[] = [];
-  const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now(), warn });
+  const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow, warn });
   const http = createHttp({
     transport,
     files: new RunFiles({ folder: undefined }),
@@ -47,6 +48,7 @@ export function createSender(options: SenderOptions = {}): Sender {
     used: (credential) => void used.push(credential),
     allowHttp,
     now,
+    wallNow,
     secret: (text) => void registered.push(text),
   });
   onTestFinished(() => http.abort());

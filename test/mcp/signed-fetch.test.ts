@@ -14,7 +14,10 @@ const server: RemoteServer = {
 function useFetch() {
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
   const secrets = new Map([['c', { text: 's3cr3t', from: 'test' }]]);
-  return signedFetch({ fetch, fetchNamed: fetch }, server, { secrets, tokens: {} as never, used: () => {}, wallNow: () => 0 });
+  return signedFetch({ fetch, fetchNamed: fetch }, server, {
+    ...{ secrets, tokens: {} as never, signers: {} as never, used: () => {}, wallNow: () => 0 },
+    ...{ fetch, secret: () => {}, now: () => 0 },
+  });
 }
 
 afterEach(() => {

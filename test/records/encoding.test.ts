@@ -181,6 +181,16 @@ test.each([
   for (const format of ['csv', 'json', 'ndjson']) expect(await problem(openText(format, content))).toContain(`input: <stdin>: ${message}`);
 });
 
+test('a ZIP archive that is no workbook is named with its first file', async () => {
+  const header = Buffer.from('504b0304140000000800', 'hex');
+  const name = 'export/rows.csv';
+  const zip = Buffer.concat([header, Buffer.alloc(16), Buffer.from([name.length, 0, 0, 0]), Buffer.from(name), Buffer.from([0xff, 0xfe])]);
+  for (const chunkSize of [7, 1000])
+    expect(await problem(openText('csv', zip, { chunkSize }))).toContain(
+      'found a ZIP archive with "export/rows.csv"\nunpack it first: unzip',
+    );
+});
+
 test('bytes behind the gzip data are named', async () => {
   const message = 'input: <stdin>: expected the end of the file behind the gzip data, found other bytes\n';
   for (const chunkSize of [7, 1000])

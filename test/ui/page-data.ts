@@ -1,3 +1,4 @@
+import { shownAuthTypes } from '../../src/serve/page/auth-form.ts';
 import type { Billing } from '../../src/serve/page/page-shapes.ts';
 import type { FlowShape, RunShape } from '../../src/serve/shapes.ts';
 import { fullView } from './run-views.ts';
@@ -206,6 +207,7 @@ export function pageData(): Record<string, unknown> {
     ...Object.fromEntries(runs.map((each) => [`/runs/${each.id}/view`, { ...fullView, earlier: 0, next: [], state: each.state }])),
     '/library': library,
     '/connections': { connections },
+    '/auth-types': { types: shownAuthTypes() },
     'POST /connections/tests': {
       ok: false,
       message: 'the server answered 401',

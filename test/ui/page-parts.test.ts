@@ -100,6 +100,13 @@ describe('the map editor on the web page', () => {
     ]);
   });
 
+  test('shows the facts of the answer', () => {
+    const facts = { url: 'https://api.example.com/1', ms: 12, cached: false };
+    expect(mappedRows({ from: '$url', ms: '$ms', cached: '$cached' }, { ...answer, facts })).toEqual([
+      { from: 'https://api.example.com/1', ms: 12, cached: false },
+    ]);
+  });
+
   test('ignores properties that every JavaScript object inherits', () => {
     expect(mappedRows({ a: 'constructor.name', b: '__proto__' }, answer)).toEqual([{ a: undefined, b: undefined }]);
   });

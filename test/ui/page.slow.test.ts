@@ -261,7 +261,7 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     await page.getByLabel('Name', { exact: true }).fill('erp');
     await page.getByLabel('Server URL').fill('https://erp.example.com');
     await page.getByLabel('Authentication').selectOption('bearer');
-    await page.getByLabel('Token').fill('s3cret-value');
+    await page.getByLabel('Secret', { exact: true }).fill('s3cret-value');
     expect(await axeProblems(page)).toEqual([]);
     await button(page, 'Test and save').click();
     await shows(page, 'outbound firewall rules');

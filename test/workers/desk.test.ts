@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest';
+import type { Event } from '../../src/core/event.ts';
 import { RunLedger } from '../../src/credits/run-ledger.ts';
 import { RunSpending } from '../../src/credits/spending.ts';
 import { RunDesk } from '../../src/workers/desk.ts';
 
 const node = 'ask';
 
-function openDesk(max?: number) {
+function openDesk(max?: number, report: (event: Event) => void = () => undefined) {
   const account = { flow: 'f', node, connection: '', env: '' };
   const prices = new Map([[node, { credits: 1, account }]]);
   const ledger = new RunLedger({ run: 'run', home: '', prices, max, before: 0, wallNow: Date.now }, undefined);
   const spending = new RunSpending();
   const ignored = () => undefined;
   const saveNames = { claim: ignored, release: ignored, note: ignored, takeBack: ignored } as never;
-  const desk = new RunDesk({ ledger, spending, prices, saveNames, workers: () => 1, report: ignored, warn: ignored });
+  const desk = new RunDesk({ ledger, spending, prices, saveNames, workers: () => 1, report, warn: ignored });
   const holdMoney = () => desk.answer(1, { kind: 'hold-money', node, max: 10, most: 4 });
   return { desk, ledger, spending, holdMoney };
 }
@@ -51,4 +52,16 @@ test('an answer without its number of tokens ends a node with a maximum cost, ev
   desk.lost(1);
   desk.take(1, { kind: 'settle-money', node, held: 4, cost: 'unstated' });
   expect(await holdMoney()).toEqual({ held: 'unstated', total: 4 });
+});
+
+test('a refusal says which worker learned from it, because each learns its own part of the rate', () => {
+  const events: Event[] = [];
+  const { desk } = openDesk(undefined, (event) => events.push(event));
+  const event = { type: 'call-refused', gate: 'https://api.example.com', status: 429, learned: 25 } as const;
+  desk.take(1, { kind: 'event', event });
+  desk.take(2, { kind: 'event', event: { ...event, learned: undefined } });
+  expect(events).toEqual([
+    { ...event, worker: 1 },
+    { ...event, learned: undefined, worker: 2 },
+  ]);
 });

@@ -51,9 +51,10 @@ function compileMcp(name: string, written: object): McpConnection {
 }
 
 /** Throws an AutomateError (`usage`) if options belong to another type of connection, or if two options were probably confused. */
-function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, clientKeyPassphrase }: AddOptions): void {
+function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, clientKeyPassphrase, http2 }: AddOptions): void {
   if (clientCert !== undefined || clientKey !== undefined || clientKeyPassphrase !== undefined)
     throw new AutomateError('usage', '--client-cert and --client-key are for connections of type http');
+  if (http2) throw new AutomateError('usage', '--http2 is for connections of type http');
   if (baseUrl !== undefined) throw new AutomateError('usage', '--base-url is for connections of type http; an MCP server has a --url');
   if (url !== undefined && command !== undefined) throw new AutomateError('usage', 'expected --url or --command, found both');
   if (command !== undefined && env !== undefined && process.env[env] !== undefined) {

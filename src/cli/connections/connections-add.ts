@@ -5,6 +5,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
@@ -34,6 +35,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
+  await loadLibraries(JSON.stringify(written));
   compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
@@ -56,7 +58,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   const base_url = options.baseUrl ?? (await askBaseUrl(asker, options.allowHttp ?? false));
   const auth = await authOf(name, options, { asker, isWalk });
   const rate = options.rate ?? (isWalk && asker ? await askRate(asker) : undefined);
-  const { concurrency, allowHttp: allow_http } = options;
+  const { http2, concurrency, allowHttp: allow_http } = options;
   const headers = setHeaders(options);
   return {
     written: withoutAbsent({
@@ -64,6 +66,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
       base_url,
       auth,
       client_cert: clientCertificate(options),
+      http2,
       headers,
       rate,
       concurrency,

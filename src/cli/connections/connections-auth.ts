@@ -1,28 +1,32 @@
 import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
-import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
+import { type AuthPart, type AuthType, optionValue } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
+import { shellWord } from '../../core/text/quoted-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { variableWith } from '../../credentials/environment.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { connectionExists } from '../../run/flow-folder.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connections-options.ts';
 
-type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
-type KeysOf<Parts> = Parts extends unknown ? keyof Parts : never;
-type PartKey = KeysOf<(typeof authTypes | typeof loginTypes)[number]['parts']>;
+/** The options of auth types that have a flag of their own. The others are given with --auth-set. */
+const flags = [
+  ...(['credential', 'header', 'query', 'username', 'tokenUrl', 'authorizeUrl', 'clientId', 'clientCredential'] as const),
+  ...(['scopes', 'params', 'clientAuth'] as const),
+];
 
-type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
+type AuthOptions = Pick<AddOptions, 'auth' | 'authSet' | (typeof flags)[number]>;
 
-export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
+export type GivenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential?: string };
 
 type ConnectionType = 'http' | 'mcp';
 
@@ -47,6 +51,7 @@ export async function authOf(
 ): Promise<GivenAuth | undefined> {
   const type =
     options.auth === undefined ? await chosenType(options, questions, connection) : typeNamed(options.auth, typesFor(connection));
+  if (type.type === 'session') await loadLibraries('expect');
   refuseForeignFlags(type, options, connection);
   if (type === none) return undefined;
   const parts = Object.entries(type.parts).filter(([key]) => !isReplaced(key, type, options));
@@ -54,20 +59,28 @@ export async function authOf(
   for (const [key, part] of parts) {
     const check = (answer: string) => {
       if (answer === '') return part.isOptional ? undefined : 'expected a value, found nothing';
-      return problemWith({ ...Object.fromEntries(parts.flatMap(example)), type: type.type, [key]: answer }, connection);
+      try {
+        return problemWith(
+          { ...Object.fromEntries(parts.flatMap(example)), type: type.type, [key]: optionValue(answer, part) },
+          connection,
+        );
+      } catch (error) {
+        return (error as Error).message;
+      }
     };
-    const value = given(options, key) ?? (await answerFor(key, part, type, { name, check, connection, ...questions }));
+    const value = given(options, key, part) ?? (await answerFor(key, part, type, { name, check, connection, ...questions }));
     if (value !== undefined) auth[key] = value;
   }
   return auth as GivenAuth;
 }
 
-/** True if the secret must have the form `username:password`. */
-function needsPair(written: GivenAuth): boolean {
+/** A session has the secrets of its logins, and all others have one. */
+function secretsOf(written: GivenAuth): { readonly name: string; readonly isPair: boolean }[] {
   const { data: auth = null } = connectionAuth.safeParse(written);
-  return placedAuths(auth)
-    .flatMap((placed) => neededCredentials(placed.auth, undefined))
-    .some(({ name, isPair }) => isPair && name === written.credential);
+  const needed = placedAuths(auth).flatMap((placed) => neededCredentials(placed.auth, undefined));
+  const { credential } = written;
+  if (credential === undefined) return needed;
+  return [{ name: credential, isPair: needed.some(({ name, isPair }) => isPair && name === credential) }];
 }
 
 interface AuthQuestion extends AuthQuestions {
@@ -77,13 +90,14 @@ interface AuthQuestion extends AuthQuestions {
 }
 
 /** Undefined for a setting that the person is not asked for. */
-async function answerFor(key: string, part: AuthPart, type: Type, question: AuthQuestion): Promise<string | undefined> {
+async function answerFor(key: string, part: AuthPart, type: Type, question: AuthQuestion): Promise<unknown> {
   const { asker, isWalk, name, connection, check } = question;
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
   if (!asker)
     throw new AutomateError('usage', `expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
   const suggested = part.suggested?.(name);
-  return (await asker.text(part.question, { check, default: suggested })) || undefined;
+  const answer = await asker.text(part.question, { check, default: suggested });
+  return answer === '' ? undefined : optionValue(answer, part);
 }
 
 /** An example command that adds a connection with all options that the auth type requires. */
@@ -93,10 +107,10 @@ export function exampleOf(type: string, connection: ConnectionType = 'http'): st
 
 function addLine({ type, parts }: Type, connection: ConnectionType): string {
   const where = connection === 'mcp' ? '--url https://crm.example.com/mcp' : '--base-url https://crm.example.com/v2';
-  const flags = Object.entries(parts).flatMap(([key, part]) =>
-    part.question !== undefined && part.example !== undefined ? [flagFor(key), part.example] : [],
+  const words = Object.entries(parts).flatMap(([key, part]) =>
+    part.question !== undefined && part.example !== undefined ? [wordsFor(key, part)] : [],
   );
-  return ['automate connections add', connection, 'crm', where, '--auth', type, ...flags].join(' ');
+  return ['automate connections add', connection, 'crm', where, '--auth', type, ...words].join(' ');
 }
 
 function problemWith(auth: object, connection: ConnectionType): string | undefined {
@@ -104,20 +118,43 @@ function problemWith(auth: object, connection: ConnectionType): string | undefin
   return connectionProblem({ type: connection, ...where, auth });
 }
 
-function example([key, part]: readonly [string, AuthPart]): (readonly [string, string])[] {
-  return part.example === undefined ? [] : [[key, part.example]];
+function example([key, part]: readonly [string, AuthPart]): (readonly [string, unknown])[] {
+  return part.example === undefined ? [] : [[key, optionValue(part.example, part)]];
 }
 
 function refuseForeignFlags(type: Type, options: AuthOptions, connection: ConnectionType): void {
-  for (const [key, { replaces }] of Object.entries(type.parts)) {
-    if (replaces !== undefined && given(options, key) !== undefined && given(options, replaces) !== undefined)
+  for (const [key, part] of Object.entries(type.parts)) {
+    const { replaces } = part;
+    const replaced = replaces === undefined ? undefined : type.parts[replaces];
+    if (replaces !== undefined && replaced && given(options, key, part) !== undefined && given(options, replaces, replaced) !== undefined)
       throw new AutomateError('usage', `expected ${flagsFor(replaces, type)}, found both`);
   }
-  const keys = allTypes.flatMap(({ parts }) => Object.keys(parts));
-  const foreign = keys.find((key) => given(options, key) !== undefined && !Object.hasOwn(type.parts, key));
+  for (const [name] of options.authSet ?? []) refuseForeignSetting(name, type);
+  const types = typesFor(connection);
+  const takes = ({ parts }: Type, flag: string) => Object.entries(parts).some(([key, part]) => flagOf(key, part) === flag);
+  const foreign = flags.find((flag) => options[flag] !== undefined && !takes(type, flag));
   if (foreign === undefined) return;
-  const owners = typesFor(connection).flatMap((owner) => (Object.hasOwn(owner.parts, foreign) ? [owner.type] : []));
-  throw new AutomateError('usage', `${flagFor(foreign)} is for --auth ${owners.join(', ')}, not for ${type.type}`);
+  const owners = types.filter((owner) => takes(owner, foreign)).map((owner) => owner.type);
+  throw new AutomateError('usage', `--${withDashes(foreign)} is for --auth ${owners.join(', ')}, not for ${type.type}`);
+}
+
+/** Refuses a name of --auth-set that is not an option of the type. The value is not shown, because it might be a secret. */
+function refuseForeignSetting(name: string, { type, parts }: Type): void {
+  const [, option = '', member] = /^([^.]*)(?:\.(.*))?$/s.exec(name) ?? [];
+  const part = Object.hasOwn(parts, option) ? parts[option] : undefined;
+  const names = Object.entries(parts).map(([key, { isMapping }]) => (isMapping ? `${key}.NAME` : key));
+  if (!part) {
+    const choices = names.length === 0 ? '; it has no options' : `; expected ${names.join(', ')}`;
+    throw new AutomateError(
+      'usage',
+      `--auth-set: --auth ${type} has no option "${option}"${didYouMean(option, Object.keys(parts)) || choices}`,
+    );
+  }
+  if ((part.isMapping === true) !== (member !== undefined && member !== ''))
+    throw new AutomateError(
+      'usage',
+      `--auth-set: expected ${part.isMapping ? `${option}.NAME=VALUE` : `${option}=VALUE`}, found "${name}"`,
+    );
 }
 
 /**
@@ -131,7 +168,7 @@ async function chosenType(options: AuthOptions, { asker, isWalk }: AuthQuestions
       ([key, part]) =>
         (part.isCredential ?? false) === isCredential &&
         (part.question ?? part.replaces) !== undefined &&
-        given(options, key) !== undefined,
+        given(options, key, part) !== undefined,
     );
   const implied = types.find((type) => asks(type, false)) ?? types.find((type) => asks(type, true));
   if (implied || !asker || !isWalk) return implied ?? none;
@@ -152,22 +189,58 @@ function typeNamed(text: string, types: readonly Type[]): Type {
 }
 
 function isReplaced(key: string, { parts }: Type, options: AuthOptions): boolean {
-  const { replaces } = parts[key] ?? {};
-  if (replaces !== undefined) return given(options, key) === undefined;
-  return Object.entries(parts).some(([other, part]) => part.replaces === key && given(options, other) !== undefined);
+  const part = parts[key] as AuthPart;
+  if (part.replaces !== undefined) return given(options, key, part) === undefined;
+  return Object.entries(parts).some(([other, replacing]) => replacing.replaces === key && given(options, other, replacing) !== undefined);
 }
 
-function given(options: AuthOptions, key: string): unknown {
-  return (options as Readonly<Record<string, unknown>>)[key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+/** From the option's flag or from --auth-set. */
+function given(options: AuthOptions, key: string, part: AuthPart): unknown {
+  const flag = flagOf(key, part);
+  const byFlag = flag && options[flag];
+  if (byFlag !== undefined) return byFlag;
+  const set = options.authSet ?? [];
+  if (!part.isMapping) {
+    const value = set.findLast(([name]) => name === key)?.[1];
+    return value === undefined ? undefined : setValue(key, value, part);
+  }
+  const members = set.flatMap(([name, value]) => (name.startsWith(`${key}.`) ? [[name.slice(key.length + 1), value] as const] : []));
+  return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
-function flagFor(key: string): string {
-  return `--${key.replaceAll('_', '-')}`;
+function setValue(key: string, value: string, part: AuthPart): unknown {
+  try {
+    return optionValue(value, part);
+  } catch (error) {
+    throw new AutomateError('usage', `--auth-set ${key}: ${(error as Error).message}`);
+  }
+}
+
+/** Undefined for an option that only --auth-set can give. The flag --query, for example, is for text, not for a mapping. */
+function flagOf(key: string, { isMapping }: AuthPart): (typeof flags)[number] | undefined {
+  const flag = key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return isMapping && flag !== 'params' ? undefined : flags.find((known) => known === flag);
+}
+
+function withDashes(flag: string): string {
+  return flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** The words that set the option to its example. */
+function wordsFor(key: string, part: AuthPart): string {
+  const flag = flagOf(key, part);
+  const { example: value = 'VALUE' } = part;
+  return flag === undefined ? `--auth-set ${shellWord(`${key}${part.isMapping ? '.' : '='}${value}`)}` : `--${withDashes(flag)} ${value}`;
 }
 
 function flagsFor(key: string, { parts }: Type): string {
   const others = Object.keys(parts).filter((other) => parts[other]?.replaces === key);
-  return [key, ...others].map(flagFor).join(' or ');
+  const nameOf = (name: string) => {
+    const part = parts[name] as AuthPart;
+    const flag = flagOf(name, part);
+    return flag === undefined ? `--auth-set ${name}${part.isMapping ? '.NAME' : ''}=VALUE` : `--${withDashes(flag)}`;
+  };
+  return [key, ...others].map(nameOf).join(' or ');
 }
 
 export interface WrittenConnection {
@@ -214,11 +287,19 @@ function nameProblem(name: string, { force }: AddOptions): string | undefined {
 
 /** Asks for the secret of a new connection and stores it. If there is no terminal, prints how to store it. */
 export async function offerSecret(auth: GivenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
-  const { credential } = auth;
+  for (const secret of secretsOf(auth)) await offerOne(secret, asker, terminal, env);
+}
+
+async function offerOne(
+  { name: credential, isPair }: ReturnType<typeof secretsOf>[number],
+  asker: Asker | undefined,
+  terminal: Terminal,
+  env: string | undefined,
+): Promise<void> {
   if (variableWith(credential, process.env) !== undefined) return;
   const store = openCredentials(env, terminal);
   if (store.list().some(({ name, env }) => name === credential && env === store.env)) return;
-  if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
+  if (isPair) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
   else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envWords(store.env)}`);

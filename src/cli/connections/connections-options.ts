@@ -1,8 +1,11 @@
-import { headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
+import { authSetArgument, headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { cacertOption, runOption } from '../shared-options.ts';
 
 const authChoices = async () => (await import('../../core/auth/auth.ts')).allAuthNames;
+
+/** A value follows the sign. */
+const authSetChoices = async () => (await import('../../core/auth/auth.ts')).settableAuthOptions;
 
 export const addOptions = {
   ...grouped('For http', { baseUrl: textOption('--base-url <url>', 'the URL that nodes add their relative URL to') }),
@@ -25,10 +28,16 @@ export const addOptions = {
   ...grouped('Authentication', {
     auth: textOption(
       '--auth <type>',
-      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code',
+      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials, oauth2_jwt_bearer, jwt, hmac, aws_sigv4, digest, session or oauth2_authorization_code',
       {
         choices: authChoices,
       },
+    ),
+    authSet: parsedOption(
+      '--auth-set <option=value>',
+      authSetArgument,
+      'another option of the auth type, such as issuer=12345 or headers.X-Key=partner-17; can be repeated',
+      { choices: authSetChoices },
     ),
     credential: textOption('--credential <name>', 'the name of the credential that holds the secret', { listedBy: 'credentials' }),
     header: textOption('--header <name>', 'with api_key: the header that carries the key, such as X-API-Key'),
@@ -81,6 +90,7 @@ export const addOptions = {
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
     concurrency: runOption('concurrency', 'send at most N requests at once; auto adapts the number to the server'),
+    http2: flag('--http2', 'use HTTP/2 if the server offers it, otherwise HTTP/1.1'),
     allowHttp: flag('--allow-http', 'allow an http:// URL, which is not encrypted, to another machine'),
   }),
   ...grouped('Test', {

@@ -10,6 +10,7 @@ import { didYouMean, listedNames } from '../../core/text/suggest.ts';
 import type { McpConnection, Tool } from '../../core/tools.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
+import { versionText } from '../show/request.ts';
 import { printServer, serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -19,7 +20,7 @@ interface ConnectionTestOptions extends AskingOptions {
 }
 
 export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
-  const connection = loadConnection(name, options.allowHttp ?? false);
+  const connection = await loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
 }
 
@@ -36,7 +37,8 @@ async function testHttp(connection: HttpConnection, options: ConnectionTestOptio
   const { name } = connection;
   const { request, response, ms, spent, problem } = await testConnection(connection, options, terminal);
   const outcome = response instanceof Failure ? response.kind : response.status;
-  terminal.say(`GET ${request.origin}${request.path}: ${outcome} in ${durationText(ms)}`);
+  const version = response instanceof Failure ? '' : versionText(response);
+  terminal.say(`GET ${request.origin}${request.path}: ${outcome}${version} in ${durationText(ms)}`);
   if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
   if (problem) throw problem;
   const isMissing = 'status' in response && response.status === 404;
@@ -56,7 +58,7 @@ export async function toolsCommand(
   options: ToolsCommandOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const connection = loadConnection(name, options.allowHttp ?? false);
+  const connection = await loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
     throw new AutomateError(
       'usage',

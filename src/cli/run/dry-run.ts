@@ -6,7 +6,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
-import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { bookPath } from '../../credits/book.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';
 import { createClock } from '../../files/clock.ts';
@@ -14,6 +14,7 @@ import { envOf } from '../../files/home.ts';
 import { statOf } from '../../files/stat.ts';
 import type { KeptCounter } from '../../http/answers/kept-answers.ts';
 import { answersPath } from '../../output/output-plan.ts';
+import type { GoneCounts, GoneRecords } from '../../output/update/gone-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import type { Range } from '../../preview/forecast/actions.ts';
 import { type Forecast, Forecaster } from '../../preview/forecast/forecast.ts';
@@ -32,6 +33,7 @@ interface DryRun {
   readonly plan: Plan;
   readonly options: GivenRun;
   readonly records: AsyncIterable<readonly Item[]>;
+  readonly gone?: GoneRecords;
   /** The output with the kept answers that the run would use. */
   readonly out: string;
 }
@@ -39,7 +41,7 @@ interface DryRun {
 const maxRequests = 3;
 
 /** Sends and spends nothing. Returns the exit code. */
-export async function dryRun({ flow, plan, options, records, out }: DryRun, terminal: Terminal): Promise<number> {
+export async function dryRun({ flow, plan, options, records, gone, out }: DryRun, terminal: Terminal): Promise<number> {
   const kept = await keptCounter(options, out);
   const forecaster = new Forecaster(plan, {
     clock: createClock(),
@@ -64,6 +66,7 @@ export async function dryRun({ flow, plan, options, records, out }: DryRun, term
     allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await currentAllowance(warn) : undefined,
     maxCredits: options.maxCredits,
     ...(options.update && { unchanged }),
+    gone: await gone?.count(),
     serialBy: plan.serialOrder?.label,
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
@@ -122,13 +125,16 @@ interface PlanFacts {
   readonly maxCredits: number | undefined;
   /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
   readonly unchanged?: number;
+  /** Undefined without --gone. */
+  readonly gone?: GoneCounts;
   readonly serialBy?: string;
 }
 
-function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serialBy }: PlanFacts): string {
+function planText(forecast: Forecast, { allowance, maxCredits, unchanged, gone, serialBy }: PlanFacts): string {
   const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
     ['unchanged', unchanged === undefined ? undefined : `${formatCount(unchanged)}, taken over without a request`],
+    ['gone', gone && goneText(gone)],
     ['records', recordsText(forecast) + (unchanged === undefined ? '' : ' to run')],
     ['stops', stopText(forecast)],
     ['actions', rangeText(actions, formatCount)],
@@ -147,11 +153,17 @@ function planText(forecast: Forecast, { allowance, maxCredits, unchanged, serial
   ].join('\n');
 }
 
-function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
+function goneText(counts: GoneCounts): string {
+  const { gone, of } = counts;
+  return [`${formatCount(gone)} of ${counted(of, 'record')} of the old output`, ...goneNotes(counts)].join('; ');
+}
+
+function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forecast): string {
   return [
     'if every answer is a success with one record',
     'every condition after the first request is true',
     ...(hasPasses ? ['each loop and poll has one pass'] : []),
+    ...(hasAlternatives ? ['the first step of each first finds everything'] : []),
     ...(hasPages ? ['each record has one page'] : []),
     ...(hasBatches ? ['batches are full'] : []),
     'nothing comes from the cache',
@@ -250,7 +262,7 @@ function rateText(intervalMs: number): string {
 }
 
 /** `most` is null if there is no upper bound. */
-function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged }: PlanFacts): string {
+function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged, gone }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);
   const plan = {
@@ -259,6 +271,7 @@ function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unch
     dry_run: true,
     records,
     ...(unchanged !== undefined && { unchanged }),
+    ...(gone && { gone: { records: gone.gone, of: gone.of, repeated_keys: gone.repeated, unreadable: gone.unreadable } }),
     failing,
     kept,
     first_failure: firstFailure ?? null,

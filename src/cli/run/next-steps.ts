@@ -92,10 +92,11 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
   const { tally } = run.progress;
   const steps = allSteps(run.request.plan.steps);
   if (ending === 'unreachable') {
-    const node = [...tally.failures.values()][0]?.node ?? steps.find(({ node }) => node.action)?.id ?? '';
+    const node = tally.stop?.step?.node ?? [...tally.failures.values()][0]?.node ?? steps.find(({ node }) => node.action)?.id ?? '';
     return [{ why: 'check the address, the network and the proxy; try one request with', command: previewCommand(request, node) }];
   }
-  const group = [...tally.failures.values()].sort((one, other) => other.count - one.count)[0];
+  // The failures of a step of a `first` node are not among those of records.
+  const group = tally.stop?.step ?? [...tally.failures.values()].sort((one, other) => other.count - one.count)[0];
   const step = steps.find(({ id }) => id === group?.node);
   if (ending !== 'same-failure' || !group || !step) return [];
   if (group.status === 401 || group.status === 403) {
@@ -103,7 +104,7 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
     if (credentials.length > 0) return credentials;
   }
   const why = `check ${whatToCheck(group)} of ${step.id}; try one request with`;
-  return [{ why, command: previewCommand(request, step.id, group.firstRecords[0]) }];
+  return [{ why, command: previewCommand(request, step.id, 'firstRecords' in group ? group.firstRecords[0] : undefined) }];
 }
 
 function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): NextStep[] {
@@ -118,9 +119,11 @@ function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): Next
   });
 }
 
-function whatToCheck({ status, class: kind }: FailureGroup): string {
+function whatToCheck({ status, class: kind }: Pick<FailureGroup, 'class' | 'status'>): string {
   if (kind === 'parse') return 'url and response';
   if (status === 405) return 'method and url';
+  if (status === 407) return 'the proxy, which wants a login, and url';
+  if (status === 429 || status === 503) return 'the limits of your account';
   if (status === 415) return 'body and Content-Type';
   return 'auth, which sends no credential, and url';
 }

@@ -3,7 +3,7 @@ import type { Plan } from '../../core/plan.ts';
 import { withSetFields } from '../../flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../records/inputs.ts';
 import { loadFlowFor } from '../../run/flow-file.ts';
-import { optionFlag } from '../options.ts';
+import { optionFlag } from '../advice.ts';
 import { inputOptions, withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';

@@ -235,10 +235,11 @@ export function waitText({ url, queueName, problems }: WorkerWait): string {
 }
 
 /** One line, such as `record 17 profile GET https://api.example.com/users/17 200 34 ms`. */
-export function attemptText({ record, node, request, ms, result }: Attempt): string {
+export function attemptText({ record, node, request, ms, result, httpVersion }: Attempt): string {
   const isTool = 'kind' in request && request.kind === 'tool';
   const [line = ''] = isTool ? [`tool ${request.tool}`] : requestText(request);
-  return [`record ${record}`, node, line, resultText(result), durationText(Math.round(ms))].join('  ');
+  const version = httpVersion === undefined ? [] : [`HTTP/${httpVersion}`];
+  return [`record ${record}`, node, line, resultText(result), ...version, durationText(Math.round(ms))].join('  ');
 }
 
 function resultText(result: Attempt['result']): string {

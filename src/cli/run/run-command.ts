@@ -7,11 +7,12 @@ import { refuseOutput } from '../../output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
-import { lookForOld } from '../../output/update/claimed-memory.ts';
+import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
 import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
-import { exitCodes, signalExitCode } from '../../run/exit-codes.ts';
+import type { RunView } from '../../report/run-view.ts';
+import { exitCodeOf, exitCodes, signalExitCode } from '../../run/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../run/flow-file.ts';
 import { type RunHandle, runFlow } from '../../run/run.ts';
 import type { RunRequest, RunSurroundings } from '../../run/run-request.ts';
@@ -23,13 +24,14 @@ import { printWarnings } from '../show/problems.ts';
 import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
+import type { NoticeOptions, Notices } from './notices.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
 import { type GivenRun, type GivenRunOptions, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
-  return withSignals(terminal, async (start) => {
+  return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
     const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
@@ -42,25 +44,55 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
 
 type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
-export async function withSignals(terminal: Terminal, act: (start: StartRun) => Promise<number>): Promise<number> {
-  const signals = stopOnSignals(terminal);
+interface SignalledRun {
+  /** The flow or, in a retry, the output. */
+  readonly label: string;
+  readonly options: NoticeOptions & { readonly dryRun?: boolean };
+}
+
+/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. */
+export async function withSignals(
+  { label, options }: SignalledRun,
+  terminal: Terminal,
+  act: (start: StartRun) => Promise<number>,
+): Promise<number> {
+  const startedMs = performance.now();
+  const notices = options.dryRun ? undefined : await openNotices(options, terminal);
+  let view: RunView | undefined;
+  const tell = async (exitCode: number) => notices?.send({ label, exitCode, ms: performance.now() - startedMs, view });
+  const signals = stopOnSignals(terminal, notices && tell);
   try {
-    return await act((request, written) => {
+    const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
       refuseAnswers(request.plan, written.options, request.files);
-      return showRun(request, written, terminal, signals);
+      return showRun(request, written, terminal, {
+        ...signals,
+        ended(result) {
+          ({ view } = result);
+        },
+      });
     });
+    await tell(exitCode);
+    return exitCode;
+  } catch (error) {
+    await tell(exitCodeOf(error));
+    throw error;
   } finally {
     signals.stop();
   }
+}
+
+/** Undefined if nobody is told. */
+async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
+  if (options.notify === undefined && !process.env.AUTOMATE_NOTIFY) return undefined;
+  return (await import('./notices.ts')).Notices.open(options, terminal);
 }
 
 async function showRun(
   request: RunRequest,
   written: WrittenRun,
   terminal: Terminal,
-  signals: { follow(run: RunHandle): void },
+  watching: { follow(run: RunHandle): void; ended(result: RunResult): void },
 ): Promise<number> {
   const follower = new Follower(written, terminal);
   const metrics = await openMetrics(written.options, terminal);
@@ -68,8 +100,10 @@ async function showRun(
     const worded = { ...request, words: wordsOf(written) };
     const surroundings = follower.surroundings(request);
     const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
-    signals.follow(run);
-    return await follower.conclude(await run.ended, request);
+    watching.follow(run);
+    const result = await run.ended;
+    watching.ended(result);
+    return await follower.conclude(result, request);
   } finally {
     follower.stop();
     await metrics?.close();
@@ -144,38 +178,44 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
   const source = await openFlowInput(plan, flow, options);
+  let release: (() => void) | undefined;
   try {
     checkInput(plan, source, written, terminal);
     refuseWithoutFolder(plan, options);
-    await readDataFiles(plan);
+    release = await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     if (options.update) refuseConflicts(options, files);
     const ofRun = { plan, options, files, source, redactor: terminal.redactor };
     const [looked] = await Promise.allSettled([options.update ? lookForOld(ofRun) : undefined]);
+    const gone = looked.status === 'fulfilled' ? await findGone(plan, options, files) : undefined;
     const memory = looked.status === 'fulfilled' ? looked.value : undefined;
     const noted = options.quiet ? () => undefined : sayNote(terminal);
     source.notes.forEach(noted);
-    const records = selectRecords(tellingNotes(source, noted), {
+    const told = tellingNotes(source, noted);
+    const records = selectRecords(gone?.watch(told) ?? told, {
       options,
       plan,
       format,
       takeOver: memory && ((item) => memory.takeOver(item)),
     });
-    await dryRun({ flow, plan, options, records, out: files.isStreamed ? '-' : files.out }, terminal);
+    await dryRun({ flow, plan, options, records, gone, out: files.isStreamed ? '-' : files.out }, terminal);
     memory?.close();
+    await gone?.refuseTooMany();
+    gone?.close();
     // If the old rows cannot be reused, the plan is that of a run which runs every record, as the error advises.
     if (looked.status === 'rejected') throw looked.reason;
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     refuseAnswers(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
-    await refuseOutput(flow, options, files);
+    await refuseOutput({ file: flow, plan }, options, files);
     authorities(options.cacert, process.env);
     // In a run with a queue, only the workers need the secrets.
     if (options.queue === undefined && !options.replay) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
+    release?.();
     await source.close();
   }
 }
@@ -187,10 +227,12 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
   return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
 }
 
-function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }: GivenRun, files: OutputPlan): void {
+function refuseUpdate(options: GivenRun, files: OutputPlan): void {
+  const { update, maxAge, noInput, unordered, limit, skip, force } = options;
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
+  refuseGone(options);
   if (!update) {
     if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
     return;
@@ -207,6 +249,21 @@ function refuseUpdate({ update, maxAge, noInput, unordered, limit, skip, force }
   if (unordered) refuse('--update writes the records in their order: leave --unordered out');
   if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
   if (force) refuse('--update keeps the old output until the end, --force deletes it now: use only one of them');
+}
+
+function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  for (const [option, value] of Object.entries({ '--gone-key': goneKey, '--max-gone': maxGone }))
+    if (gone === undefined && value !== undefined) refuse(`${option} works only with --gone: add --gone FILE, or leave ${option} out`);
+  if (gone === undefined) return;
+  if (!update) refuse('--gone works only with --update: add --update, or leave --gone out');
+  if (goneKey === undefined)
+    refuse(
+      '--gone needs the column by which a record is recognized\ngive it with --gone-key, such as --gone-key id, or several with commas',
+    );
+  if (noInput) refuse('--gone compares the records of an input, and --no-input has none: leave --gone out');
 }
 
 /** Throws if options exclude each other, or if the output is a stream that does not support them. */
@@ -262,7 +319,7 @@ interface Signals {
  * Starts handling signals. Before a run has started records, the first signal ends the process. After that, the first signal lets the
  * records in progress finish, but no more are started. A second signal, or the end of `graceMs`, aborts the records in progress.
  */
-function stopOnSignals({ say }: Terminal): Signals {
+function stopOnSignals({ say }: Terminal, tell?: (exitCode: number) => Promise<unknown>): Signals {
   let run: RunHandle | undefined;
   let firstAtMs: number | undefined;
   const listener = (signal: NodeJS.Signals) => {
@@ -273,7 +330,11 @@ function stopOnSignals({ say }: Terminal): Signals {
     if (!run?.hasStarted) {
       say(`automate: ${signal}: no record was started`);
       run?.release();
-      process.exit(signalExitCode(signal));
+      const exit = () => process.exit(signalExitCode(signal));
+      if (!tell || firstAtMs !== undefined) exit();
+      firstAtMs = performance.now();
+      void tell?.(signalExitCode(signal)).finally(exit);
+      return;
     }
     firstAtMs = performance.now();
     say(`automate: ${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ChalkInstance } from 'chalk';
 import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { onOneLine } from '../../records/errors.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
@@ -14,6 +14,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     headlines,
     resumedLines,
     unchangedLines,
+    goneLines,
     reasonLines,
     workerLines,
     waitingLines,
@@ -23,6 +24,7 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     lookupLines,
     responseTimeLines,
     concurrencyLines,
+    paceLines,
     mappingLines,
     givenNameLines,
     inputNoteLines,
@@ -30,6 +32,8 @@ export function summaryText(view: RunView, colors: ChalkInstance): string {
     ignoredErrorLines,
     notRenamedLines,
     brokenRuleLines,
+    joinLines,
+    searchLines,
     shortLines,
     unansweredLines,
     morePagesLines,
@@ -88,6 +92,16 @@ function unchangedLines({ takenOverFrom, output, counts: { unchanged }, part }: 
   const day = new Date(takenOverFrom).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
   const ofPart = part ? ` (this part: ${formatCount(part.unchanged ?? 0)})` : '';
   return [`  ${formatCount(unchanged)} unchanged: taken over from ${basename(output)} of ${day}, without a request${ofPart}`];
+}
+
+function goneLines({ gone }: RunView): string[] {
+  if (!gone) return [];
+  const { records, of, file } = gone;
+  const found =
+    records === 0
+      ? `no record is gone from the input: ${file} has no rows`
+      : `${formatCount(records)} of ${counted(of, 'record')} ${records === 1 ? 'is' : 'are'} gone from the input: see ${file}`;
+  return [`  ${[found, ...goneNotes(gone)].join('; ')}`];
 }
 
 function reasonLines({ reason }: RunView): string[] {
@@ -281,6 +295,26 @@ function brokenRuleLines(view: RunView): string[] {
   });
 }
 
+function joinLines(view: RunView): string[] {
+  const { joins = [] } = view;
+  return joins.map(
+    ({ node, file, found, of }) => `  ${node}${partText(view)}: ${formatCount(found)} of ${formatCount(of)} found in ${file}`,
+  );
+}
+
+/** Lines such as `first-1: apollo found 5,120 of 10,000, hunter 3,300 of 4,880 (12 failed); 1,580 not found`. */
+function searchLines(view: RunView): string[] {
+  const { searches = [] } = view;
+  return searches.map(({ node, known, notFound, steps }) => {
+    const parts = steps.map(({ step, asked, found, failed }, index) => {
+      const failures = failed === 0 ? '' : ` (${formatCount(failed)} failed)`;
+      return `${step}${index === 0 ? ' found' : ''} ${formatCount(found)} of ${formatCount(asked)}${failures}`;
+    });
+    const knownText = known === 0 ? '' : `; ${formatCount(known)} needed none`;
+    return `  ${node}${partText(view)}: ${parts.join(', ')}; ${formatCount(notFound)} not found${knownText}`;
+  });
+}
+
 const shownOrigins = 3;
 
 /** Warns about servers that were never reached, although their records count as successes (`on_error: keep`). */
@@ -328,6 +362,14 @@ export function responseTimeLines({ responseTimes }: Pick<RunView, 'responseTime
   if (!responseTimes) return [];
   const [p50, p95, max] = [responseTimes.p50Ms, responseTimes.p95Ms, responseTimes.maxMs].map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
+}
+
+/** Says at which rate a server accepted calls, and what to write so that it refuses none. */
+function paceLines({ paces = [] }: RunView): string[] {
+  return paces.map(({ gate, rate, refusals, statuses }) => {
+    const avoided = `would have avoided ${counted(refusals, 'answer')} of ${statuses.join(' and ')}`;
+    return `  learned ${rate} for ${gate.replace(/^https?:\/\//, '')} (rate: ${rate} ${avoided})`;
+  });
 }
 
 /** The limits that automate has found by itself, such as `concurrency: 42 at the end (4 to 57)`. */

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import type { ActionRequest } from '../../core/action.ts';
-import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
+import { type Auth, curlSecrets, shownSignature } from '../../core/auth/auth.ts';
+import type { CurlSecret, CurlText } from '../../core/auth/auth-type.ts';
+import { isSession, sessionVariable } from '../../core/auth/session.ts';
 import type { ClientCertificate } from '../../core/connection.ts';
 import type { LookupRequest } from '../../core/lookup.ts';
-import type { HttpRequest, SecretOf } from '../../core/ports.ts';
+import type { HttpRequest, HttpResponse, SecretOf } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/url.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools.ts';
@@ -46,9 +48,14 @@ function formPartText(part: FormPart): string {
   return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
+/** The version that was spoken, for requests that ask for HTTP/2; otherwise empty. */
+export function versionText({ httpVersion }: HttpResponse): string {
+  return httpVersion === undefined ? '' : ` over HTTP/${httpVersion}`;
+}
+
 /** A curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows send. */
 export function curlText(request: HttpRequest, folder = ''): string {
-  const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
+  const { method, headers, body, form, secretBody, auth, clientCert, http2, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -58,6 +65,7 @@ export function curlText(request: HttpRequest, folder = ''): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // For curl, a header name followed by a semicolon means an empty value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
+    ...(http2 ? ['--http2'] : []),
     ...(clientCert ? certificateWords(clientCert) : []),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),
@@ -72,21 +80,25 @@ function certificateWords(certificate: ClientCertificate): string[] {
   const { cert, key } = certificateFiles(certificate);
   const { passphrase } = certificate;
   const words = ['--cert', shellWord(cert.replace(/[:\\]/g, '\\$&')), '--key', shellWord(key)];
-  return passphrase === undefined ? words : [...words, '--pass', withVariable('', credentialVariable(passphrase))];
+  return passphrase === undefined ? words : [...words, '--pass', withVariables([{ variable: credentialVariable(passphrase) }])];
 }
 
-/** Some variables must contain an access token instead of the stored secret, because curl cannot request tokens. */
+/** Tells what the user has to compute for curl, such as an access token. */
 export function curlNotes({ auth = [] }: HttpRequest): string[] {
-  const tokens = auth.map((one) => curlSecret(one, credentialVariable(one.credential)).variable);
-  const isToken = (variable: string, index: number) => variable !== credentialVariable((auth[index] as Auth).credential);
-  return tokens.filter(isToken).map((variable) => `curl does not request an access token: set ${variable} to one`);
+  return auth.flatMap((one) => curlSecretsOf(one).flatMap(({ note }) => note ?? []));
+}
+
+function curlSecretsOf(auth: Auth): readonly CurlSecret[] {
+  return curlSecrets(auth, isSession(auth) ? '' : credentialVariable(auth.credential));
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
-  const { in: place, before, variable } = curlSecret(auth, credentialVariable(auth.credential));
-  const word = withVariable(before, variable);
-  if (place === 'query') return hasBody ? ['--url-query', word] : ['-G', '--data-urlencode', word];
-  return [place === 'user' ? '-u' : '-H', word];
+  return curlSecretsOf(auth).flatMap(({ in: place, text, options: [option, ...values] = [] }) => {
+    const options = option === undefined ? [] : [`--${option}`, ...values];
+    const word = withVariables(text);
+    if (place === 'query') return [...options, ...(hasBody ? ['--url-query', word] : ['-G', '--data-urlencode', word])];
+    return [...options, place === 'user' ? '-u' : '-H', word];
+  });
 }
 
 function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBody'], folder: string): string[] {
@@ -115,12 +127,20 @@ function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
   while (body.includes(mark)) mark += '-';
-  const marked = String(secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`));
+  const names: string[] = [];
+  const marked = String(
+    secretBody.render((name, kind) => `${mark}${names.push(kind === 'session' ? sessionVariable(name) : credentialVariable(name)) - 1}.`),
+  );
   const pieces = marked.split(new RegExp(`${mark}(\\d+)\\.`));
-  const variable = (index: string) => `"$${credentialVariable(secretBody.credentials[Number(index)] as string)}"`;
+  const variable = (index: string) => `"$${names[Number(index)]}"`;
   return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 
-function withVariable(text: string, variable: string): string {
-  return /[\\"$`!]/.test(text) ? `${shellWord(text)}"$${variable}"` : `"${text}$${variable}"`;
+/** Braces around a variable keep it apart from letters after it. */
+function withVariables(text: CurlText): string {
+  const named = (piece: { readonly variable: string }, next: unknown) =>
+    typeof next === 'string' && /^\w/.test(next) ? `\${${piece.variable}}` : `$${piece.variable}`;
+  if (text.some((piece) => typeof piece === 'string' && /[\\"$`!]/.test(piece)))
+    return text.map((piece) => (typeof piece === 'string' ? (piece === '' ? '' : shellWord(piece)) : `"$${piece.variable}"`)).join('');
+  return `"${text.map((piece, index) => (typeof piece === 'string' ? piece : named(piece, text[index + 1]))).join('')}"`;
 }

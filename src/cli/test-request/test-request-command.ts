@@ -19,7 +19,7 @@ import { checkFields, loadFlow, loadFlowFor } from '../../run/flow-file.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { type WithInputs, withInputs } from '../shared-options.ts';
 import { printWarnings } from '../show/problems.ts';
-import { curlNotes, curlText, requestText } from '../show/request.ts';
+import { curlNotes, curlText, requestText, versionText } from '../show/request.ts';
 import { tableText } from '../show/table.ts';
 import { printJson, sayFormat, sayNote, type Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
@@ -151,7 +151,7 @@ function bodyLines({ body, unread, response }: Preview): string[] {
 function headLines(response: ActionResponse, time: string): string[] {
   if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${time}`];
   return [
-    `${response.status} in ${time}, ${response.saved?.bytes ?? response.body.length} bytes`,
+    `${response.status}${versionText(response)} in ${time}, ${response.saved?.bytes ?? response.body.length} bytes`,
     ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
   ];
 }

@@ -1,7 +1,8 @@
 import { Failure } from '../failure.ts';
 import { copyOf, type Fields } from '../record.ts';
 import { isObject, membersOf, type Value } from '../value/value.ts';
-import { compilePath, type Path, pathTo, valueAt } from './path.ts';
+import type { AnswerFacts, FactName } from './facts.ts';
+import { compilePath, isFact, type Path, pathTo, valueAt } from './path.ts';
 
 /** A response in the form in which a node's `map` reads it. */
 export interface Answer {
@@ -11,6 +12,8 @@ export interface Answer {
   header(name: string): string | undefined;
   /** The parsed body; undefined if the body was empty. */
   readonly body: Value | undefined;
+  /** Undefined unless a map reads them. */
+  readonly facts?: AnswerFacts;
 }
 
 /** The option `when_empty`: whether a record with an empty or missing list is kept, is dropped, or fails. */
@@ -29,6 +32,8 @@ export interface Mapping {
   readonly needsJson: boolean;
   /** True if any path reads the body, either as a whole (`$body`) or in part. */
   readonly readsBody: boolean;
+  /** True if any path reads a fact of the answer, such as `$url`. */
+  readonly readsFacts: boolean;
   /** Sets `found` to whether each path led to a value. Throws a Failure (`mapping`) if the response lacks a required value. */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
   /** The steps to the outermost list that the map expands. */
@@ -40,6 +45,8 @@ export interface Mapping {
 export interface MappedField {
   readonly field: string;
   readonly member: WrittenMember;
+  /** The file whose column fills the field; `path` is then the column. Undefined if an answer fills it. */
+  readonly file?: string;
   readonly at: readonly (string | number)[];
 }
 
@@ -90,6 +97,7 @@ export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mappi
     expands: chain.length > 0,
     needsJson: entries.some((entry) => entry.path.root === 'body' && (entry.path.legs.length > 1 || entry.path.legs[0]?.length !== 0)),
     readsBody: entries.some((entry) => entry.path.root === 'body'),
+    readsFacts: entries.some((entry) => isFact(entry.path)),
     array: chain[0],
     lists: chain[0] ? [chain[0]] : entries.flatMap(({ path }) => (path.root === 'body' ? path.legs : [])),
     apply: (record, answer, found, part = {}) => {
@@ -212,6 +220,7 @@ function arrayPath(chain: Path['legs'], depth: number): string {
 export function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
   if (path.root === 'status') return answer.status;
   if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
+  if (path.root !== 'body') return answer.facts?.[path.root as FactName];
   return valueAt(value, path.legs.at(-1) as (string | number)[]);
 }
 

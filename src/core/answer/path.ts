@@ -1,4 +1,6 @@
+import { nearest } from '../text/suggest.ts';
 import { isObject, orUndefined, type Value } from '../value/value.ts';
+import { type FactName, factNames } from './facts.ts';
 
 /** `each` stands for every element of a list. */
 type PathStep = string | number | typeof each;
@@ -7,24 +9,37 @@ const each = Symbol('each element');
 export interface Path {
   readonly text: string;
   /** After `headers`, the only step is the header name in lower case. */
-  readonly root: 'body' | 'status' | 'headers';
+  readonly root: 'body' | 'status' | 'headers' | FactName;
   /** The steps of the path, split into legs at every `[]`. A path with n `[]` has n + 1 legs. */
   readonly legs: readonly (readonly (string | number)[])[];
 }
+
+const outsideBody: ReadonlySet<string> = new Set(['status', ...factNames]);
 
 /** Compiles paths such as `items[0].id`, `["odd key"]`, `$status` or `$headers.etag`. Throws an Error with the reason if invalid. */
 export function compilePath(text: string): Path {
   const steps = stepsOf(text);
   const first = steps[0];
   const quoted = text.startsWith('[');
-  if (!quoted && first === '$status' && steps.length === 1) return { text, root: 'status', legs: [[]] };
+  const root = !quoted && typeof first === 'string' && first.startsWith('$') ? first.slice(1) : undefined;
+  if (root !== undefined && outsideBody.has(root) && steps.length === 1) return { text, root: root as 'status' | FactName, legs: [[]] };
   if (!quoted && first === '$headers') return headerPath(text, steps);
-  if (!quoted && typeof first === 'string' && first.startsWith('$') && first !== '$body') {
-    throw new Error(
-      `expected $status, $headers.NAME or $body, found "${text}"; ${otherSyntax(text) ?? `for a field with that name, write ["${first}"]`}`,
-    );
-  }
+  if (root !== undefined && root !== 'body') throw new Error(otherRoot(text, first as string));
   return { text, root: 'body', legs: legsOf(!quoted && first === '$body' ? steps.slice(1) : steps) };
+}
+
+const facts = factNames.map((name) => `$${name}`);
+
+function otherRoot(text: string, first: string): string {
+  const near = nearest(first, ['$status', '$headers', '$body', ...facts]);
+  const meant = near === undefined || near === first ? undefined : `did you mean ${near}?`;
+  const wayOut = otherSyntax(text) ?? meant ?? `for a field with that name, write ["${first}"]`;
+  return `expected $status, $headers.NAME or $body, or ${facts.slice(0, -1).join(', ')} or ${facts.at(-1)} in a map, found "${text}"; ${wayOut}`;
+}
+
+/** True for `$url`, `$at` and the other facts of an answer. */
+export function isFact({ root }: Path): boolean {
+  return (factNames as readonly string[]).includes(root);
 }
 
 function headerPath(text: string, steps: PathStep[]): Path {

@@ -42,6 +42,6 @@ export const apiKey = defineAuthType({
   sign: ({ header, query = '' }, key) => (header === undefined ? inQuery(query, key) : inHeader(header, key)),
   curl: ({ header, query = '' }, variable) =>
     header === undefined
-      ? { in: 'query', before: `${encodeURIComponent(query)}=`, variable }
-      : { in: 'header', before: `${header}: `, variable },
+      ? { in: 'query', text: [`${encodeURIComponent(query)}=`, { variable }] }
+      : { in: 'header', text: [`${header}: `, { variable }] },
 });

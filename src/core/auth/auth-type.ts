@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { orUndefined } from '../value/value.ts';
 
 /** A type of authentication, with its options in a flow, and the questions that `connections add` asks to set them. */
 export interface AuthType<Options extends z.ZodType = z.ZodType> {
@@ -14,12 +15,18 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 }
 
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
-  /** For OAuth types, the secret is the access token. */
+  /**
+   * `token`: a token is made or requested with the secret, and used for many requests (`http/auth/token-sources.ts`). `request`: the signature
+   * is made from the final request, for each attempt (`http/auth/signer-types.ts`). `session`: requests log in first
+   * (`http/auth/sessions.ts`). Undefined: the secret itself is sent.
+   */
+  readonly from?: 'token' | 'request' | 'session';
+  /** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
   sign(auth: z.output<Options>, secret: string): Signature;
   /** Returns the signature to show in previews. If a type does not define it, previews call `sign` with `***` as the secret. */
   preview?(auth: z.output<Options>): Signature;
   /** `variable` is the environment variable that contains the credential. */
-  curl(auth: z.output<Options>, variable: string): CurlSecret;
+  curl(auth: z.output<Options>, variable: string): CurlSecret | readonly CurlSecret[];
 }
 
 /** One option of an auth type. `connections add` asks for it, or reads it from a flag such as `--token-url`. */
@@ -27,12 +34,38 @@ export interface AuthPart {
   /** The question that `connections add` asks; undefined if it never asks for this option. */
   readonly question?: string;
   readonly isOptional?: boolean;
+  /** True if the option is a list of texts. */
+  readonly isList?: boolean;
+  /** True if the option is a mapping of names and values. */
+  readonly isMapping?: boolean;
+  /** True if the option has parts of its own. As an answer or on the command line, it is written in JSON. */
+  readonly isData?: boolean;
   /** True if the value of the option is the name of a credential. The values of all other options are public. */
   readonly isCredential?: boolean;
   /** A valid value. It is shown as an example, and stands for this option while another option is checked. */
   readonly example?: string;
   readonly suggested?: (connection: string) => string;
   readonly replaces?: string;
+}
+
+/** Converts text to the form that the option has in a flow. Members of a mapping are on lines of their own. Throws an Error with the reason. */
+export function optionValue(text: string, { isList, isMapping, isData }: AuthPart): unknown {
+  if (isData) return jsonIn(text);
+  if (isList) return text.split(',').map((entry) => entry.trim());
+  if (!isMapping) return text;
+  return Object.fromEntries(
+    text.split('\n').map((line) => {
+      const [, name = line, value = ''] = /^([^=]*)=(.*)$/s.exec(line) ?? [];
+      return [name.trim(), value];
+    }),
+  );
+}
+
+/** The message does not show the text, which might be a secret. */
+function jsonIn(text: string): unknown {
+  const value = orUndefined(() => JSON.parse(text) as unknown);
+  if (value === undefined) throw new Error(`expected JSON, such as {"url":"/login"}, found text that is not JSON`);
+  return value;
 }
 
 export interface AuthProblem {
@@ -71,6 +104,8 @@ export interface Signature {
   /** `name=value` pairs for the query, percent-encoded. */
   readonly query?: string;
   readonly parameters?: readonly string[];
+  /** Texts that are computed from the secret for this one request. A server that returns it would otherwise put it into the output. */
+  readonly derived?: readonly string[];
 }
 
 export function combined(signatures: readonly Signature[]): Signature {
@@ -91,13 +126,25 @@ export function inQuery(parameter: string, value: string): Signature {
   return { headers: {}, query: `${encodeURIComponent(parameter)}=${encodeURIComponent(value)}`, parameters: [parameter] };
 }
 
-/** The text `before` is followed by the value of an environment variable. */
+/** Texts of a word for the shell. A variable of the environment stands for each secret. */
+export type CurlText = readonly (string | { readonly variable: string })[];
+
 export interface CurlSecret {
   /** The curl option: `header` for `-H`, `user` for `-u`, `query` for a parameter of the URL. */
   readonly in: 'header' | 'user' | 'query';
-  readonly before: string;
-  readonly variable: string;
+  readonly text: CurlText;
+  /** The option, without dashes, that has to precede it, and its value. */
+  readonly options?: readonly string[];
+  /** Tells the user what curl cannot do by itself. */
+  readonly note?: string;
 }
+
+/** A header with an access token, which curl does not request. */
+export const curlToken: CurlSecret = {
+  in: 'header',
+  text: ['Authorization: Bearer ', { variable: 'ACCESS_TOKEN' }],
+  note: 'curl does not request an access token: set ACCESS_TOKEN to one',
+};
 
 /** Lets TypeScript infer the types. */
 export function defineAuthType<Options extends z.ZodType>(type: SigningType<Options>): SigningType<Options> {

@@ -10,8 +10,10 @@ import {
 } from './auth-type.ts';
 import { authTypes, loginTypes } from './auth-types.ts';
 import { type Login, mcpLoginOptions } from './authorization-code.ts';
+import { isSession, type Session } from './session.ts';
 
 export type { Login } from './authorization-code.ts';
+export type { Session } from './session.ts';
 
 /** A way to authenticate requests. It contains names of credentials, never a secret. */
 export type Auth = z.output<(typeof authTypes)[number]['options']> | Login;
@@ -31,12 +33,15 @@ function severalWays(ways: readonly [OneWay, ...OneWay[]]) {
     .superRefine((written, { addIssue }) => {
       if (written.length > maxSigners)
         addIssue({ code: 'custom', message: `expected at most ${maxSigners} ways to sign a request, found ${written.length}` });
+      const second = written.findLastIndex(isSession);
+      if (written.filter(isSession).length > 1) addIssue({ code: 'custom', message: 'expected only one session', path: [second] });
       const filled = new Set<string>();
       for (const [index, one] of written.entries()) {
-        const place = authPlace(one);
-        const message = `another entry of the list also sets ${place}\na request can have it only once`;
-        if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
-        filled.add(place.toLowerCase());
+        for (const place of authPlaces(one)) {
+          const message = `another entry of the list also sets ${place}\na request can have it only once`;
+          if (filled.has(place.toLowerCase())) addIssue({ code: 'custom', message, path: [index] });
+          filled.add(place.toLowerCase());
+        }
       }
     });
 }
@@ -70,9 +75,12 @@ export function placedAuths(written: Auth | readonly Auth[] | null | undefined):
   return 'type' in written ? [{ auth: written, at: [] }] : written.map((one, index) => ({ auth: one, at: [index] }));
 }
 
+/** MCP has sessions of its own. */
+const mcpWays = authTypes.flatMap((one) => (one.from === 'session' ? [] : [one.options as unknown as OneWay]));
+
 /** The text `none` is parsed as null. */
 export const mcpAuth = z
-  .union([z.literal('none'), z.discriminatedUnion('type', [none, ...requestWays, mcpLoginOptions as unknown as OneWay])], { error })
+  .union([z.literal('none'), z.discriminatedUnion('type', [none, ...mcpWays, mcpLoginOptions as unknown as OneWay])], { error })
   .transform((written): Auth | null => (written === 'none' || (written as { type: string }).type === 'none' ? null : (written as Auth)));
 
 /** The names of the auth types for HTTP requests, including `none`. */
@@ -89,6 +97,13 @@ export const publicAuthOptions: ReadonlySet<string> = new Set(
   [...allTypes.values()].flatMap(({ parts }) => Object.entries<AuthPart>(parts).flatMap(([key, part]) => (part.isCredential ? [] : [key]))),
 );
 
+/** All options, followed by what separates them from their value. */
+export const settableAuthOptions: readonly string[] = [
+  ...new Set(
+    [...allTypes.values()].flatMap(({ parts }) => Object.entries<AuthPart>(parts).map(([key, part]) => key + (part.isMapping ? '.' : '='))),
+  ),
+];
+
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
 /** A mistake that the schema of the options cannot detect. */
@@ -96,12 +111,37 @@ export function authProblem(auth: Auth, allowHttp: boolean): AuthProblem | undef
   return (allTypes.get(auth.type) as SigningType).problem?.(auth, allowHttp);
 }
 
+/** The same for all requests with these settings. Contains no secret. */
+export function authKey(auth: Auth): string {
+  const key = keys.get(auth) ?? JSON.stringify(auth);
+  keys.set(auth, key);
+  return key;
+}
+
+/** Writing the key takes time, and all requests of a node have the same object. */
+const keys = new WeakMap<Auth, string>();
+
+/** The URLs of a login are relative to the base URL of the connection, or to the origin of the node's requests. */
+export function boundAuth(auth: Auth, base: string | undefined): Auth {
+  return isSession(auth) && base !== undefined ? { ...auth, base } : auth;
+}
+
+/** Undefined if requests need no login first. */
+export function sessionIn(auth: readonly Auth[] | undefined): Session | undefined {
+  return auth?.find(isSession);
+}
+
 /** The credential that signs the requests comes first. `origin` is undefined if it depends on the record. */
 export function neededCredentials(auth: Auth, origin: string | undefined): readonly NeededCredential[] {
   return (allTypes.get(auth.type) as SigningType).credentials(auth, origin);
 }
 
-/** For OAuth types, the secret is the access token. */
+/** The way in which requests are signed; undefined if the secret itself is sent. */
+export function signedFrom({ type }: Auth): SigningType['from'] {
+  return (allTypes.get(type) as SigningType).from;
+}
+
+/** `secret` is the access token of a type with tokens, and text that stands for what is computed from the request. */
 export function signature(auth: Auth, secret: string): Signature {
   return (allTypes.get(auth.type) as SigningType).sign(auth, secret);
 }
@@ -111,14 +151,13 @@ export function shownSignature(auth: readonly Auth[]): Signature {
   return combined(auth.map((one) => (allTypes.get(one.type) as SigningType).preview?.(one) ?? signature(one, '***')));
 }
 
-/** Returns the header or query parameter that contains the secret, in words for messages. */
-function authPlace(auth: Auth): string {
+/** Returns the headers and query parameters that authenticate the request, in words for messages. */
+function authPlaces(auth: Auth): string[] {
   const { headers, parameters = [] } = shownSignature([auth]);
-  const [header] = Object.keys(headers);
-  return header === undefined ? `the query parameter "${parameters[0]}"` : `the header "${header}"`;
+  return [...Object.keys(headers).map((header) => `the header "${header}"`), ...parameters.map((name) => `the query parameter "${name}"`)];
 }
 
 /** `variable` is the environment variable that contains the credential. */
-export function curlSecret(auth: Auth, variable: string): CurlSecret {
-  return (allTypes.get(auth.type) as SigningType).curl(auth, variable);
+export function curlSecrets(auth: Auth, variable: string): readonly CurlSecret[] {
+  return [(allTypes.get(auth.type) as SigningType).curl(auth, variable)].flat();
 }

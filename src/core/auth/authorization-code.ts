@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { type AuthPart, credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { type AuthPart, credentialFor, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
 import { type TokenSettings, tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 const type = z.literal('oauth2_authorization_code');
@@ -64,7 +64,7 @@ export const authorizationCode = defineAuthType({
     client_credential: { isCredential: true },
     authorize_url: {},
     token_url: {},
-    scopes: {},
+    scopes: { isList: true },
     params: {},
     client_auth: {},
   },
@@ -80,8 +80,9 @@ export const authorizationCode = defineAuthType({
     return wrong ?? (tokenUrl === undefined ? undefined : urlProblem('token_url', tokenUrl, allowHttp));
   },
   credentials: loginCredentials,
+  from: 'token',
   sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),
+  curl: () => curlToken,
 });
 
 /** The options of a login to an MCP server. They include no URLs, because the server's metadata state them. */

@@ -24,5 +24,5 @@ export const basic = defineAuthType({
   credentials: ({ credential, username }, origin) => [credentialFor(credential, origin, username === undefined)],
   sign: ({ username }, secret) => inHeader('Authorization', `Basic ${toBase64(username === undefined ? secret : `${username}:${secret}`)}`),
   preview: () => inHeader('Authorization', 'Basic ***'),
-  curl: ({ username }, variable) => ({ in: 'user', before: username === undefined ? '' : `${username}:`, variable }),
+  curl: ({ username }, variable) => ({ in: 'user', text: [username === undefined ? '' : `${username}:`, { variable }] }),
 });

@@ -17,5 +17,5 @@ export const bearer = defineAuthType({
   },
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
   sign: (_auth, secret) => inHeader('Authorization', `Bearer ${secret}`),
-  curl: (_auth, variable) => ({ in: 'header', before: 'Authorization: Bearer ', variable }),
+  curl: (_auth, variable) => ({ in: 'header', text: ['Authorization: Bearer ', { variable }] }),
 });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { credentialFor, curlToken, defineAuthType, inHeader, originOf } from './auth-type.ts';
 import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 /** An access token that is requested with a client id and a client secret (RFC 6749, 4.4). The secret is sent only to the token server. */
@@ -33,12 +33,13 @@ export const clientCredentials = defineAuthType({
       example: 'crm-secret',
       suggested: (connection) => `${connection}-token`,
     },
-    scopes: {},
+    scopes: { isList: true },
     params: {},
     client_auth: {},
   },
   problem: ({ tokenUrl }, allowHttp) => urlProblem('token_url', tokenUrl, allowHttp),
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
+  from: 'token',
   sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
-  curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),
+  curl: () => curlToken,
 });

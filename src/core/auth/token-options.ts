@@ -8,7 +8,7 @@ import type { AuthProblem } from './auth-type.ts';
 /** The parameters of token requests that the auth type sets itself, so that `params` must not set them. */
 const ownParameters = new Set([
   ...['grant_type', 'client_id', 'client_secret', 'scope', 'refresh_token', 'response_type', 'code', 'redirect_uri', 'state'],
-  ...['code_verifier', 'code_challenge', 'code_challenge_method'],
+  ...['assertion', 'code_verifier', 'code_challenge', 'code_challenge_method'],
 ]);
 
 const parameterName = z.string().min(1, 'expected the name of a parameter, found an empty string');

@@ -6,6 +6,7 @@ import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { createEnvironment } from './cel.ts';
+import { checkZone, readablePattern, writablePattern } from './dates.ts';
 import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
 import {
   type CelError,
@@ -17,18 +18,21 @@ import {
   tooDeep,
   written,
 } from './expression-error.ts';
-import { fromCel, registerFunctions, toCel } from './functions.ts';
+import { fromCel, plainCel, registerFunctions, toCel, toExactCel } from './functions.ts';
 import type { Mismatch } from './mismatches.ts';
 import { isoMoment } from './moment.ts';
 import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import { presenceTest } from './presence.ts';
 import {
+  exactVariable,
   hasMacro,
   type LiteralPattern,
   type Member,
   type MemberUse,
   matchesMethod,
   nullTestsOf,
+  type PatternKind,
+  plainFunction,
   type References,
   recordVariable,
   referencesIn,
@@ -36,6 +40,7 @@ import {
   usesWhole,
   wholeUses,
 } from './references.ts';
+import { numberForm } from './texts.ts';
 
 /** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
 export interface Expression<Result> {
@@ -74,6 +79,8 @@ function environmentOf(scope: ExpressionScope): Environment {
   const known = environments.get(scope);
   if (known) return known;
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
+    .registerVariable(exactVariable, 'map<string, dyn>')
+    .registerFunction(`${plainFunction}(dyn): dyn`, plainCel)
     .registerFunction(`${hasMacro}(ast): bool`, presenceTest as never)
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('moment__(dyn): dyn', (value: unknown) => asMoment(value))
@@ -188,12 +195,12 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 function typedExpression(source: string, scope: ExpressionScope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const ast = parse(source, scope);
   const references = referencesIn(ast, source, scope.owner);
-  const { names, members, mismatches, patterns, loops, text } = references;
+  const { names, members, mismatches, patterns, loops, keepsDigits, text } = references;
   for (const pattern of patterns) checkPattern(pattern);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
-  if (!valid) throw expressionError(error as CelError, references.writtenAt);
+  if (!valid) throw expressionError(error as CelError, references.writtenAt, source);
   const record = scope.owner === undefined ? undefined : recordUsesIn(ast, members);
   const tested = new Set([...names.flatMap(({ field, inHas }) => (inHas ? [field] : [])), ...(record?.tested ?? [])]);
   const direct = names.flatMap(({ field }) => (record && field === 'record' && !record.isField ? [] : [field]));
@@ -212,7 +219,7 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
       evaluate(fields, clock) {
         beginEvaluation(clock);
         try {
-          const variables = variablesFor(named, fields, scope, record);
+          const variables = variablesFor({ named, record, keepsDigits }, fields, scope);
           const run = () => evaluate(variables);
           return fromCel(
             loops === 0
@@ -229,7 +236,16 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
   };
 }
 
-/** How an expression uses `record`, the record as a whole, whose members can have any name. */
+const patternChecks: Readonly<Record<PatternKind, (pattern: string) => unknown>> = {
+  matches: checkedRegex,
+  extract: (pattern) => checkedRegex(pattern) && compileExtract(pattern),
+  'read-date': readablePattern,
+  'write-date': writablePattern,
+  zone: checkZone,
+  number: numberForm,
+};
+
+/** The uses of `record` in an expression: the record as a whole, whose members can have any name. */
 interface RecordUses {
   readonly fields: readonly string[];
   /** The fields that are only tested with `has()`. */
@@ -250,16 +266,19 @@ function recordUsesIn(ast: ASTNode, members: readonly Member[]): RecordUses | un
   return { fields, tested: fields.filter((name) => !required.has(name)), isWhole, isField: uses.some(({ isSearched }) => !isSearched) };
 }
 
-function checkPattern({ pattern, offset, extracts }: LiteralPattern): void {
+function checkPattern({ pattern, offset, kind }: LiteralPattern): void {
   try {
-    compilePattern(pattern);
-  } catch (error) {
-    throw new ExpressionError(`${(error as Error).message}\n${patternAdvice}`, offset);
-  }
-  try {
-    if (extracts) compileExtract(pattern);
+    patternChecks[kind](pattern);
   } catch (error) {
     throw new ExpressionError((error as Error).message, offset);
+  }
+}
+
+function checkedRegex(pattern: string): unknown {
+  try {
+    return compilePattern(pattern);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${patternAdvice}`);
   }
 }
 
@@ -302,27 +321,33 @@ function programOf({ text, writtenAt }: References, scope: ExpressionScope): Ret
   }
 }
 
-function variablesFor(
-  named: readonly string[],
-  fields: Fields,
-  { owner }: ExpressionScope,
-  record: RecordUses | undefined,
-): Map<string, unknown> {
+/** The values that an expression uses. */
+interface Uses extends Pick<References, 'keepsDigits'> {
+  readonly named: readonly string[];
+  readonly record: RecordUses | undefined;
+}
+
+function variablesFor(uses: Uses, fields: Fields, { owner }: ExpressionScope): Map<string, unknown> {
+  const values = celValues(uses, fields, toCel);
+  const variables = owner === undefined ? values : new Map([[owner, values]]);
+  return uses.keepsDigits ? variables.set(exactVariable, celValues(uses, fields, toExactCel)) : variables;
+}
+
+function celValues({ named, record }: Uses, fields: Fields, converted: (value: Value) => unknown): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const name of named) {
     const value = fields.get(name);
-    if (value !== undefined) values.set(name, toCel(value));
+    if (value !== undefined) values.set(name, converted(value));
   }
-  if (record) values.set('record', recordValue(fields, record));
-  return owner === undefined ? values : new Map([[owner, values]]);
+  return record ? values.set('record', recordValue(record, fields, converted)) : values;
 }
 
 /** A record with a field called `record` has that field in place of the record as a whole. */
-function recordValue(fields: Fields, { fields: named, isWhole }: RecordUses): unknown {
+function recordValue({ fields: named, isWhole }: RecordUses, fields: Fields, converted: (value: Value) => unknown): unknown {
   const own = fields.get('record');
-  if (own !== undefined) return toCel(own);
+  if (own !== undefined) return converted(own);
   const names = isWhole ? fields.keys() : named.filter((name) => fields.has(name));
-  return new Map([...names].map((name) => [name, toCel(fields.get(name) as Value)]));
+  return new Map([...names].map((name) => [name, converted(fields.get(name) as Value)]));
 }
 
 function valuesOf(named: readonly string[], fields: Fields): Value[] {
@@ -332,7 +357,7 @@ function valuesOf(named: readonly string[], fields: Fields): Value[] {
 function conditionFailure(error: CelError, text: string, fields: Fields): Failure {
   const { code, summary, message, range } = error;
   if (isTooDeep(error)) return evaluationFailure(tooDeep.split('\n')[0] as string);
-  if (code === 'no_such_key' && range && text.slice(0, range.start).endsWith(`${recordVariable}.`)) {
+  if (code === 'no_such_key' && range && /(?:record|exact)__\.$/.test(text.slice(0, range.start))) {
     return missingField(text.slice(range.start, range.end), fields);
   }
   if (summary === undefined) return evaluationFailure(message);

@@ -1,6 +1,6 @@
 import { nearest, nearestOnes } from '../text/suggest.ts';
 import { createEnvironment } from './cel.ts';
-import { registerFunctions } from './functions.ts';
+import { functionsOf, registerFunctions } from './functions.ts';
 import { hasMacro, matchesMethod } from './references.ts';
 
 /** The error for text that is not valid CEL, or for an expression of the wrong type. */
@@ -64,14 +64,14 @@ function equalsError({ range }: CelError, source: string): ExpressionError | und
   return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
 }
 
-/** Makes the message clearer. `writtenAt` converts an offset to the offset in the expression as the user wrote it. */
-export function expressionError(error: CelError, writtenAt: (offset: number) => number = (offset) => offset): ExpressionError {
+/** Makes the message clearer. `writtenAt` converts an offset to the offset in `source`, the expression as the user wrote it. */
+export function expressionError(error: CelError, writtenAt: (offset: number) => number = (offset) => offset, source = ''): ExpressionError {
   const { code, summary, range, message } = error;
   const offset = range && writtenAt(range.start);
   if (isTooDeep(error)) return new ExpressionError(tooDeep, offset);
   const reason = written(summary ?? (message.split('\n')[0] as string));
   if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
-  const overload = overloadText(reason);
+  const overload = overloadText(reason, source.slice(offset));
   if (overload !== undefined) return new ExpressionError(overload, offset);
   const advice = code === 'incompatible_ternary_branches' ? branchAdvice(reason) : '';
   return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}${advice}`, offset);
@@ -121,6 +121,9 @@ const otherNames: Readonly<Record<string, string>> = {
     date: 'timestamp',
     btoa: 'base64.encode',
   },
+  ...{ strptime: 'date.parse', parseDate: 'date.parse', strftime: 'date.format', formatDate: 'date.format', parseNumber: 'number.parse' },
+  ...{ encodeURIComponent: 'url.encode', urlencode: 'url.encode', stringify: 'json.text', toJson: 'json.text', json_encode: 'json.text' },
+  ...{ unaccent: 'text.fold', casefold: 'text.fold', normalize: 'text.fold', uuid5: 'uuid.of', uuid: 'uuid.of' },
 };
 
 const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
@@ -137,13 +140,13 @@ export function knownFunctions(): readonly FunctionSignature[] {
   return known;
 }
 
-/** Rewords the CEL library's message about a call that matches no function; undefined for any other message. */
-export function overloadText(summary: string): string | undefined {
+/** Rewords the CEL library's message about a call that matches no function; undefined for any other message. `call` is its text. */
+export function overloadText(summary: string, call = ''): string | undefined {
   const [, receiver, name, list = ''] = /^found no matching overload for '(?:(.+)\.)?([^.(]+)\((.*)\)'$/s.exec(summary) ?? [];
   if (name === undefined) return undefined;
   const found = { name, receiver, params: list === '' ? [] : list.split(', ') };
   const named = knownFunctions().filter((signature) => signature.name === name);
-  return named.length === 0 ? unknownText(found) : wrongText(found, named);
+  return named.length === 0 ? (libraryText(call) ?? unknownText(found)) : wrongText(found, named);
 }
 
 const maxNear = 3;
@@ -157,6 +160,18 @@ function unknownText({ name, receiver }: FunctionSignature): string {
   const subject = receiver === undefined ? `function "${name}"` : receiver === 'dyn' ? `"${name}"` : `"${name}" for ${kindText(receiver)}`;
   if (other !== undefined) return `CEL has no ${subject}; did you mean "${other}"?`;
   return `CEL has no ${subject}; the nearest names are ${nearestOnes(name, choices, maxNear).join(', ')}\n${allFunctions}`;
+}
+
+/** The error for a call such as `text.lowr(name)`; undefined if it is not like a call of a library. */
+function libraryText(call: string): string | undefined {
+  const [, library = '', name = ''] = /^(\w+)\s*\.\s*(\w+)\s*\(/.exec(call) ?? [];
+  const functions = functionsOf(library);
+  if (functions.length === 0) return undefined;
+  // A field can have the name of a library, so that methods of text and lists are meant just as well.
+  const near = nearest(name, [...functions, ...['string', 'list'].flatMap(namesFor), ...Object.keys(otherNames)]);
+  if (near === undefined)
+    return `CEL has no "${library}.${name}"; expected ${functions.map((name) => `${library}.${name}`).join(', ')}\n${allFunctions}`;
+  return functions.includes(near) ? `CEL has no "${library}.${name}"; did you mean "${library}.${near}"?` : undefined;
 }
 
 function namesFor(kind: string | undefined): string[] {
@@ -179,12 +194,14 @@ function wrongText(found: FunctionSignature, named: readonly FunctionSignature[]
   return `expected ${expected.join(' or ')}, found ${signatureText(found)}${textAdvice(found, alike)}`;
 }
 
-/** Advises conversion of a string to a number, if every function of this name with this number of arguments expects a number there. */
+/** Advises conversion of a string to a number or time, if every function of this name with this number of arguments expects that there. */
 function textAdvice(found: FunctionSignature, expected: readonly FunctionSignature[]): string {
   const suited = expected.filter(({ params }) => params.length === found.params.length);
   const wanted = found.params.flatMap((type, index) => (type === 'string' ? [suited.map(({ params }) => params[index] ?? '')] : []));
   const numbers = wanted.find((types) => types.length > 0 && types.every((type) => /^(?:int|uint|double)$/.test(type)));
-  return numbers ? ` (a CSV cell is text: convert it, as in ${numbers.includes('double') ? 'double(price)' : 'int(age)'})` : '';
+  if (numbers) return ` (a CSV cell is text: convert it, as in ${numbers.includes('double') ? 'double(price)' : 'int(age)'})`;
+  const isTime = wanted.some((types) => types.length > 0 && types.every((type) => type === 'google.protobuf.Timestamp'));
+  return isTime ? ' (this is text: convert it, as in timestamp(created) or date.parse(created, "dd.MM.yyyy"))' : '';
 }
 
 function signatureText({ name, receiver, params }: FunctionSignature): string {

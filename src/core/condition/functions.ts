@@ -1,16 +1,30 @@
 import type { Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { bytesOfBase64, toBase64 } from '../text/base64.ts';
-import { ExactNumber, isObject, type Value } from '../value/value.ts';
+import { ExactNumber, isObject, jsonOf, type Value } from '../value/value.ts';
+import { formatDate, parseDate } from './dates.ts';
 import { evaluationTime } from './evaluation.ts';
+import { hashOf, uuidOf } from './hashes.ts';
 import { extractPattern } from './pattern.ts';
+import { folded, parseNumber, squeezed, urlEncoded } from './texts.ts';
 
 /** The functions that are called with a library name before the dot, as in `base64.encode`. */
-const libraries = { base64: ['encode', 'decode'], math: ['round'], regex: ['extract'] };
+const libraries: Readonly<Record<string, readonly string[]>> = {
+  base64: ['encode', 'decode'],
+  date: ['parse', 'format'],
+  hash: ['md5', 'sha1', 'sha256', 'sha512'],
+  json: ['text'],
+  math: ['round'],
+  number: ['parse'],
+  regex: ['extract'],
+  text: ['lower', 'upper', 'fold', 'squeeze'],
+  url: ['encode'],
+  uuid: ['of'],
+};
 
-/** True if the library has this function. Both names must match, because a field can have the same name as a library. */
-export function isLibraryFunction(library: string, name: string): boolean {
-  return Object.hasOwn(libraries, library) && libraries[library as keyof typeof libraries].includes(name);
+/** The functions of a library; empty for any other name. */
+export function functionsOf(library: string): readonly string[] {
+  return Object.hasOwn(libraries, library) ? (libraries[library] as readonly string[]) : [];
 }
 
 /** In CEL, a library such as `base64` is a constant, and its functions are methods of this constant. */
@@ -18,7 +32,7 @@ class CelLibrary {}
 
 /**
  * Registers the functions that the CEL library lacks. Names and meanings follow cel-go's extensions
- * (github.com/google/cel-go/blob/master/ext/README.md). The exceptions are `now`, `round`, and null in place of an optional value.
+ * (github.com/google/cel-go/blob/master/ext/README.md). The exceptions are `now`, `round`, null in place of an optional value, and the libraries that cel-go lacks.
  */
 export function registerFunctions(environment: Environment): Environment {
   for (const name of Object.keys(libraries)) {
@@ -26,6 +40,7 @@ export function registerFunctions(environment: Environment): Environment {
     const type = class extends CelLibrary {};
     environment.registerType(name, type).registerConstant(name, name, new type());
   }
+  environment.registerType('ExactNumber', ExactNumber);
   for (const [signature, handler] of Object.entries(handlers)) environment.registerFunction(signature, handler as () => unknown);
   return environment;
 }
@@ -46,7 +61,36 @@ const handlers: Readonly<Record<string, (...values: never[]) => unknown>> = {
   'base64.encode(bytes): string': (_: unknown, bytes: Uint8Array) => toBase64(bytes),
   'base64.decode(string): bytes': (_: unknown, text: string) => decoded(text),
   'regex.extract(string, string): dyn': (_: unknown, text: string, pattern: string) => extractPattern(text, pattern),
+  ...hashHandlers(),
+  'uuid.of(string): string': (_: unknown, text: string) => uuidOf(text),
+  'text.lower(string): string': (_: unknown, text: string) => text.toLowerCase(),
+  'text.upper(string): string': (_: unknown, text: string) => text.toUpperCase(),
+  'text.fold(string): string': (_: unknown, text: string) => folded(text),
+  'text.squeeze(string): string': (_: unknown, text: string) => squeezed(text),
+  'url.encode(string): string': (_: unknown, text: string) => urlEncoded(text),
+  'json.text(dyn): string': (_: unknown, value: unknown) => jsonText(value),
+  'number.parse(string, string): double': (_: unknown, text: string, example: string) => parseNumber(text, example),
+  'date.parse(string, string): google.protobuf.Timestamp': (_: unknown, text: string, pattern: string) => parseDate(text, pattern),
+  'date.parse(string, string, string): google.protobuf.Timestamp': (_: unknown, text: string, pattern: string, zone: string) =>
+    parseDate(text, pattern, zone),
+  'date.format(google.protobuf.Timestamp, string): string': (_: unknown, time: Date, pattern: string) => formatDate(time, pattern),
+  'date.format(google.protobuf.Timestamp, string, string): string': (_: unknown, time: Date, pattern: string, zone: string) =>
+    formatDate(time, pattern, zone),
 };
+
+function hashHandlers(): typeof handlers {
+  const hashing = (name: Parameters<typeof hashOf>[0]) => (_: unknown, of: string | Uint8Array) => hashOf(name, of);
+  return Object.fromEntries(
+    (['md5', 'sha1', 'sha256', 'sha512'] as const).flatMap((name) =>
+      ['string', 'bytes'].map((type) => [`hash.${name}(${type}): string`, hashing(name)]),
+    ),
+  );
+}
+
+function jsonText(value: unknown): string {
+  if (value !== null) return jsonOf(fromCel(value));
+  throw new Error('json.text: expected a value, found null (test it first, as in has(note) ? json.text(note) : "")');
+}
 
 /** Replaces all occurrences of a string. If the limit is not negative, at most that many are replaced. */
 function replaced(text: string, old: string, replacement: string, limit = -1n): string {
@@ -94,12 +138,27 @@ export function toCel(value: Value): unknown {
   return value;
 }
 
+/** The same as `toCel`, but the digits of numbers stay as they are, so that nothing can be calculated with some of them. */
+export function toExactCel(value: Value): unknown {
+  if (Array.isArray(value)) return value.map(toExactCel);
+  if (isObject(value)) return new Map(Object.entries(value).map(([name, member]) => [name, toExactCel(member)]));
+  return value instanceof ExactNumber ? value : toCel(value);
+}
+
+/** Converts what `toExactCel` has returned to what `toCel` would have returned. */
+export function plainCel(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainCel);
+  if (value instanceof Map) return new Map([...value].map(([name, member]) => [name, plainCel(member)]));
+  return value instanceof ExactNumber ? toCel(value) : value;
+}
+
 /** Throws an Error for a number that JSON cannot represent. */
 export function fromCel(value: unknown): Value {
   if (typeof value === 'bigint') return fromBigInt(value);
   if (typeof value === 'number') return finite(value);
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (Array.isArray(value)) return value.map(fromCel);
+  if (value instanceof ExactNumber) return value;
   if (value instanceof Date) return value.toISOString();
   if (value instanceof Uint8Array) return new TextDecoder().decode(value);
   if (value instanceof Map) return fromMembers(value);

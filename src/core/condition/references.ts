@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { isLibraryFunction } from './functions.ts';
+import { functionsOf } from './functions.ts';
 import {
   argumentOf,
   type Bound,
@@ -19,14 +19,15 @@ export interface Member {
   readonly isTested: boolean;
 }
 
-/** A pattern that is written in the expression itself, as opposed to one from a field. */
+/** A pattern, time zone or example that is written in the expression itself, as opposed to one from a field. */
 export interface LiteralPattern {
   readonly pattern: string;
   /** The 0-based position of the pattern in the expression. */
   readonly offset: number;
-  /** True for a pattern of `regex.extract`, false for a pattern of `matches`. */
-  readonly extracts: boolean;
+  readonly kind: PatternKind;
 }
+
+export type PatternKind = 'matches' | 'extract' | 'read-date' | 'write-date' | 'zone' | 'number';
 
 /** The references to fields and other members in an expression, and the expression in the form that the CEL library evaluates. */
 export interface References {
@@ -37,6 +38,8 @@ export interface References {
   readonly patterns: readonly LiteralPattern[];
   /** Counts loops and pattern matches. For values of total size n, an evaluation takes at most n to the power of `loops` steps. */
   readonly loops: number;
+  /** True if the value of `exactVariable` is needed. */
+  readonly keepsDigits: boolean;
   /** The expression, rewritten so that every field is looked up in the record. No field name can then clash with a CEL keyword. */
   readonly text: string;
   /** Converts an offset in `text` to the offset in the expression as the user wrote it. */
@@ -53,6 +56,12 @@ export const recordVariable = 'record__';
 /** The macro that is called instead of `has`, because the CEL library's own fails for a member of null, and is true for a null member. */
 export const hasMacro = 'has__';
 
+/** The internal variable that contains the same as the record, with numbers that keep their digits. Only `json.text` can read them. */
+export const exactVariable = 'exact__';
+
+/** The function that makes ordinary numbers of those that keep their digits. */
+export const plainFunction = 'plain__';
+
 /** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
 export const matchesMethod = 'matches__';
 
@@ -62,64 +71,144 @@ const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: '
 
 /** `owner` is the variable whose members are named directly, such as the record; undefined if the names are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
-  const names: { field: string; start: number; inHas: boolean }[] = [];
-  const insertions: Insertion[] = [];
-  const members = new Members(source);
-  const mismatches: Mismatch[] = [];
-  const patterns: LiteralPattern[] = [];
-  let loops = 0;
-  const namesTypes = source.includes('type(');
-  visit(ast, new Map());
-  insertions.sort((a, b) => a.at - b.at);
-  const text = withInsertions(source, insertions);
-  return { names, members: members.all(), mismatches, patterns, loops, text, writtenAt: (offset) => writtenOffset(offset, insertions) };
+  return new Walk(source, owner).through(ast);
+}
 
-  function visit(node: unknown, bound: Bound, inHas = false): void {
-    if (Array.isArray(node)) for (const child of node) visit(child, bound, inHas);
+/** Goes once through an expression, collects what it refers to, and rewrites it for the CEL library. */
+class Walk {
+  readonly #names: { field: string; start: number; inHas: boolean }[] = [];
+  readonly #insertions: Insertion[] = [];
+  readonly #members: Members;
+  readonly #mismatches: Mismatch[] = [];
+  readonly #patterns: LiteralPattern[] = [];
+  readonly #source: string;
+  readonly #owner: string | undefined;
+  readonly #namesTypes: boolean;
+  #loops = 0;
+  #keepsDigits = false;
+
+  constructor(source: string, owner: string | undefined) {
+    this.#members = new Members(source);
+    this.#source = source;
+    this.#owner = owner;
+    this.#namesTypes = source.includes('type(');
+  }
+
+  through(ast: ASTNode): References {
+    this.#visit(ast, { bound: new Map(), exact: new Set() });
+    const insertions = this.#insertions.sort((a, b) => a.at - b.at);
+    return {
+      names: this.#names,
+      members: this.#members.all(),
+      mismatches: this.#mismatches,
+      patterns: this.#patterns,
+      loops: this.#loops,
+      keepsDigits: this.#keepsDigits,
+      text: withInsertions(this.#source, insertions),
+      writtenAt: (offset) => writtenOffset(offset, insertions),
+    };
+  }
+
+  #visit(node: unknown, within: Within): void {
+    if (Array.isArray(node)) for (const child of node) this.#visit(child, within);
     if (!isOperation(node)) return;
-    if (node.op === 'id') visitName(node, bound, inHas);
-    else if (node.op === 'call') visitCall(node, bound);
-    else if (node.op === 'rcall') visitMethod(node, bound);
-    else if (node.op !== 'value') visitOperator(node, bound);
+    if (node.op === 'id') this.#visitName(node, within);
+    else if (node.op === 'call') this.#visitCall(node, within);
+    else if (node.op === 'rcall') this.#visitMethod(node, within);
+    else if (node.op !== 'value') this.#visitOperator(node, within);
   }
 
-  function visitName({ args, start }: CelOperation, bound: Bound, inHas: boolean): void {
+  #visitName({ args, start, end }: CelOperation, { bound, exact, isExact, inHas = false }: Within): void {
     const field = args as string;
-    if (bound.has(field) || (namesTypes && typeNames.has(field))) return;
-    names.push({ field, start, inHas });
-    if (owner !== undefined) insertions.push({ at: start, text: `${owner}.` });
+    if (exact.has(field) && !isExact) this.#makePlain(start, end);
+    if (bound.has(field) || (this.#namesTypes && typeNames.has(field))) return;
+    this.#names.push({ field, start, inHas });
+    const holder = isExact ? exactVariable : this.#owner;
+    if (holder === exactVariable) this.#keepsDigits = true;
+    if (holder !== undefined) this.#insertions.push({ at: start, text: `${holder}.` });
   }
 
-  function visitCall({ args, start, end }: CelOperation, bound: Bound): void {
+  #visitCall({ args, start, end }: CelOperation, within: Within): void {
     const [name, called] = args as [string, { op?: string }[]];
     const conversion = called.length === 1 ? conversions[name] : undefined;
-    if (conversion !== undefined) insertions.push({ at: source.indexOf('(', start) + 1, text: conversion });
-    if (name === 'has' && called.length === 1) insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
-    if (name === 'has') members.addTested(called[0]);
-    if (name === 'has') mismatches.push(...memberTests(called[0], (operand) => fieldOperand(operand, bound, source, owner)));
-    visit(called, bound, name === 'has' && called[0]?.op === 'id');
-    if (conversion !== undefined) insertions.push({ at: end - 1, text: ')' });
+    if (conversion !== undefined) this.#insertions.push({ at: this.#source.indexOf('(', start) + 1, text: conversion });
+    if (name === 'has' && called.length === 1) this.#insertions.push({ at: start + name.length, text: hasMacro.slice(name.length) });
+    if (name === 'has') this.#members.addTested(called[0]);
+    if (name === 'has') this.#mismatches.push(...memberTests(called[0], this.#fieldsWithin(within.bound)));
+    // `has()` accepts no calls in its argument, and needs no ordinary numbers.
+    const isExact = name === 'has' ? within.exact.size > 0 : name === 'dyn' && within.isExact === true;
+    this.#visit(called, { ...within, isExact, inHas: name === 'has' && called[0]?.op === 'id' });
+    if (conversion !== undefined) this.#insertions.push({ at: end - 1, text: ')' });
   }
 
-  function visitMethod({ args }: CelOperation, bound: Bound): void {
+  #visitMethod({ args, start, end }: CelOperation, within: Within): void {
     const [name, receiver, called] = args as [string, CelOperation, CelOperation[]];
-    const isLibrary = isLibraryCall(receiver, name, bound);
-    if (!isLibrary) visit(receiver, bound);
-    if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
-    const pattern = patternOf(isLibrary ? `${receiver.args}.${name}` : name, called);
-    if (pattern) patterns.push(...literalPatterns(pattern));
+    const isLibrary = isLibraryCall(receiver, name, within.bound);
+    const fullName = isLibrary ? `${receiver.args}.${name}` : name;
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
-    if (variables.length > 0 || pattern) loops += 1;
-    const kind = variables.length > 0 ? elementKind(receiver, bound) : undefined;
-    visit(called.slice(variables.length), new Map([...bound, ...variables.map((variable) => [variable, kind] as const)]));
+    // The elements that `filter` and `map` return are parts of the value.
+    const isPart = within.isExact === true && (name === 'filter' || name === 'map');
+    const isExact = variables.length > 0 && (isPart || /\bjson\s*\.\s*text\b/.test(this.#source.slice(receiver.end, end)));
+    if (isExact && name === 'filter' && !isPart) this.#makePlain(start, end);
+    if (!isLibrary) this.#visit(receiver, { ...within, isExact });
+    if (name === 'matches') this.#insertions.push(insertionForMatches(this.#source, receiver));
+    this.#patterns.push(...literalPatterns(fullName, called));
+    if (variables.length > 0 || fullName === 'matches' || fullName === 'regex.extract') this.#loops += 1;
+    const inner = withVariables(within, variables, receiver, isExact);
+    this.#visit(called.slice(variables.length, -1), inner);
+    this.#visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isPart && name === 'map') });
   }
 
-  function visitOperator(operation: CelOperation, bound: Bound): void {
-    const mismatch = mismatchIn(operation, { source, bound, fieldOf: (operand) => fieldOperand(operand, bound, source, owner) });
-    if (mismatch) mismatches.push(mismatch);
-    members.add(operation, bound);
-    visit(operation.args, bound);
+  #visitOperator(operation: CelOperation, within: Within): void {
+    const { bound } = within;
+    const mismatch = mismatchIn(operation, { source: this.#source, bound, fieldOf: this.#fieldsWithin(bound) });
+    if (mismatch) this.#mismatches.push(mismatch);
+    this.#members.add(operation, bound);
+    const exact = within.isExact ? exactOperands(operation) : [];
+    for (const operand of operandsOf(operation)) this.#visit(operand, { ...within, isExact: exact.includes(operand), inHas: false });
   }
+
+  #makePlain(start: number, end: number): void {
+    this.#insertions.push({ at: start, text: `${plainFunction}(` }, { at: end, text: ')' });
+  }
+
+  #fieldsWithin(bound: Bound): (operand: unknown) => NamedField | undefined {
+    return (operand) => fieldOperand(operand, bound, this.#source, this.#owner);
+  }
+}
+
+/** The surroundings of a part of an expression. */
+interface Within {
+  readonly bound: Bound;
+  /** Those of the bound variables whose numbers keep their digits. */
+  readonly exact: ReadonlySet<string>;
+  /** True if the part's value goes unchanged into a text of JSON, so that its numbers have to keep their digits. */
+  readonly isExact?: boolean;
+  readonly inHas?: boolean;
+}
+
+/** The surroundings of the body of a macro that declares these variables for the elements of `list`. */
+function withVariables({ bound, exact }: Within, names: readonly string[], list: CelOperation, isExact: boolean): Within {
+  const kind = names.length > 0 ? elementKind(list, bound) : undefined;
+  const kept = [...exact].filter((name) => !names.includes(name));
+  return {
+    bound: new Map([...bound, ...names.map((name) => [name, kind] as const)]),
+    exact: new Set(isExact ? [...kept, ...names] : kept),
+  };
+}
+
+/** The operands of an object are its names and values in turn. */
+function operandsOf({ args }: CelOperation): unknown[] {
+  return Array.isArray(args) ? args.flat() : [args];
+}
+
+/** The operands whose value is the operation's value, or a part of it. */
+function exactOperands(operation: CelOperation): unknown[] {
+  const operands = operandsOf(operation);
+  if (operation.op === 'list') return operands;
+  if (operation.op === 'map') return operands.filter((_, index) => index % 2 === 1);
+  if (operation.op === '?:') return operands.slice(1);
+  return operation.op === '.' || operation.op === '[]' ? operands.slice(0, 1) : [];
 }
 
 /** The field is named as a member of `record` or, with an owner, alone. */
@@ -228,10 +317,11 @@ function memberOf(node: unknown, of: string): string | undefined {
   return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
 }
 
-/** The member can be at any depth, such as `name.first`. */
+/** The member can be at any depth, such as `name.first`. A member of `record` is a field itself. */
 function memberTests(node: unknown, fieldOf: (operand: unknown) => NamedField | undefined): Mismatch[] {
   if (!isOperation(node) || node.op !== '.') return [];
   const [holder] = node.args as [unknown];
+  if (isNamed(holder, 'record')) return [];
   const field = fieldOf(holder);
   return field ? [{ ...field, kind: 'member', fails: false }] : memberTests(holder, fieldOf);
 }
@@ -242,26 +332,34 @@ function isNamed(node: unknown, name: string): boolean {
 
 /** True for a call such as `base64.encode(...)`, in which the name before the dot is a library rather than a field. */
 function isLibraryCall({ op, args }: CelOperation, name: string, bound: Bound): boolean {
-  return op === 'id' && !bound.has(args as string) && isLibraryFunction(args as string, name);
+  return op === 'id' && !bound.has(args as string) && functionsOf(args as string).includes(name);
 }
 
 function insertionForMatches(source: string, receiver: CelOperation): Insertion {
   return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
-function patternOf(called: string, [first, second]: readonly CelOperation[]): PatternArgument | undefined {
-  if (called === 'matches') return { argument: first, extracts: false };
-  return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
-}
+/** The arguments that have to be patterns, by their places. */
+const patternArguments: Readonly<Record<string, readonly (readonly [place: number, kind: PatternKind])[]>> = {
+  matches: [[0, 'matches']],
+  'regex.extract': [[1, 'extract']],
+  'date.parse': [
+    [1, 'read-date'],
+    [2, 'zone'],
+  ],
+  'date.format': [
+    [1, 'write-date'],
+    [2, 'zone'],
+  ],
+  'number.parse': [[1, 'number']],
+};
 
-interface PatternArgument {
-  readonly argument: CelOperation | undefined;
-  readonly extracts: boolean;
-}
-
-function literalPatterns({ argument, extracts }: PatternArgument): LiteralPattern[] {
-  const isLiteral = argument?.op === 'value' && typeof argument.args === 'string';
-  return isLiteral ? [{ pattern: argument.args as string, offset: argument.start, extracts }] : [];
+function literalPatterns(called: string, given: readonly CelOperation[]): LiteralPattern[] {
+  const places = Object.hasOwn(patternArguments, called) ? (patternArguments[called] ?? []) : [];
+  return places.flatMap(([place, kind]) => {
+    const { op, args, start } = given[place] ?? {};
+    return op === 'value' && typeof args === 'string' ? [{ pattern: args, offset: start as number, kind }] : [];
+  });
 }
 
 class Members {

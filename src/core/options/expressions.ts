@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { compilePath } from '../answer/path.ts';
+import { compilePath, isFact, type Path } from '../answer/path.ts';
 import {
   type AnswerCondition,
   type AnswerVariable,
@@ -12,17 +12,26 @@ import {
 import type { ExpressionError } from '../condition/expression-error.ts';
 import type { FieldUse } from '../node.ts';
 
-/** A path into a response. The schema leaves it as a string, because the `map` that contains the path compiles it. */
-export const path = z
-  .string()
-  .superRefine((text, context) => {
-    try {
-      compilePath(text);
-    } catch (error) {
-      context.addIssue((error as Error).message);
-    }
-  })
-  .meta({ title: 'path' });
+/** A path of a `map`. The schema leaves it as a string, because the `map` compiles it. */
+export const mapPath = pathSchema(() => undefined);
+
+/** A path into a response, for options other than `map`. */
+export const path = pathSchema((written) => {
+  if (isFact(written)) throw new Error(`only map reads ${written.text}; expected a path into the answer, $status or $headers.NAME`);
+});
+
+function pathSchema(check: (path: Path) => void) {
+  return z
+    .string()
+    .superRefine((text, context) => {
+      try {
+        check(compilePath(text));
+      } catch (error) {
+        context.addIssue((error as Error).message);
+      }
+    })
+    .meta({ title: 'path' });
+}
 
 /** YAML parses an unquoted `true` or `false` as a boolean, so booleans are accepted, too. */
 export const condition = z
@@ -62,6 +71,13 @@ export const innerNodes = z
   .array(z.unknown(), { error: 'expected a list of nodes' })
   .min(1, 'expected at least one node')
   .describe('the nodes that each pass runs, written as at the top of the flow');
+
+/** Like `innerNodes`, but for a node that asks its inner nodes one after the other. */
+export const alternativeNodes = innerNodes
+  .clone()
+  .describe('the steps, each of them a node that gives exactly one row; every step starts from the record as it came in');
+
+export const nodeLists: ReadonlySet<unknown> = new Set([innerNodes, alternativeNodes]);
 
 export function fieldUses({ named, fields, ofRecord }: Expression<unknown>, at: FieldUse['at']): FieldUse[] {
   return named.map((field) => ({ field, at, isTested: !fields.includes(field), isOfRecord: ofRecord.has(field) }));

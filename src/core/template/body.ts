@@ -39,33 +39,38 @@ function bodyIs(name: BodyName): string {
 
 type Special = (value: Value) => SpecialValue | undefined;
 
+/** The members that mark a secret. `session` is ordinary data in requests that need no login first. */
+export type SecretKind = 'credential' | 'session';
+
 /** Returns a function that renders the secret if the value is `{ credential: NAME }`; undefined for any other value. */
-export function secretValue(value: Value): SpecialValue | undefined {
-  const name = credentialIn(value);
-  return name === undefined ? undefined : (_fields, _clock, secretOf = masked) => secretOf(name);
+export function secretValue(value: Value, kinds: readonly SecretKind[] = ['credential']): SpecialValue | undefined {
+  const found = secretIn(value, kinds);
+  return found && ((_fields, _clock, secretOf = masked) => secretOf(found.name, found.kind));
 }
 
 function masked(): string {
   return '***';
 }
 
-export interface BodyCredential {
+export interface BodySecret {
+  readonly kind: SecretKind;
   readonly name: string;
   readonly at: readonly (string | number)[];
 }
 
-/** Returns the credential's name if the value is `{ credential: NAME }`; undefined for any other value. */
-function credentialIn(value: Value | undefined): string | undefined {
-  if (!isObject(value) || typeof value.credential !== 'string') return undefined;
-  return Object.keys(value).length === 1 ? value.credential : undefined;
+/** Undefined for a value that is not `{ credential: NAME }`. */
+function secretIn(value: Value | undefined, kinds: readonly SecretKind[]): Omit<BodySecret, 'at'> | undefined {
+  if (!isObject(value) || Object.keys(value).length !== 1) return undefined;
+  const kind = kinds.find((one) => typeof value[one] === 'string');
+  return kind && { kind, name: value[kind] as string };
 }
 
 /** If the body itself is an object with the member `credential`, that is an ordinary member. */
-export function credentialsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyCredential[] {
+export function secretsWithin(body: Value | undefined, at: readonly (string | number)[], kinds: readonly SecretKind[]): BodySecret[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {
-    const name = credentialIn(value);
-    return name === undefined ? credentialsWithin(value, [...at, key]) : [{ name, at: [...at, key, 'credential'] }];
+    const found = secretIn(value, kinds);
+    return found ? [{ ...found, at: [...at, key, found.kind] }] : secretsWithin(value, [...at, key], kinds);
   });
 }
 

@@ -35,3 +35,11 @@ export function byteCount(written: string): number | undefined {
   const bytes = Math.floor(Number(number) * unitBytes[unit.toLowerCase() as keyof typeof unitBytes]);
   return bytes >= 1 ? bytes : undefined;
 }
+
+/** About the records of an input that are compared with an old output; empty if there is nothing to say. */
+export function goneNotes({ repeated, unreadable }: { readonly repeated: number; readonly unreadable: number }): string[] {
+  return [
+    ...(repeated > 0 ? [`${counted(repeated, 'key')} ${repeated === 1 ? 'occurs' : 'occur'} more than once in the input`] : []),
+    ...(unreadable > 0 ? [`${counted(unreadable, 'record')} of the input could not be read, and might be among those that seem gone`] : []),
+  ];
+}

@@ -119,8 +119,12 @@ interface CredentialNames {
   isFree(word: string): boolean;
 }
 
-/** `taken` lists the names that other credentials already have. */
-export function credentialNames(secrets: readonly LiteralSecret[], taken: readonly string[] = []): CredentialNames {
+/** `taken` lists the names that other credentials already have. No name fulfils `isSecret`. */
+export function credentialNames(
+  secrets: readonly LiteralSecret[],
+  taken: readonly string[] = [],
+  isSecret: (name: string) => boolean = () => false,
+): CredentialNames {
   const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
   const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);
   const given = new Map<string, string | undefined>(taken.map((name) => [name, undefined]));
@@ -131,7 +135,7 @@ export function credentialNames(secrets: readonly LiteralSecret[], taken: readon
     const named = `${owner.names.find((name) => isFree(name) && isName(`${name}-${kind}`)) ?? 'my'}-${kind}`;
     for (let count = 1; ; count++) {
       const name = count === 1 ? named : `${named}-${count}`;
-      if (given.has(name) && given.get(name) !== secret) continue;
+      if (isSecret(name) || (given.has(name) && given.get(name) !== secret)) continue;
       given.set(name, secret);
       return name;
     }

@@ -32,10 +32,22 @@ export type NameRule = (name: string, place: NamedPlace, text: string, isLiteral
 /** Ignores what the value looks like. Used for requests that people have really sent, because these contain real secrets. */
 export function isPossiblySecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   if (!isLiteral || !hasLiteral(text)) return false;
-  if (/[cx]srf/i.test(name) || (place === 'header' && /^cookie2?$/i.test(name))) return true;
+  if (hasSecretName(name) || (place === 'header' && /^cookie2?$/i.test(name))) return true;
   const places: readonly NamedPlace[] = place === 'header' ? ['header'] : ['query', 'body'];
   return places.some((one) => surenessOf(name, one) !== undefined);
 }
+
+/** More names than those of `secretShapes`: with these, a request that somebody writes by hand often has a harmless value. */
+export function hasSecretName(name: string): boolean {
+  if (/[cx]srf|(?:^|[-_.])sid$/i.test(name)) return true;
+  const plain = plainName(name);
+  return secretName.test(plain) && !pagingToken.test(plain);
+}
+
+const secretName =
+  /(?:passw(?:or)?d|passwordconfirmation|passcode|passphrase|secret|token|jwt|apikey|session(?:id|key)?|(?:php|j)sess(?:ion)?id|clientassertion|codeverifier|authenticity\w*|otp)$/;
+
+const pagingToken = /(?:page|next|prev|previous|cursor|continue|continuation|sync|skip|change|resume|max|delta|start)\w*token$/;
 
 export function isSecretHeader(name: string, text: string, isNamed: NameRule = isNamedSecret): boolean {
   if (!hasLiteral(text)) return false;

@@ -55,7 +55,9 @@ export function literalSecrets(document: Document, isNamed: NameRule = isNamedSe
       if (typeof scalar.value !== 'string' && typeof scalar.value !== 'number') return;
       const text = typeof scalar.value === 'string' ? scalar.value : (scalar.source ?? String(scalar.value));
       const [start, end] = scalar.range;
-      const found = isUnderAuth(names) && names.at(-2) !== 'headers' ? foundUnderAuth(names, text) : foundIn(names, text, isNamed);
+      const inRequest = insideLogin(names);
+      const isAuth = isUnderAuth(inRequest) && (names.at(-2) !== 'headers' || isComputed(text));
+      const found = isAuth ? foundUnderAuth(names, text) : foundIn(inRequest, text, isNamed);
       const parent = ancestors.at(-1);
       const isBodyText = isPair(parent) && isScalar(parent.key) && parent.key.value === 'body';
       for (const carried of found) secrets.push({ ...carried, range: [start, end], text, isBodyText, owner: ownerOf(ancestors) });
@@ -82,10 +84,23 @@ export function isUnderAuth(names: readonly string[]): boolean {
   return auth >= 0 && !isData(names.slice(0, auth));
 }
 
+/** A login of `auth` is a request of its own. Returns the names inside it; outside of a login, all names. */
+function insideLogin(names: readonly string[]): readonly string[] {
+  const login = names.findIndex((name, index) => name === 'login' && names[index - 1] === 'auth');
+  return login > 0 && isUnderAuth(names.slice(0, login)) ? names.slice(login) : names;
+}
+
+/** True for a value such as `HMAC {signature}`, into which the auth type `hmac` inserts what it has computed. */
+function isComputed(text: string): boolean {
+  return /\{\w+\}/.test(text) && !holdsToken(text);
+}
+
 /** The options that contain a credential's name are not checked here. */
 function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
-  if (names.at(-2) === 'params') return isSecretParameter(name, value) ? [parameterUnderAuth(name, value)] : [];
+  if (['params', 'query', 'claims'].includes(names.at(-2) ?? '')) {
+    return !isComputed(value) && isSecretParameter(name, value) ? [parameterUnderAuth(name, value)] : [];
+  }
   if (!publicAuthOptions.has(name)) return [];
   const inUrl = isServerUrl(name) ? foundInUrl(value, isNamedSecret) : [];
   const found = inUrl.length > 0 || !holdsToken(value) ? inUrl.map((carried) => carried.found) : [`the value of "${name}"`];

@@ -29,7 +29,7 @@ export interface StoredAnswer {
 
 export function storedAnswer(
   { record, place, node }: KeptQuestion,
-  { response, at, ms, attempts, extra }: KeptAnswer,
+  { response, arrival: { atMs: at, ms, attempts }, extra }: KeptAnswer,
   identity: Pick<StoredAnswer, 'number' | 'key' | 'nth'>,
 ): StoredAnswer {
   const facts = { ...identity, record, place, node, at, ms, attempts, extra: extra === undefined ? undefined : jsonOf(extra) };
@@ -47,7 +47,7 @@ const maxHeads = 64;
 
 export function foundAnswer({ number, at, ms, attempts, status, head, redirectedTo, extra, body }: StoredAnswer): FoundAnswer {
   const response = status === 0 ? toolAnswer(body) : httpResponse(status, headersOf(head), body, redirectedTo);
-  const found = { number, at, ms, attempts, response };
+  const found = { number, arrival: { atMs: at, ms, attempts }, response };
   return extra === undefined ? found : { ...found, extra: parseJson(extra) };
 }
 

@@ -43,27 +43,24 @@ export class AccessTokens {
     this.#renewals = new Renewals(() => tools.now());
   }
 
-  /** Works like `sendWith`, but with an access token from a client credentials grant (RFC 6749, 4.4). */
-  send<Answer extends { readonly status: number }>(
-    auth: OAuth,
-    withSecret: WithSecret,
-    send: (token: string, refused?: Answer) => Promise<Answer>,
-    fetch = this.#tools.fetch,
-  ): Promise<Answer> {
-    return this.sendWith(clientTokens(auth, withSecret, { ...this.#tools, fetch }), send);
-  }
-
-  /** Calls `send` with an access token. After a 401, calls it once more with a new token. Throws a Failure if no token can be obtained. */
+  /**
+   * Calls `send` with an access token of each source. After a 401, calls it once more with new tokens. Throws a Failure if a token cannot be
+   * obtained.
+   */
   sendWith<Answer extends { readonly status: number }>(
-    source: TokenSource,
-    send: (token: string, refused?: Answer) => Promise<Answer>,
+    sources: readonly TokenSource[],
+    send: (tokens: readonly string[], refused?: Answer) => Promise<Answer>,
   ): Promise<Answer> {
-    const { key, credential } = source;
-    const came = (text: string) => {
-      this.#tools.secret(text, key);
-      this.#tools.used(credential);
-    };
-    return this.#renewals.sendWith<Answer>([{ ...source, came }], ([token = ''], refused) => send(token, refused));
+    return this.#renewals.sendWith<Answer>(
+      sources.map((source) => ({
+        ...source,
+        came: (text: string) => {
+          this.#tools.secret(text, source.key);
+          this.#tools.used(source.credential);
+        },
+      })),
+      send,
+    );
   }
 
   close(): Promise<void> {
@@ -71,7 +68,7 @@ export class AccessTokens {
   }
 }
 
-function clientTokens(auth: OAuth, withSecret: WithSecret, tools: RequestTools): TokenSource {
+export function clientTokens(auth: OAuth, withSecret: WithSecret, tools: RequestTools): TokenSource {
   const { tokenUrl: url, clientId, credential, scopes, params, clientAuth } = auth;
   const grant = { grant_type: 'client_credentials', ...(scopes.length > 0 && { scope: scopes.join(' ') }) };
   return {

@@ -7,11 +7,14 @@ import type { Fetch } from '../fetch.ts';
 
 interface TokenQuestion extends TokenSettings {
   readonly url: string;
-  readonly clientId: string;
+  /** Undefined if the grant says who asks. */
+  readonly clientId: string | undefined;
   /** The client secret; undefined for a public client, which has none. */
   readonly clientSecret: string | undefined;
   /** The parameter `grant_type`, and the other parameters that this grant type requires. */
   readonly grant: Readonly<Record<string, string>>;
+  /** Explains a refusal. `date` is the time of the server. */
+  hint?(date: string | undefined): string | undefined;
 }
 
 export interface Token {
@@ -32,13 +35,17 @@ const minLifetimeMs = 1000;
 /** Used without `expires_in`, which is only recommended (RFC 6749, 5.1). If the token expires earlier, a 401 causes a renewal. */
 const defaultLifetimeMs = 3_600_000;
 
+/** In bytes. A token has a few thousand. */
+const maxAnswerBytes = 1_000_000;
+
 /** Throws a Failure, with the server's error code if the token server refused the request. */
 export async function requestToken(question: TokenQuestion, tools: RequestTools): Promise<Token> {
   const { url, grant, params = {}, clientId, clientSecret, clientAuth } = question;
   const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams({ ...params, ...grant });
-  if (clientSecret === undefined) body.set('client_id', clientId);
-  else if (clientAuth === 'body') {
+  if (clientSecret === undefined || clientId === undefined) {
+    if (clientId !== undefined) body.set('client_id', clientId);
+  } else if (clientAuth === 'body') {
     body.set('client_id', clientId);
     body.set('client_secret', clientSecret);
     tools.secret(encodeURIComponent(clientSecret));
@@ -51,11 +58,14 @@ export async function requestToken(question: TokenQuestion, tools: RequestTools)
   }
   try {
     // Imported only when a token is requested, because this module loads Node's built-in fetch, which most runs do not need.
-    const { readJson, statusFailure, sendSingle } = await import('../single-request.ts');
-    const response = await sendSingle(tools.fetch, url, { method: 'post', headers, body, throwHttpErrors: false });
+    const { bounded, readJson, statusFailure, sendSingle } = await import('../single-request.ts');
+    const sent = await sendSingle(tools.fetch, url, { method: 'post', headers, body, throwHttpErrors: false });
+    const response = await bounded(sent, url, maxAnswerBytes);
     if (!response.ok) {
-      const bytes = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
-      throw withoutToken(statusFailure(response, bytes), url, refusalText(bytes));
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const failure = statusFailure(response, bytes);
+      const hint = question.hint?.(response.headers.get('date') ?? undefined);
+      throw withoutToken(hint === undefined ? failure : failure.withMessage(`${failure.message}; ${hint}`), url, refusalText(bytes));
     }
     return toToken(await readJson(response, url, formAnswer), response.status);
   } catch (error) {

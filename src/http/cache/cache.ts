@@ -68,7 +68,7 @@ function undefinedIfUnfinished(error: unknown): undefined {
 }
 
 /** Masks all secrets, because a server may echo the credential. As Latin-1, each byte is one character, so binary bodies stay intact. */
-function newAnswer({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, options: CacheOptions): NewAnswer {
+function newAnswer({ status, headers, body, redirectedTo, arrival }: HttpResponse, maxAgeMs: number, options: CacheOptions): NewAnswer {
   const { redactor, wallNow } = options;
   const cachedAtMs = wallNow();
   const text = Buffer.from(body).toString('latin1');
@@ -76,14 +76,15 @@ function newAnswer({ status, headers, body, redirectedTo }: HttpResponse, maxAge
     cachedAtMs,
     expiresAtMs: cachedAtMs + maxAgeMs,
     status,
+    arrival,
     headers: redactor.value({ ...headers } as Value) as HttpResponse['headers'],
     body: redactor.isIn(text) ? Buffer.from(redactor.text(text), 'latin1') : body,
     ...(redirectedTo && { redirectedTo: { ...redirectedTo, path: redactor.text(redirectedTo.path) } }),
   };
 }
 
-function responseOf({ status, headers, body, redirectedTo }: CachedAnswer): HttpResponse {
-  const response = { status, headers, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
+function responseOf({ cachedAtMs, status, headers, body, redirectedTo, arrival = { atMs: cachedAtMs } }: CachedAnswer): HttpResponse {
+  const response = { status, headers, arrival, header: headerReader(headers), body, endedByClose: false, retryAfterMs: undefined };
   return redirectedTo ? { ...response, redirectedTo } : response;
 }
 

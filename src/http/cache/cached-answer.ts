@@ -12,6 +12,8 @@ export interface CachedAnswer {
   readonly body: Uint8Array;
   /** The URL after all redirects. Relative links in the response are resolved against it. */
   readonly redirectedTo?: HttpResponse['redirectedTo'];
+  /** Undefined for an answer that an older version has cached. */
+  readonly arrival?: HttpResponse['arrival'];
 }
 
 export interface NewAnswer extends CachedAnswer {
@@ -21,13 +23,13 @@ export interface NewAnswer extends CachedAnswer {
 /** A row of the cache file, which contains the response in binary form and its checksum. */
 export type AnswerRow = readonly [number, Uint8Array];
 
-type StoredHead = readonly [number, number, CachedAnswer['headers'], CachedAnswer['redirectedTo']?];
+type StoredHead = readonly [number, number, CachedAnswer['headers'], (CachedAnswer['redirectedTo'] | null)?, CachedAnswer['arrival']?];
 
 const lengthBytes = 4;
 
 /** The length of the head, the head as JSON, and the body. */
-export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo }: CachedAnswer): Buffer {
-  const head = Buffer.from(JSON.stringify([cachedAtMs, status, headers, ...(redirectedTo ? [redirectedTo] : [])]));
+export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo, arrival }: CachedAnswer): Buffer {
+  const head = Buffer.from(JSON.stringify([cachedAtMs, status, headers, redirectedTo ?? null, arrival]));
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32LE(head.length);
   return Buffer.concat([length, head, body]);
@@ -38,8 +40,15 @@ export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): Ca
   if (answerChecksum(key, packed) !== checksum) throw damageError();
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
   const bodyAt = lengthBytes + bytes.readUInt32LE();
-  const [cachedAtMs, status, headers, redirectedTo] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as StoredHead;
-  return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), redirectedTo };
+  const [cachedAtMs, status, headers, redirectedTo, arrival] = JSON.parse(bytes.toString('utf8', lengthBytes, bodyAt)) as StoredHead;
+  return {
+    cachedAtMs,
+    status,
+    headers,
+    body: bytes.subarray(bodyAt),
+    redirectedTo: redirectedTo ?? undefined,
+    arrival: arrival ?? undefined,
+  };
 }
 
 /** Includes the key, to detect a damaged index that returns a different key's response. */

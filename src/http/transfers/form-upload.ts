@@ -12,8 +12,9 @@ export interface OpenUpload {
   readonly contentType: string;
   /** In bytes. */
   readonly length: number;
-  /** The request body. Reading it throws a Failure if a file has changed since it was opened. */
-  readonly body: Readable;
+  /** The request body, from its start. Reading it throws a Failure if a file has changed since it was opened. */
+  body(): Readable;
+  /** Ends its bodies, and closes the files. */
   close(): Promise<void>;
 }
 
@@ -30,10 +31,16 @@ export class FormUpload {
     this.#folder = folder;
   }
 
+  get contentType(): string {
+    return `multipart/form-data; boundary=${this.#boundary}`;
+  }
+
   /** Opens the files of the form. Throws a Failure (`request`) if a file cannot be read. Nothing has been sent then. */
   async open(): Promise<OpenUpload> {
     const handles: FileHandle[] = [];
+    const bodies: Readable[] = [];
     const close = async () => {
+      for (const body of bodies) body.destroy();
       await Promise.all(handles.splice(0).map((handle) => handle.close()));
     };
     try {
@@ -47,8 +54,12 @@ export class FormUpload {
         (sum, { head, text, file }) => sum + head.length + Buffer.byteLength(text) + (file?.size ?? 0) + 2,
         end.length,
       );
-      const body = Readable.from(formBytes(sections, end), { objectMode: false });
-      return { contentType: `multipart/form-data; boundary=${this.#boundary}`, length, body, close };
+      const body = () => {
+        const made = Readable.from(formBytes(sections, end), { objectMode: false });
+        bodies.push(made);
+        return made;
+      };
+      return { contentType: this.contentType, length, body, close };
     } catch (error) {
       await close();
       throw error;

@@ -115,6 +115,7 @@ const formScalar = z.union(
     z.null(),
     z.strictObject({ cel: z.string().describe('an expression whose value is sent') }),
     z.strictObject({ credential: z.string().describe('the credential whose secret is sent') }),
+    z.strictObject({ session: z.string().describe('the value of a login that is sent') }),
     formFile,
   ],
   { error: 'expected text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },
@@ -177,6 +178,10 @@ export const httpOptions = z.strictObject({
     .min(1)
     .optional()
     .describe('for text with an XML Content-Type: the fields that contain XML already, which are inserted without escaping'),
+  http2: z
+    .boolean()
+    .optional()
+    .describe("use HTTP/2 if the server offers it (in the TLS handshake), otherwise HTTP/1.1 (default: the connection's, or false)"),
   ...callOptions,
   retry: retryWith({
     after: answerExpression(['status', 'headers', 'body'])

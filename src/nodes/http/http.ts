@@ -5,6 +5,7 @@ import { compilePath } from '../../core/answer/path.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
+import { isSession } from '../../core/auth/session.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import {
   type Action,
@@ -17,7 +18,7 @@ import {
 } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
+import { isMapping, jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
@@ -27,7 +28,7 @@ import { callPages } from './call-pages.ts';
 import { answerModeOf, type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging, untilReads } from './paging.ts';
-import { bodyCredentials, payloadOf } from './request-body.ts';
+import { bodySecrets, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 import { checkFileOptions, Saving, savedFields, usesFiles } from './saving.ts';
 
@@ -153,6 +154,7 @@ function policyOf({ options, connection, mapping, rules }: PolicyParts, context:
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), lists: listsIn(options, mapping), cost: policy.cost, rules }),
     responseMode: answerModeOf(options),
+    readsFacts: mapping?.readsFacts,
     judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {
@@ -199,10 +201,10 @@ function httpCacheKey(
   const rules = failWhen || retryWhen ? [failWhen?.source ?? null, retryWhen?.source ?? null, jsonOf([...(record ?? [])] as Value)] : [];
   const signers = (auth ?? []).map((one) =>
     Object.entries(one)
-      .map(([name, value]) => [name, String(value)])
+      .map(([name, value]) => [name, isMapping(value) || isSession(one) ? String(JSON.stringify(value)) : String(value)])
       .sort(),
   );
-  const secrets = secretBody ? [[...secretBody.credentials]] : [];
+  const secrets = secretBody ? [[...secretBody.credentials, ...secretBody.sessions]] : [];
   const certificate = clientCert ? [[clientCert.cert, clientCert.key]] : [];
   return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets, ...certificate, ...rules]);
 }
@@ -210,10 +212,10 @@ function httpCacheKey(
 function credentialNeeds(options: HttpOptions, connection: HttpNodeConnection, origin: string | undefined): CredentialNeed[] {
   const isOwn = options.auth !== undefined;
   const signing = placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
-    const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
+    const at = isOwn ? ['auth', ...entry, isSession(auth) ? 'login' : 'credential'] : ['connection'];
     return neededCredentials(auth, origin).map((need) => ({ ...need, ...loginIn(need, connection), at }));
   });
-  const inBody = bodyCredentials(options).map(({ name, at }) => ({
+  const inBody = bodySecrets(options, ['credential']).map(({ name, at }) => ({
     ...credentialFor(name, origin),
     at,
   }));

@@ -16,7 +16,7 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
   if (options.response !== undefined && options.answer !== 'auto')
     problem(['response'], 'response is the older name of the option answer; leave response out');
   for (const option of answerModeOf(options) === 'text' ? lookingInto(options, mapping) : []) {
-    warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
+    warn([option], 'the answer is read as text: only $body, $status, $headers.NAME and facts such as $url find something in it');
   }
   if (paginate) checkPaging(options, paginate, problem);
   if (paginate && !map) warn(['paginate'], 'paginate needs map: without it, nothing is taken from the pages');

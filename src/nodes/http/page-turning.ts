@@ -96,7 +96,7 @@ function withParam(request: HttpRequest, name: string, value: string): HttpReque
 /** A link to another origin is followed only if the flow allows it, without credential and headers, and not if it needs the body. */
 function linked({ request, answer, first }: Turned, link: string | undefined, rules: PageLinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
-  const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
+  const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes, http2 } = request;
   const secretParameters = auth && shownSignature(auth).parameters;
   const withBody = request.body || request.form ? request.method : undefined;
   const base = answer.response.redirectedTo ?? request;
@@ -104,7 +104,16 @@ function linked({ request, answer, first }: Turned, link: string | undefined, ru
   if (!elsewhere) return { ...request, ...target };
   if (withBody) throw new Failure('http', lostBody('the next page on', target.origin, withBody), { status: answer.status });
   const redirects = { followAny, redirectHosts, unfollowed };
-  return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
+  return {
+    timeoutMs,
+    maxBodyBytes,
+    http2,
+    ...redirects,
+    ...target,
+    method: 'GET',
+    headers: {},
+    hostFromData: first.hostFromData ?? elsewhere,
+  };
 }
 
 function pageTarget(

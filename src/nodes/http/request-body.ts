@@ -1,5 +1,7 @@
 import { declaredCharset, labelledCharset, oneByteEncoding, type TextEncoding } from '../../core/answer/charset.ts';
 import { pathTo } from '../../core/answer/path.ts';
+import type { Session } from '../../core/auth/auth.ts';
+import { takenNames } from '../../core/auth/session.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
@@ -10,18 +12,20 @@ import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import {
-  type BodyCredential,
+  type BodySecret,
   type BodyTemplate,
   bodyTemplate,
-  credentialsWithin,
+  type SecretKind,
   type SpecialValue,
+  secretsWithin,
   secretValue,
 } from '../../core/template/body.ts';
+import { formTemplate } from '../../core/template/form.ts';
 import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
-import { type TextTemplate, textTemplate, valueTemplate } from '../../core/template/template.ts';
+import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
 import { isXmlType, xmlTemplate } from '../../core/template/xml.ts';
 import { didYouMean, shortName } from '../../core/text/suggest.ts';
-import { isObject, orUndefined, textOf, type Value } from '../../core/value/value.ts';
+import { isObject, orUndefined, type Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
@@ -36,9 +40,9 @@ export function payloadOf({ body, form, text }: HttpOptions): BodyOption | undef
   return text === undefined ? undefined : { name: 'text', value: text };
 }
 
-export function bodyCredentials(options: HttpOptions): BodyCredential[] {
+export function bodySecrets(options: HttpOptions, kinds: readonly SecretKind[]): BodySecret[] {
   const payload = payloadOf(options);
-  return credentialsWithin(payload?.value, [payload?.name ?? '']);
+  return secretsWithin(payload?.value, [payload?.name ?? ''], kinds);
 }
 
 export interface Header {
@@ -64,8 +68,12 @@ interface RequestBody {
   readonly secrets?: (fields: Fields, clock: EvaluationClock, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
-/** Reports problems. `contentType` is undefined if it depends on the record. */
-export function compileBody(options: HttpOptions, contentType: Header | undefined, context: BuildContext): RequestBody {
+/** Reports problems. `type` is undefined if it depends on the record. `session` is undefined if requests need no login first. */
+export function compileBody(
+  options: HttpOptions,
+  { type: contentType, session }: { readonly type: Header | undefined; readonly session: Session | undefined },
+  context: BuildContext,
+): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [], usesNow: false };
   const isText = payload.name === 'text' && contentType !== undefined;
@@ -73,7 +81,11 @@ export function compileBody(options: HttpOptions, contentType: Header | undefine
   if (options.raw && isText && !isXml)
     context.problem(['raw'], 'raw is only for text whose Content-Type is XML, such as text/xml: nothing is escaped here');
   const { expressions, ...uses } = compiledExpressions(payload, context);
-  const special = (value: Value) => expressions.get(value) ?? secretValue(value);
+  const kinds: readonly SecretKind[] = session ? ['credential', 'session'] : ['credential'];
+  const special = (value: Value) => expressions.get(value) ?? secretValue(value, kinds);
+  // In a body, it is ordinary data.
+  if (payload.name === 'form' && !session)
+    for (const { at } of bodySecrets(options, ['session'])) context.problem(at, '{ session: NAME } needs auth of type session');
   const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
   const render = isMultipart
     ? undefined
@@ -82,15 +94,15 @@ export function compileBody(options: HttpOptions, contentType: Header | undefine
   // No secret is inserted into a text, so the body is complete. A record that cannot be encoded fails before it waits for its turn.
   if (render && encode) return { render: (fields, clock) => encodable(render(fields, clock), encode), encode, ...uses };
   const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
-  const credentials = checkedNames(options, context);
-  if (credentials.length === 0) return { render, parts, ...uses };
+  const { credentials, sessions } = checkedNames(bodySecrets(options, kinds), session, context);
+  if (credentials.length + sessions.length === 0) return { render, parts, ...uses };
   return {
     render,
     parts,
     ...uses,
     secrets(fields, clock, { origin, isNamed }) {
-      if (!isNamed) throw notNamed(credentials, origin);
-      return { credentials, render: (secretOf) => (parts ?? (render as BodyTemplate))(fields, clock, secretOf) };
+      if (!isNamed) throw notNamed([...credentials, ...sessions], origin);
+      return { credentials, sessions, render: (secretOf) => (parts ?? (render as BodyTemplate))(fields, clock, secretOf) };
     },
   };
 }
@@ -168,13 +180,20 @@ function naming(at: readonly (string | number)[], evaluate: () => Value): Value 
   }
 }
 
-function checkedNames(options: HttpOptions, context: BuildContext): readonly string[] {
-  const found = bodyCredentials(options);
-  for (const { name, at } of found) {
-    const [issue] = credentialName.safeParse(name).error?.issues ?? [];
-    if (issue) context.problem(at, `${issue.message}\na body with data of that shape is written as JSON text`);
+function checkedNames(
+  found: readonly BodySecret[],
+  session: Session | undefined,
+  context: BuildContext,
+): Pick<SecretBody, 'credentials' | 'sessions'> {
+  const taken = session ? takenNames(session) : [];
+  for (const { kind, name, at } of found) {
+    const [issue] = kind === 'credential' ? (credentialName.safeParse(name).error?.issues ?? []) : [];
+    const unknown = kind === 'session' && !taken.includes(name) ? `no value "${name}" of the session${didYouMean(name, taken)}` : undefined;
+    const problem = issue?.message ?? unknown;
+    if (problem !== undefined) context.problem(at, `${problem}\na body with data of that shape is written as JSON text`);
   }
-  return [...new Set(found.map(({ name }) => name))];
+  const named = (wanted: SecretKind) => [...new Set(found.flatMap(({ kind, name }) => (kind === wanted ? [name] : [])))];
+  return { credentials: named('credential'), sessions: named('session') };
 }
 
 function notNamed(credentials: readonly string[], origin: string): Failure {
@@ -200,32 +219,4 @@ function expressionsWithin(body: Value | undefined, at: readonly (string | numbe
     const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;
     return isOne ? [{ holder: value, source: value.cel as string, at: [...at, key, 'cel'] }] : expressionsWithin(value, [...at, key]);
   });
-}
-
-/** A list repeats its form field for each element. `special` returns a function for a value that is not plain data. */
-function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
-  const members = Object.entries(form).map(([name, written]) => ({
-    name: textTemplate(name),
-    values: (Array.isArray(written) ? written : [written]).map((value) => special(value) ?? formValue(value)),
-  }));
-  return (fields, clock, secretOf) => {
-    const pairs: string[] = [];
-    for (const { name, values } of members) {
-      for (const value of values) pairs.push(...pairsOf(name(fields), value(fields, clock, secretOf)));
-    }
-    return pairs.join('&');
-  };
-}
-
-function formValue(value: Value): SpecialValue {
-  return typeof value === 'string' ? valueTemplate(value) : () => value;
-}
-
-function pairsOf(name: string, value: Value): string[] {
-  return (Array.isArray(value) ? value : [value]).map((one) => `${encoded(name, name)}=${encoded(textOf(one), name)}`);
-}
-
-function encoded(text: string, name: string): string {
-  if (text.isWellFormed()) return encodeURIComponent(text);
-  throw new Failure('request', `"${name.toWellFormed()}" in the form contains a broken character (a lone surrogate)`, { sent: false });
 }

@@ -1,6 +1,8 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
-import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
+import { type Auth, authProblem, boundAuth, placedAuths, sessionIn } from '../../core/auth/auth.ts';
+import { isSession } from '../../core/auth/session.ts';
+import { planSession } from '../../core/auth/session-plan.ts';
 import { hasStatus } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { HttpConnection } from '../../core/connection.ts';
@@ -40,18 +42,16 @@ export function compileRequest(
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
   const written = headersOf(options, connection);
-  const body = compileBody(options, literalType(written), context);
+  const own = signersOf(options, { allowHttp, base: connection?.baseUrl ?? url?.origin }, context);
+  const signers = options.auth === undefined ? connection?.auth : own;
+  const body = compileBody(options, { type: literalType(written), session: sessionIn(signers) }, context);
   const headers = written.map(({ name, text, at }) => ({ name, render: tryOption(context, at, () => headerTemplate(name, text)) }));
   const areConstant = written.every(({ text }) => referencedFields(text).length === 0);
   let constantHeaders: Record<string, string> | undefined;
-  const own = signersOf(options, allowHttp, context);
-  const signers = options.auth === undefined ? connection?.auth : own;
   const { allowHosts, literalOrigins } = context;
-  const { method, timeout: timeoutMs, max_body: maxBodyBytes, follow } = options;
-  const followAny = follow === 'any';
-  const redirectHosts = followAny && allowHosts.length > 0 ? allowHosts : undefined;
-  const wanted = redirectStatuses.filter((status) => hasStatus(options.success, status));
-  const unfollowed = wanted.length > 0 ? wanted : undefined;
+  const hostFromData = { allowHosts };
+  const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
+  const { method, timeout: timeoutMs, max_body: maxBodyBytes, http2 = connection?.http2 } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
   return { ...body, origin: url?.origin, render };
 
@@ -70,12 +70,13 @@ export function compileRequest(
       secretBody: body.secrets?.(inBody, clock, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       clientCert: origin === connection?.origin ? connection.clientCert : undefined,
+      http2,
       timeoutMs,
       maxBodyBytes,
       followAny,
       redirectHosts,
       unfollowed,
-      hostFromData: fromData ? { allowHosts } : undefined,
+      hostFromData: fromData ? hostFromData : undefined,
     };
   }
 
@@ -87,6 +88,16 @@ export function compileRequest(
     if (areConstant) constantHeaders = rendered;
     return rendered;
   }
+}
+
+function redirectsOf({ follow, success }: HttpOptions, allowHosts: readonly string[]) {
+  const followAny = follow === 'any';
+  const wanted = redirectStatuses.filter((status) => hasStatus(success, status));
+  return {
+    followAny,
+    redirectHosts: followAny && allowHosts.length > 0 ? allowHosts : undefined,
+    unfollowed: wanted.length > 0 ? wanted : undefined,
+  };
 }
 
 /** Behind a gateway, Host decides which server gets the request, and with it the credential. */
@@ -107,9 +118,15 @@ function isAnswered(url: string, connection: HttpConnection | undefined | null, 
 }
 
 /** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */
-function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
-  const own = placedAuths(written);
+function signersOf(
+  { auth: written }: HttpOptions,
+  { allowHttp, base }: { readonly allowHttp: boolean; readonly base: string | undefined },
+  context: BuildContext,
+): readonly Auth[] | undefined {
+  const own = placedAuths(written).map(({ auth, at }) => ({ auth: boundAuth(auth, base), at }));
   for (const { auth, at } of own) {
+    if (isSession(auth))
+      planSession(auth, { allowHttp, problem: (place, message, offset) => context.problem(['auth', ...at, ...place], message, offset) });
     const wrong = authProblem(auth, allowHttp);
     if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
   }

@@ -1,11 +1,11 @@
-import type { ActionResponse } from '../../core/action.ts';
+import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { AttemptContext, KeptCall } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { rounded, type SpendingRefusal } from '../../core/spending.ts';
-import type { JsonObject, Value } from '../../core/value/value.ts';
+import type { JsonObject } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { TokenUsage, Turn } from './provider.ts';
 
@@ -70,21 +70,19 @@ export class Conversation extends RequestCall {
 
   override get kept(): KeptCall<Accepted> | undefined {
     const kept = super.kept;
-    return (
-      kept && { ...kept, extra: (answer) => ({ ...(answer as ModelAccepted).usage }), restore: (...parts) => this.#restored(...parts) }
-    );
+    if (!kept) return undefined;
+    /** The tokens are those of all questions, also of those whose answers did not fit. */
+    const restore: KeptCall<Accepted>['restore'] = async (answer, context) => {
+      const restored = (await kept.restore(answer, context)) as ModelAccepted;
+      return withUsage(restored, (answer.extra as TokenUsage | undefined) ?? restored.usage, this.#rules.price);
+    };
+    return { ...kept, extra: (answer) => ({ ...(answer as ModelAccepted).usage }), restore };
   }
 
-  /** The tokens are those of all questions, also of those whose answers did not fit. */
-  async #restored(response: ActionResponse, context: AttemptContext, usage: Value | undefined): Promise<Accepted> {
-    const answer = (await this.restore(response, context)) as ModelAccepted;
-    return withUsage(answer, (usage as TokenUsage | undefined) ?? answer.usage, this.#rules.price);
-  }
-
-  override async attempt(context: AttemptContext): Promise<Accepted> {
+  override async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     for (;;) {
       try {
-        const answer = (await this.#paid(context)) as ModelAccepted;
+        const answer = (await this.#paid(context, started)) as ModelAccepted;
         return withUsage(answer, this.#usage, this.#rules.price);
       } catch (error) {
         if (!(error instanceof UnusableAnswer) || error.reason === undefined || this.#invalid === this.#rules.invalidRetries) throw error;
@@ -97,10 +95,10 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, but only if its maximum cost is within `max_cost`. */
-  async #paid(context: AttemptContext): Promise<Accepted> {
+  async #paid(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
     const { maxCost, price } = this.#rules;
     const { spending } = context;
-    if (maxCost === undefined || !price) return this.#answered(context, (cost) => cost && spending.settle(undefined, cost));
+    if (maxCost === undefined || !price) return this.#answered(context, started, (cost) => cost && spending.settle(undefined, cost));
     const bytes = this.#dialog.bytes(this.#turns);
     const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
     const held = await spending.hold(maxCost, most);
@@ -108,7 +106,7 @@ export class Conversation extends RequestCall {
       const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
       throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts, 'finishing');
     }
-    return this.#answered(context, (cost, usage) => {
+    return this.#answered(context, started, (cost, usage) => {
       if (!usage || cost === undefined) return spending.release(held);
       if (usage.input > 0) spending.prompts.learn(bytes, usage.input);
       spending.settle(held, usage.input + usage.output === 0 ? 'unstated' : cost);
@@ -116,10 +114,14 @@ export class Conversation extends RequestCall {
   }
 
   /** Makes one request, and then calls `settle` with its cost and tokens. Both are undefined if no model has answered. */
-  async #answered(context: AttemptContext, settle: (cost?: number, usage?: TokenUsage) => void): Promise<Accepted> {
+  async #answered(
+    context: AttemptContext,
+    started: StartedAttempt,
+    settle: (cost?: number, usage?: TokenUsage) => void,
+  ): Promise<Accepted> {
     let usage: TokenUsage | undefined;
     try {
-      const answer = await super.attempt(context);
+      const answer = await super.attempt(context, started);
       ({ usage } = answer as ModelAccepted);
       return answer;
     } catch (error) {

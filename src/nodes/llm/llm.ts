@@ -63,6 +63,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
     ...policy,
+    readsFacts: mapping.readsFacts,
     prepare(fields) {
       const asked = question(fields);
       return isBlank(asked) ? skipped(fields) : ask(asked, fields);

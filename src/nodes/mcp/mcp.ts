@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Answer, compileMapping, type Mapping } from '../../core/answer/mapping.ts';
-import { compilePath } from '../../core/answer/path.ts';
+import { compilePath, isFact } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
 import { Failure } from '../../core/failure.ts';
@@ -71,6 +71,7 @@ function buildMcp(options: McpOptions, context: BuildContext): Node | undefined 
   if (!connection || !template) return undefined;
   const action: Action = {
     ...policy,
+    readsFacts: mapping?.readsFacts,
     prepare: callTemplate(options, connection, template),
     accept: toolAnswerReader(options, rules),
     read: (fields, answer) => readMapped(mapping, fields, answer),
@@ -122,7 +123,7 @@ function loginsOf(connection: McpConnection): CredentialNeed[] {
 
 function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {
   const mapping = compileMapping(map, whenEmpty);
-  for (const path of mapping.paths) refuseOutsideBody(path);
+  for (const path of mapping.paths) if (!isFact(compilePath(path))) refuseOutsideBody(path);
   return mapping;
 }
 

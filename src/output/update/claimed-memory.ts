@@ -22,12 +22,15 @@ import {
   truthPath,
 } from '../truth.ts';
 import type { RetryClaim } from '../unfinished-run.ts';
+import type { GoneRecords } from './gone-records.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 
 /** The records that `update` remembers, for an output that a run has claimed. */
 export interface ClaimedMemory {
   /** The earlier output to reuse; undefined if every record has to run. */
   readonly old: OldFiles | undefined;
+  /** Undefined if nobody asks for the records that are gone. */
+  readonly gone?: GoneRecords;
   /** Creates the file, or continues a resumed run's. */
   open(): Promise<TruthLog>;
   /** Returns the log with all records that the next run can reuse, and what their rows depend on. */
@@ -55,9 +58,19 @@ export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<Claimed
   const old = options.runsAll ? undefined : await findOldFiles(flow, options, plan);
   return {
     old,
+    gone: await findGone(flow, options, plan),
     open: () => openTruthLog(truthPart(plan.out), run, old?.memory.key),
     finish: async (log, { out, firstRow }) => ({ log, facts: factsOf(plan, makersIn(flow, options), { out, firstRow }) }),
   };
+}
+
+/** Does not need the old rows to be reusable, so a run of every record does not miss the records that are gone. */
+export async function findGone(flow: Plan, options: RunOptions, plan: OutputPlan): Promise<GoneRecords | undefined> {
+  if (!plan.gone) return undefined;
+  const memory = memoryIn(await readTruth(truthPath(realFile(plan.out))).catch(() => undefined));
+  const isOfOutput = memory !== undefined && statOf(plan.out)?.size === memory.out.bytes;
+  const { GoneRecords } = await import('./gone-records.ts');
+  return GoneRecords.open(flow, options, plan, isOfOutput ? memory : undefined);
 }
 
 /** Undefined if the output has no memory file, or if nodes or options that determine the rows have changed. */

@@ -50,16 +50,16 @@ function readFully(file: number, into: Uint8Array | Uint32Array, bytes: number, 
 const maxHeld = 6 * 1024 * 1024;
 
 /** 32-bit numbers in memory or in a temporary file. All are zero at first. */
-class Table {
+export class Table {
   /** All entries, or only the entry that was loaded last. */
   readonly numbers: Uint32Array;
   readonly #width: number;
   readonly #file: number | undefined;
 
-  /** A temporary file is created in the same folder as the path `besides`. */
-  constructor(entries: number, width: number, besides: string) {
+  /** A temporary file is created in the same folder as the path `besides`. `held` is in bytes. */
+  constructor(entries: number, width: number, besides: string, held = maxHeld) {
     this.#width = width;
-    const isHeld = entries * width * 4 <= maxHeld;
+    const isHeld = entries * width * 4 <= held;
     this.numbers = new Uint32Array(isHeld ? entries * width : width);
     if (isHeld) return;
     const path = `${besides}.${randomUUID()}.part`;

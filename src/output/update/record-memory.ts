@@ -12,6 +12,7 @@ import type { OutputMemory } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { Renderer } from '../renderer.ts';
 import { type FoundMemory, hashBytes, type RememberedRows, type TruthLog, wholeBytes } from '../truth.ts';
+import { JoinedValues } from './joined-values.ts';
 import { OldRecords } from './old-records.ts';
 import { OldOutputText } from './old-text.ts';
 
@@ -57,6 +58,7 @@ export class RecordMemory implements OutputMemory {
   readonly #parts: RecordMemoryParts;
   readonly #key: string;
   readonly #uses: FieldUses;
+  readonly #joined: JoinedValues | undefined;
   readonly #renderer: Renderer;
   readonly #between: string;
   readonly #records: OldRecords | undefined;
@@ -64,12 +66,13 @@ export class RecordMemory implements OutputMemory {
   readonly #hasSameColumns: boolean;
   readonly #oldest: number;
 
-  private constructor(parts: RecordMemoryParts, text: OldOutputText | undefined) {
+  private constructor(parts: RecordMemoryParts, text: OldOutputText | undefined, joined: JoinedValues | undefined) {
     const { log, old, writer, redactor, columns, plan } = parts;
     this.log = log;
     this.#parts = parts;
     this.#key = parts.key.toString('hex');
     this.#uses = new FieldUses(parts);
+    this.#joined = joined;
     this.#renderer = new Renderer(writer, redactor, plan.names);
     this.#between = writer.between;
     this.#records = old && new OldRecords(old.memory, old.out);
@@ -82,7 +85,7 @@ export class RecordMemory implements OutputMemory {
   /** In a resumed run, skips the rows that an earlier part of the run has already reused. */
   static async open(parts: RecordMemoryParts): Promise<RecordMemory> {
     const { old, log } = parts;
-    const memory = new RecordMemory(parts, old && (await OldOutputText.open(old.out, old.memory)));
+    const memory = new RecordMemory(parts, old && (await OldOutputText.open(old.out, old.memory)), await JoinedValues.of(parts.plan));
     for await (const { taken } of log?.entries() ?? []) if (taken > 0) memory.#records?.markTaken(taken);
     return memory;
   }
@@ -137,7 +140,7 @@ export class RecordMemory implements OutputMemory {
   #hashOf(fields: Fields): string {
     const read = [...fields].filter(([name]) => this.#uses.of(name).use === 'read').sort(([one], [other]) => (one < other ? -1 : 1));
     const text = read.map(([name, value]) => `${this.#uses.of(name).json}:${jsonOf(value)},`).join('');
-    return this.#digest(text).slice(0, hashBytes);
+    return this.#digest(text + this.#joinedText(fields)).slice(0, hashBytes);
   }
 
   #wholeOf(fields: Fields): string {
@@ -146,7 +149,12 @@ export class RecordMemory implements OutputMemory {
       const { use, json } = this.#uses.of(name);
       if (use !== 'set') text += `${json}:${jsonOf(value)},`;
     }
-    return this.#digest(text).slice(0, wholeBytes);
+    return this.#digest(text + this.#joinedText(fields)).slice(0, wholeBytes);
+  }
+
+  /** What joined files add to the record counts like fields that it reads. */
+  #joinedText(fields: Fields): string {
+    return this.#joined?.textOf(fields) ?? '';
   }
 
   /** SHA-256 of the key and the text, as 32 characters from 0 to 255. */

@@ -1,4 +1,5 @@
-import type { ActionRequest, ActionResponse } from '../../core/action.ts';
+import type { ActionRequest } from '../../core/action.ts';
+import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
 import type { AttemptContext, Batch, BatchEntry, KeptCall } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
@@ -134,16 +135,21 @@ class BatchCall extends RequestCall {
 
   override get kept(): KeptCall<Accepted> | undefined {
     const kept = super.kept;
-    return kept && { ...kept, response: () => (this.#isWhole ? this.response : undefined) };
+    return (
+      kept && {
+        ...kept,
+        response: () => (this.#isWhole ? this.response : undefined),
+        restore: async (answer, context) => this.#taken(await kept.restore(answer, context)),
+      }
+    );
   }
 
-  override async attempt(context: AttemptContext): Promise<BatchAnswer> {
+  override async attempt(context: AttemptContext, started: StartedAttempt): Promise<BatchAnswer> {
     this.#isWhole = this.#found.size === 0;
-    return (await super.attempt(context)) as BatchAnswer;
+    return this.#taken(await super.attempt(context, started));
   }
 
-  protected override async restore(response: ActionResponse, context: AttemptContext): Promise<BatchAnswer> {
-    const answer = await super.restore(response, context);
+  #taken(answer: Accepted): BatchAnswer {
     this.#take(answer.response as HttpResponse);
     return this.#answer(answer);
   }

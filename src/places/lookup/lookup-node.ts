@@ -1,5 +1,5 @@
 import { completed, isIncomplete } from '../../core/action.ts';
-import { compileMapping } from '../../core/answer/mapping.ts';
+import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import type { LookupAnswer, LookupRequest } from '../../core/lookup.ts';
 import { type BuildContext, type CallPolicy, type Node, type NodeContext, Unasked } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
@@ -13,12 +13,19 @@ import { type AskedRecord, type Asking, LookupResults } from './lookup-results.t
 /** Undefined if a problem was reported. */
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
   const policy = callPolicy(options, connectionOf(options, context), context);
-  const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? lookup.defaultMap, options.when_empty));
+  const mapping = tryOption(context, ['map'], () => documentMapping(options, lookup));
   if (!mapping) return undefined;
   const { answerer, reads, notes = [] } = lookup;
   const results = new LookupResults(lookup, options, mapping);
   const asking = 'requests' in answerer ? askServer(answerer, policy, results) : askLocalData(answerer, policy, results);
   return { reads, notes, ...mappedColumns(mapping), action: asking.action, run: lookUpEach(asking, lookup, results) };
+}
+
+/** Throws an Error with the reason if the map is invalid. */
+function documentMapping({ map, when_empty: whenEmpty }: LookupOptions, { defaultMap }: Lookup): Mapping {
+  const mapping = compileMapping(map ?? defaultMap, whenEmpty);
+  if (mapping.readsFacts) throw new Error('a lookup has no $url, $at, $ms, $attempts and $cached; expected paths into its document');
+  return mapping;
 }
 
 function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, results: LookupResults): Node['run'] {

@@ -31,11 +31,11 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
     const times = maxCallsAfter(flow, steps[first] as Step);
     for (const [index, step] of steps.entries()) maxRecords[index] = (maxRecords[index] as number) + records * (times.get(step) ?? 0);
   }
-  let expected = 0;
-  return steps.map(({ node }, index) => {
+  const earlier = recordsBefore(flow, new Map(steps.map((step, index) => [step, (loads[index] as StepLoad).records])));
+  return steps.map((step, index) => {
+    const { node } = step;
     const { records, calls, isCached, different } = loads[index] as StepLoad;
-    const fromEarlier = expected;
-    expected += records;
+    const fromEarlier = earlier.get(step) as number;
     const batchSize = node.action?.batchSize ?? 1;
     const each = node.action?.minCalls ?? 1;
     const together = calls ?? Math.ceil(records / batchSize);
@@ -46,6 +46,26 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
       most: withHalving(maxRecords[index] as number, batchSize),
     };
   });
+}
+
+/** Returns for each step how many of the records that made their first call at earlier steps are expected there. */
+function recordsBefore(flow: readonly Step[], firstCalls: ReadonlyMap<Step, number>): Map<Step, number> {
+  const before = new Map<Step, number>();
+  visit(flow, 0);
+  return before;
+
+  /** Returns the number of records that have called when they leave the steps. */
+  function visit(steps: readonly Step[], called: number): number {
+    let now = called;
+    for (const step of steps) {
+      const { inner } = step.node;
+      before.set(step, now);
+      // Only the first alternative is expected to be asked: it finds everything.
+      if (inner?.areAlternatives) now = inner.steps.reduce((sum, each, index) => sum + visit([each], index === 0 ? now : 0), 0);
+      else now = (inner ? visit(inner.steps, now) : now) + (firstCalls.get(step) ?? 0);
+    }
+    return now;
+  }
 }
 
 /** Weights each range. `fewest` is the smallest number of calls after which failures might end the run. */
@@ -79,8 +99,8 @@ function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
     for (const step of steps) {
       const { action, inner } = step.node;
       // The steps before `first` in the same loop count, too, because the next pass might reach them.
-      if (step === first || (inner && allSteps(inner.steps).includes(first))) hasCalled = true;
-      if (!hasCalled) continue;
+      if (step === first || (inner && !inner.areAlternatives && allSteps(inner.steps).includes(first))) hasCalled = true;
+      if (!hasCalled && !inner?.areAlternatives) continue;
       if (action) calls.set(step, rows * action.maxCalls);
       if (inner) visit(inner.steps, rows * inner.maxPasses);
       rows *= growth(step);

@@ -29,6 +29,8 @@ export interface Forecast {
   readonly credits: Range;
   /** True if the flow contains loops or polls, which can make several passes per record. */
   readonly hasPasses: boolean;
+  /** True if the flow contains `first` nodes, which ask a further step only if the steps before it do not find anything. */
+  readonly hasAlternatives: boolean;
   readonly hasPages: boolean;
   readonly hasBatches: boolean;
   readonly nodesStatingCost: readonly string[];
@@ -128,7 +130,8 @@ export class Forecaster implements WalkListener {
       requests: this.#requests,
       actions: sumOf(ranges, () => 1, fewest),
       credits: sumOf(ranges, (index) => prices[index] as number, fewest),
-      hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner),
+      hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner && !node.inner.areAlternatives),
+      hasAlternatives: allSteps(this.#plan.steps).some(({ node }) => node.inner?.areAlternatives),
       hasPages: steps.some(({ node }) => node.streams),
       hasBatches: steps.some(isBatched),
       nodesStatingCost: steps.flatMap(({ id, node }, index) => (node.action?.cost && this.#probes.of(index)?.gate ? [id] : [])),

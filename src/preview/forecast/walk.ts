@@ -53,21 +53,10 @@ export class Walk {
   }
 
   async #atStep(step: Step, fields: Fields): Promise<readonly Fields[]> {
-    const { clock, lookups } = this.#surroundings;
     const emitted: Fields[] = [];
     try {
-      if (step.when && !step.when.evaluate(fields, clock)) return [fields];
-      if (step.node.action) {
-        const { action } = step.node;
-        const named = action.prepare(fields, clock);
-        if (named instanceof Unasked) return [named.row];
-        const request = lookups ? await completed(named, lookups) : named;
-        if (!request) return [withNulls(fields, action.fields)];
-        await this.#firstCall(step, request, fields);
-        return [];
-      }
-      const rows = await step.node.run(fields, this.#contextOf(step, emitted));
-      return [...emitted, ...rows];
+      if (step.when && !step.when.evaluate(fields, this.#surroundings.clock)) return [fields];
+      return await this.#inStep(step, fields, emitted);
     } catch (error) {
       if (error === calledInside) return emitted;
       if (!(error instanceof Failure)) throw error;
@@ -76,6 +65,38 @@ export class Walk {
       if (step.onError !== 'keep') throw failure;
       this.hasPassedThrough = true;
       return [...emitted, withError(fields, failure, this.#item)];
+    }
+  }
+
+  async #inStep(step: Step, fields: Fields, emitted: Fields[]): Promise<readonly Fields[]> {
+    const { clock, lookups } = this.#surroundings;
+    const { action } = step.node;
+    if (!action) {
+      const rows = await step.node.run(fields, this.#contextOf(step, emitted));
+      return [...emitted, ...rows];
+    }
+    const named = action.prepare(fields, clock);
+    if (named instanceof Unasked) return [named.row];
+    const request = lookups ? await completed(named, lookups) : named;
+    if (!request) return [withNulls(fields, action.fields)];
+    await this.#firstCall(step, request, fields);
+    return [];
+  }
+
+  /** A step that fails before its first call passes the record on to the next step. */
+  async #ask(step: Step, fields: Fields): Promise<readonly Fields[] | Failure | undefined> {
+    const callsBefore = this.calls;
+    try {
+      if (step.when && !step.when.evaluate(fields, this.#surroundings.clock)) return undefined;
+      const rows = await this.#inStep(step, fields, []);
+      if (this.calls > callsBefore) throw calledInside;
+      return rows;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const failure = failureAt(step, error, false);
+      if (step.onError !== 'stop') return failure;
+      this.#listener.stop(this.#item.number);
+      throw failure;
     }
   }
 
@@ -89,7 +110,7 @@ export class Walk {
     const { clock } = this.#surroundings;
     if (!inner) return contextWith(clock);
     let nowMs = 0;
-    const context: Pick<NodeContext, 'inner' | 'emit' | 'clock' | 'waitUntil'> = {
+    const context: Pick<NodeContext, 'inner' | 'ask' | 'report' | 'emit' | 'clock' | 'waitUntil'> = {
       inner: async (fields, _pass, take) => {
         const callsBefore = this.calls;
         const rows = await this.through(inner.steps, fields);
@@ -97,6 +118,13 @@ export class Walk {
         await take(rows);
         return undefined;
       },
+      ask: async (step, fields, accepts) => {
+        const answer = await this.#ask(step, fields);
+        if (!answer) return undefined;
+        const [rows, failure] = answer instanceof Failure ? [[], answer] : [answer, undefined];
+        return { rows, isAccepted: !failure && accepts(rows), failure, credits: 0, cost: undefined };
+      },
+      report: () => undefined,
       async emit(rows) {
         addRows(emitted, rows);
       },

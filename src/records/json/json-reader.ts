@@ -2,7 +2,7 @@ import type { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { JsonObject } from '../../core/value/value.ts';
-import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
+import { inputError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { jsonFault } from './json-fault.ts';
 import { ElementScanner, recordOf, tokenKind } from './json-record.ts';
 import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
@@ -10,6 +10,7 @@ import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
 const expected = {
   'before the array': 'a JSON array of objects',
   'before the first element': 'an object or "]"',
+  'before a name': 'the name of a record',
   'before an element': 'an object',
   'in an element': '',
   'after an element': '"," or "]"',
@@ -17,6 +18,10 @@ const expected = {
   'outside the list': '',
 };
 type State = keyof typeof expected;
+
+/** The first value in the text of an object; undefined if it has none. */
+const firstValue = /^(?:\xef\xbb\xbf)?\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*(\S)|\})/s;
+const laterValue = /^\s*"(?:[^"\\]|\\.)*"\s*:\s*(\S)/s;
 
 const newline = 0x0a;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
@@ -30,12 +35,15 @@ interface ListSearch {
   found(path: string): AutomateError;
 }
 
+const oneObject = 'the file contains one object, and no list of records; to run the object, or each object in it, as a record';
+
 /** The part of an object that is searched for a list of records. */
 const maxSearchedBytes = 16 * 1024 * 1024;
 
 /**
  * Reads the objects in a JSON array one by one, from the beginning or right after an object. `path` are the field names that lead to an
- * array inside objects. Accepts what JSON.parse accepts, and skips a byte order mark.
+ * array inside objects. With an empty path, the text is an object: if its first value is an object, the values are the records, and
+ * otherwise it is the only record itself. Accepts what JSON.parse accepts, and skips a byte order mark.
  */
 export class JsonReader implements RecordReader {
   readonly #name: string;
@@ -53,11 +61,22 @@ export class JsonReader implements RecordReader {
   /** For the text around an array inside objects; undefined if the whole text is the array. */
   #walk: JsonWalk | undefined;
   #search: ListSearch | undefined;
+  /** True if the text is one object. */
+  #isObject: boolean;
+  /** True if reading began after a record of one object. */
+  readonly #isResumed: boolean;
+  /** True if the object itself is the only record. */
+  #isOnly = false;
+  /** The text before a record in an object: the brace or comma, and the record's name. */
+  #head = '';
 
   constructor(name: string, { offset, line, records }: Position, path?: readonly string[]) {
     this.#name = name;
-    this.#walk = path && new JsonWalk(path, offset > 0);
-    this.#state = offset > 0 ? 'after an element' : path ? 'outside the list' : 'before the array';
+    this.#isObject = path?.length === 0;
+    this.#isResumed = this.#isObject && offset > 0;
+    const list = this.#isObject ? undefined : path;
+    this.#walk = list && new JsonWalk(list, offset > 0);
+    this.#state = offset > 0 ? 'after an element' : list ? 'outside the list' : this.#isObject ? 'before a name' : 'before the array';
     this.#offset = offset;
     this.#line = line;
     this.#lineStart = offset === 0 ? 0 : Number.NaN;
@@ -91,6 +110,8 @@ export class JsonReader implements RecordReader {
     if (this.#search) throw this.#resultOf(this.#search);
     if (this.#state === 'outside the list' && this.#walk?.isOver) return [];
     if (this.#state === 'in an element') throw this.#brokenElement(Buffer.concat(this.#open).toString());
+    // The record before which reading ended may have been the only one.
+    if (this.#isResumed && this.#state === 'after an element') return [];
     if (this.#state !== 'after the array') throw this.#unexpected('the end of the file', this.#offset);
     return [];
   }
@@ -100,6 +121,7 @@ export class JsonReader implements RecordReader {
     while (at < chunk.length) {
       if (this.#state === 'in an element') at = this.#takeElement(chunk, at, items);
       else if (this.#state === 'outside the list') at = this.#takeOutside(chunk, at, this.#walk as JsonWalk);
+      else if (this.#state === 'before a name') at = this.#takeName(chunk, at);
       else at = this.#takeByte(chunk, at);
     }
   }
@@ -124,7 +146,7 @@ export class JsonReader implements RecordReader {
   }
 
   #resultOf({ notFound, found }: ListSearch): AutomateError {
-    const path = this.#walk?.foundPath;
+    const path = this.#walk?.foundPath ?? (this.#walk?.isOver ? '[]' : undefined);
     return path === undefined ? notFound : found(path);
   }
 
@@ -133,6 +155,44 @@ export class JsonReader implements RecordReader {
       this.#line++;
       this.#lineStart = this.#offset + at + 1;
     }
+  }
+
+  /** Reads the name of a record in an object. Returns the index in the chunk at which its value begins. */
+  #takeName(chunk: Buffer, start: number): number {
+    const before = this.#head.length;
+    this.#head += chunk.toString('latin1', start);
+    const textStart = this.#offset + start - before;
+    const isFirst = this.#records === 0;
+    if (isFirst && /^(?:\xef\xbb\xbf)?\s*[^\s{\xef]/.test(this.#head)) {
+      this.#isObject = false;
+      this.#state = 'before the array';
+      return start;
+    }
+    const [whole, value] = (isFirst ? firstValue : laterValue).exec(this.#head) ?? [];
+    if (whole === undefined) {
+      if (this.#head.length > maxHeaderBytes) throw this.#unexpected('another text', textStart);
+      return chunk.length;
+    }
+    if (isFirst && value !== undefined && value !== '{') return this.#takeOnly(start - before, textStart);
+    const end = textStart + whole.length - 1;
+    this.#countLines(whole.slice(0, -1), end);
+    this.#head = '';
+    this.#state = value === undefined ? 'after an element' : 'before an element';
+    return end - this.#offset;
+  }
+
+  /** The object itself is the only record. `textIndex` is the index of the text before it, which can begin in an earlier chunk. */
+  #takeOnly(textIndex: number, textStart: number): number {
+    const brace = this.#head.indexOf('{');
+    this.#countLines(this.#head.slice(0, brace), textStart + brace);
+    this.#element = { offset: textStart + brace, line: this.#line, lineStart: this.#lineStart };
+    this.#state = 'in an element';
+    this.#isOnly = true;
+    const index = textIndex + brace;
+    const earlier = Buffer.from(this.#head.slice(brace, Math.max(brace, -textIndex)), 'latin1');
+    if (earlier.length > 0 && this.#scanner.end(earlier, 0) === undefined) this.#open.push(earlier);
+    this.#head = '';
+    return Math.max(index, 0);
   }
 
   /** Reads a comma or bracket outside the elements, for example. Returns the index in the chunk at which to continue. */
@@ -147,7 +207,7 @@ export class JsonReader implements RecordReader {
       this.#state = 'in an element';
       return at;
     } else if (!isSpace(byte) && byte !== byteOrderMark[offset]) {
-      const next = nextState(byte, this.#state);
+      const next = nextState(byte, this.#state, this.#isObject);
       if (next === undefined) return this.#takeUnexpected(chunk, at);
       this.#state = next === 'after the array' && this.#walk ? 'outside the list' : next;
       if (this.#state === 'outside the list') this.#walk?.leaveList();
@@ -162,7 +222,10 @@ export class JsonReader implements RecordReader {
     if (this.#state !== 'before the array' || chunk[at] !== 0x7b) throw notFound;
     const place = placeOf(this.#line + 1, offset - this.#lineStart);
     const found = (records: string) =>
-      inputError(this.#name, `the file contains one object; its list of records is at ${records}`, { ...place, records });
+      inputError(this.#name, records === '[]' ? oneObject : `the file contains one object; its list of records is at ${records}`, {
+        ...place,
+        records,
+      });
     this.#search = { offset, notFound, found };
     this.#walk = new JsonWalk(undefined);
     this.#state = 'outside the list';
@@ -180,7 +243,7 @@ export class JsonReader implements RecordReader {
     const record = recordOf(this.#parse(text), text);
     this.#countLines(text, this.#offset + end);
     items.push({ number: ++this.#records, ...record, end: { offset: this.#offset + end, line: this.#line } });
-    this.#state = 'after an element';
+    this.#state = this.#isOnly ? 'after the array' : 'after an element';
     return end;
   }
 
@@ -229,10 +292,11 @@ function placeOf(line: number, column: number) {
   return { line, column: Number.isNaN(column) ? undefined : column + 1 };
 }
 
-function nextState(byte: number, state: State): State | undefined {
+function nextState(byte: number, state: State, isObject: boolean): State | undefined {
   const char = String.fromCharCode(byte);
   if (char === '[' && state === 'before the array') return 'before the first element';
-  if (char === ',' && state === 'after an element') return 'before an element';
-  if (char === ']' && (state === 'before the first element' || state === 'after an element')) return 'after the array';
+  if (char === ',' && state === 'after an element') return isObject ? 'before a name' : 'before an element';
+  if (char === '}' && isObject && state === 'after an element') return 'after the array';
+  if (char === ']' && !isObject && (state === 'before the first element' || state === 'after an element')) return 'after the array';
   return undefined;
 }

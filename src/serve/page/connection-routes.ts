@@ -3,16 +3,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { removeConnection, testConnection } from '../../connections/connection-test.ts';
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
+import { neededCredentials } from '../../core/auth/auth.ts';
+import type { NeededCredential } from '../../core/auth/auth-type.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
 import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { mostAuto } from '../../core/options/amounts.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
-import type { ToolServer } from '../../core/tools.ts';
+import { serverCredentials, type ToolServer } from '../../core/tools.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import { openCredentials } from '../../credentials/credential-store.ts';
 import { createMessages, type Messages } from '../../credentials/messages.ts';
 import { compileSavedConnection } from '../../flow/connections.ts';
+import { loadLibraries } from '../../run/flow-file.ts';
 import { findSaved, loadConnection, saveConnection } from '../../run/flow-folder.ts';
 import { messageForClient } from '../advice.ts';
 import { addRoutes } from '../app.ts';
@@ -20,21 +23,19 @@ import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
+import { authOfForm, shownAuthTypes } from './auth-form.ts';
 import { refuseOtherAddress } from './credential-address.ts';
 import type { ShownConnection, ShownConnectionTest } from './page-shapes.ts';
 
-const auth = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('none') }),
-  z.strictObject({ type: z.literal('bearer'), credential: credentialName }),
-  z.strictObject({ type: z.literal('api_key'), credential: credentialName, header: z.string() }),
-  z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
-]);
+/** Options as texts, as in the fields of the form. */
+const auth = z.object({ type: z.string(), credential: credentialName.optional() }).catchall(z.string().max(65_536));
 
 /** Only connections to a URL. Programs can only be added on the command line, because the page must not choose programs to run. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
   url: z.string(),
+  http2: z.boolean().optional(),
   auth,
   secret: z.string().max(65_536).optional(),
 });
@@ -69,6 +70,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       },
     },
   });
+  addRoutes(app, '/ui/auth-types', { GET: { handler: async () => ({ types: shownAuthTypes() }) } });
   addRoutes(app, '/ui/connections/tests', {
     POST: {
       schema: { body },
@@ -131,13 +133,16 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
 }
 
 /** Throws a Problem (`bad-request`) if the connection is not valid. */
-function writtenOf({ type, name, url, auth: method }: ConnectionBody, { shared: { allowHttp } }: Server) {
+async function writtenOf({ type, name, url, http2, auth: form }: ConnectionBody, { shared: { allowHttp } }: Server) {
+  const method = authOfForm(form as Readonly<Record<string, string>>);
   const written = {
     type,
     ...(type === 'http' ? { base_url: url } : { url }),
-    ...(method.type !== 'none' && { auth: method }),
+    ...(method && { auth: method }),
+    ...(http2 && { http2 }),
     ...(allowHttp && { allow_http: true }),
   };
+  await loadLibraries(JSON.stringify(written));
   try {
     return { written, connection: compileSavedConnection(name, written, allowHttp) };
   } catch (error) {
@@ -146,12 +151,12 @@ function writtenOf({ type, name, url, auth: method }: ConnectionBody, { shared: 
 }
 
 async function saveFromPage(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<void> {
-  const { written } = writtenOf(given, server);
+  const { written, connection } = await writtenOf(given, server);
   if (Object.hasOwn(readConnections(process.env), given.name))
     throw new ProblemResponse('bad-request', `there is a connection "${given.name}" already: remove it first, or choose another name`);
-  await storeSecret(given, request, server);
+  await storeSecret(given, connection, { request, server });
   await saveConnection(given.name, written, { force: false });
-  loadConnection(given.name, server.shared.allowHttp);
+  await loadConnection(given.name, server.shared.allowHttp);
 }
 
 /** The result of a test, and the tools of the MCP server if it responded. */
@@ -162,8 +167,8 @@ interface TestedConnection {
 
 /** Saves neither the connection nor the secret. */
 async function testNew(given: ConnectionBody, request: FastifyRequest, server: Server): Promise<TestedConnection> {
-  const { connection } = writtenOf(given, server);
-  const forget = await storeSecret(given, request, server);
+  const { connection } = await writtenOf(given, server);
+  const forget = await storeSecret(given, connection, { request, server });
   try {
     return await resultOf(testOne(connection, server));
   } finally {
@@ -173,16 +178,18 @@ async function testNew(given: ConnectionBody, request: FastifyRequest, server: S
 
 /** Returns a function that removes the secret. Throws a Problem if it was sent without encryption or would replace another secret. */
 async function storeSecret(
-  { auth: method, secret, url }: ConnectionBody,
-  request: FastifyRequest,
-  server: Server,
+  { secret, url }: ConnectionBody,
+  connection: CompiledConnection,
+  { request, server }: { readonly request: FastifyRequest; readonly server: Server },
 ): Promise<() => Promise<unknown>> {
-  if (method.type === 'none') return async () => undefined;
-  await refuseOtherAddress({ credential: method.credential, url, hasSecret: secret !== undefined }, server);
-  if (secret === undefined) return async () => undefined;
+  const needs = credentialsOf(connection);
+  const credential = needs[0]?.name;
+  for (const need of needs)
+    for (const to of new Set([url, ...need.origins]))
+      await refuseOtherAddress({ credential: need.name, url: to, hasSecret: secret !== undefined && need.name === credential }, server);
+  if (secret === undefined || credential === undefined) return async () => undefined;
   if (request.protocol !== 'https' && !isLoopback(request.ip))
     throw new ProblemResponse('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
-  const { credential } = method;
   const store = openCredentials(server.shared.env, createMessages());
   try {
     await store.set(credential, secret, {});
@@ -193,11 +200,17 @@ async function storeSecret(
   return () => store.remove(credential, true);
 }
 
+/** The credential that signs the requests comes first. */
+function credentialsOf(connection: CompiledConnection): readonly NeededCredential[] {
+  if (connection.type === 'mcp') return serverCredentials(connection);
+  return (connection.auth ?? []).flatMap((one) => neededCredentials(one, connection.origin));
+}
+
 /** Counts as a request in flight, but ignores pauses of the rate limiter, to show whether the connection works now. Caches MCP tools. */
 function testSaved(name: string, server: Server): TestOfConnection {
   return async (messages) => {
     const { gates, allowHttp } = server.shared;
-    const connection = loadConnection(name, allowHttp);
+    const connection = await loadConnection(name, allowHttp);
     const test = () => testOne(connection, server)(messages);
     const { concurrency: max } = connection;
     const key = connectionLimitKey(connection, '');

@@ -40,7 +40,9 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
 }
 
 function originsOfConnections(credential: string): (string | undefined)[] {
-  return Object.values(readConnections(process.env))
-    .filter(({ auth }) => [auth ?? []].flat().some((one) => (one as { credential?: unknown }).credential === credential))
-    .map(({ base_url, url }) => originOf(String(base_url ?? url)));
+  return Object.values(readConnections(process.env)).flatMap(({ auth, base_url, url }) => {
+    const own = [auth ?? []].flat().filter((one) => (one as { credential?: unknown }).credential === credential);
+    const servers = own.map((one) => (one as { token_url?: unknown }).token_url);
+    return own.length === 0 ? [] : [base_url ?? url, ...servers].map((text) => originOf(String(text)));
+  });
 }

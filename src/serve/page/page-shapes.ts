@@ -6,6 +6,7 @@ export interface ShownTest {
     readonly ms?: number;
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
+    readonly facts?: Readonly<Record<string, unknown>>;
   } | null;
   readonly structure: readonly ShownPath[] | null;
   /** Number of paths in the answer that `structure` leaves out; undefined if it has all of them. */
@@ -57,6 +58,26 @@ export interface ServerInfo {
   readonly flows: number;
   readonly running: number;
   readonly connections: number;
+}
+
+/** A type of authentication, and the fields that the form has for it. */
+export interface ShownAuthType {
+  readonly type: string;
+  readonly label: string;
+  /** False if the fields name the secrets. */
+  readonly has_credential: boolean;
+  readonly is_for_mcp: boolean;
+  readonly fields: readonly ShownAuthField[];
+}
+
+interface ShownAuthField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly example: string;
+  /** True if the value can have several lines. */
+  readonly is_long: boolean;
+  readonly is_required: boolean;
 }
 
 export interface ShownConnection {

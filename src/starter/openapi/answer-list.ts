@@ -2,9 +2,11 @@ import { pathTo } from '../../core/answer/path.ts';
 import { referable } from '../../core/template/template.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { freeName } from '../../core/text/suggest.ts';
+import { isObject, type Value } from '../../core/value/value.ts';
+import { listOf, partOf } from '../json-parts.ts';
 import { type DescribedAnswer, successfulAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
-import { listOf, type OpenApi, type OpenApiObject, type Operation, partOf } from './document.ts';
+import type { OpenApi, OpenApiObject, Operation } from './document.ts';
 import { typeOf } from './sample.ts';
 
 /** A list in a response: its path, and the schema of one element. */
@@ -13,11 +15,15 @@ interface AnswerList {
   readonly element: OpenApiObject;
 }
 
-interface DescribedArray {
+interface ArrayOfAnswer {
   readonly steps: readonly string[];
-  readonly element: OpenApiObject;
-  /** Returns the names of the members next to the array, and next to the object that contains it. */
+  readonly isOfObjects: boolean;
+  /** Returns the names of the members next to the array, and next to the objects that contain it. */
   beside(): readonly string[];
+}
+
+interface DescribedArray extends ArrayOfAnswer {
+  readonly element: OpenApiObject;
 }
 
 const envelopes = /^(?:data|items|results?|records|values?|entries|hits|rows|list|content|elements|nodes|edges|docs|objects)$/i;
@@ -45,7 +51,7 @@ export function answerList(document: OpenApi, operation: Operation, answer: Desc
       const { name, in: place } = document.at(parameter);
       return place === 'query' && typeof name === 'string' && isPagingParameter(name);
     });
-  const found = likeliest(arraysIn(document, schema), operation, isPaged);
+  const found = likeliest(arraysIn(document, schema), operation.path, isPaged);
   return found && { path: found.steps.reduce<string>(pathTo, ''), element: found.element };
 }
 
@@ -60,7 +66,10 @@ function arraysIn(
     const steps = [...above, name];
     const schema = document.schema(member);
     const beside = () => [...around(), ...namesBut(name, members)];
-    if (typeOf(schema) === 'array') return [{ steps, beside, element: document.schema(schema.items) }];
+    if (typeOf(schema) === 'array') {
+      const element = document.schema(schema.items);
+      return [{ steps, beside, element, isOfObjects: typeOf(element) === 'object' }];
+    }
     return above.length === 0 && !isAboutList(name) ? arraysIn(document, schema, steps, beside) : [];
   });
 }
@@ -69,29 +78,57 @@ function namesBut(name: string, members: OpenApiObject): string[] {
   return Object.keys(members).filter((other) => other !== name);
 }
 
+const maxRecordedDepth = 4;
+
+/** Returns the path of the list in a recorded answer, which would split it into records; undefined for a single object with arrays. */
+export function recordedList(body: Value, url: string): string | undefined {
+  if (Array.isArray(body)) return '';
+  const [address = '', query = ''] = url.replace(/^[a-z]+:\/\/[^/?]*/i, '').split(/\?(.*)/s);
+  const path = address.replace(/(?<=\/)(?:\d+|:\w+|\{\{[^{}]*\}\}|[^/{}]*\d{3}[^/{}]*)(?=\/|$)/g, '{id}');
+  const isPaged = query.split('&').some((pair) => isPagingParameter(pair.split('=')[0] ?? ''));
+  return likeliest(recordedArrays(body), path, isPaged)?.steps.reduce<string>(pathTo, '');
+}
+
+function recordedArrays(object: Value, above: readonly string[] = [], around: readonly string[] = []): ArrayOfAnswer[] {
+  if (!isObject(object) || above.length === maxRecordedDepth) return [];
+  return Object.entries(object).flatMap(([name, member]): ArrayOfAnswer[] => {
+    const steps = [...above, name];
+    const beside = [...around, ...namesBut(name, object)];
+    if (Array.isArray(member)) return [{ steps, beside: () => beside, isOfObjects: member.some(isObject) }];
+    return isAboutList(name) ? [] : recordedArrays(member, steps, beside);
+  });
+}
+
 /** Outer arrays come first. */
-function likeliest(arrays: readonly DescribedArray[], operation: Operation, isPaged: boolean): DescribedArray | undefined {
-  const isOfOne = /\{[^{}]*\}(?:\.\w+)?\/?$/.test(operation.path);
+function likeliest<A extends ArrayOfAnswer>(arrays: readonly A[], path: string, isPaged: boolean): A | undefined {
+  const isOfOne = /\{[^{}]*\}(?:\.\w+)?\/?$/.test(path);
   const all = [...arrays].sort((one, other) => one.steps.length - other.steps.length);
-  const isOnlyList = ({ beside }: DescribedArray) => beside().every(isAboutList);
+  const isOnlyList = ({ beside }: A) => beside().every(isAboutList);
   if (isOfOne && !isPaged) return all.find((one) => envelopes.test(nameOf(one)) && isOnlyList(one));
-  const resource = resourceWords(operation);
+  const resource = resourceWords(path);
   const named = all.find((one) => resource.includes(singular(nameOf(one))));
   if (named) return named;
   const enveloped = all.find((one) => envelopes.test(nameOf(one)));
-  if (enveloped && (isPaged || isOnlyList(enveloped) || (enveloped.steps.length === 1 && !enveloped.beside().some(isId)))) return enveloped;
-  const objects = all.filter((one) => typeOf(one.element) === 'object' && !asides.test(nameOf(one)));
+  if (enveloped && (isPaged || isOnlyList(enveloped) || (isInEnvelopes(enveloped) && !enveloped.beside().some(isId)))) return enveloped;
+  const objects = all.filter((one) => one.isOfObjects && !asides.test(nameOf(one)));
   const outer = objects.filter(({ steps }) => steps.length === objects[0]?.steps.length);
   const [only] = outer;
   return only && outer.length === 1 && (isPaged || isOnlyList(only)) ? only : undefined;
 }
 
-function nameOf({ steps }: DescribedArray): string {
+function nameOf({ steps }: ArrayOfAnswer): string {
   return steps.at(-1) ?? '';
 }
 
+/** True for `data` or `hits.hits`, but not for `items`, because an order has items, too. */
+function isInEnvelopes({ steps }: ArrayOfAnswer): boolean {
+  return (
+    steps.every((step) => envelopes.test(step)) && !/^(?:items|entries|content|elements|values?|list|objects)$/i.test(steps.at(-1) ?? '')
+  );
+}
+
 function isId(name: string): boolean {
-  return /^_?(?:uu|gu)?id$/i.test(name);
+  return /^_?(?:uu|gu)?(?:id|Id|ID)$|_id$|[a-z]I[dD]$|[nN]umber$|^name$/.test(name) && !isAboutList(name);
 }
 
 function isAboutList(name: string): boolean {
@@ -110,7 +147,7 @@ function singular(name: string): string {
 }
 
 /** Returns the last literal segment of an operation's path, such as `pets` in `/v1/pets/{petId}`, and each of its words. */
-function resourceWords({ path }: Operation): string[] {
+function resourceWords(path: string): string[] {
   const literal = path.split('/').findLast((segment) => segment !== '' && !segment.includes('{')) ?? '';
   return [literal, ...literal.split(/[^\p{L}\p{N}]+/u)].map(singular).filter((word) => word !== '');
 }

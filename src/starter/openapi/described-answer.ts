@@ -1,4 +1,5 @@
-import { listOf, type OpenApi, type OpenApiObject, type Operation, partOf } from './document.ts';
+import { listOf, partOf } from '../json-parts.ts';
+import type { OpenApi, OpenApiObject, Operation } from './document.ts';
 import { sampleOf } from './sample.ts';
 
 /** A response of an operation, as described in the OpenAPI file. */

@@ -1,9 +1,10 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { isCelName } from '../../core/condition/expression-error.ts';
 import { isMapping } from '../../core/value/value.ts';
+import { partOf } from '../json-parts.ts';
 import type { WrittenPaging } from '../written-node.ts';
 import type { AnswerExample, DescribedAnswer } from './described-answer.ts';
-import { type OpenApi, type OpenApiObject, partOf } from './document.ts';
+import type { OpenApi, OpenApiObject } from './document.ts';
 import { typeOf } from './sample.ts';
 
 export interface DescribedPaging {

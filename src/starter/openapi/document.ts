@@ -4,24 +4,12 @@ import { AutomateError, invalidOption } from '../../core/failure.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { isMapping, orUndefined } from '../../core/value/value.ts';
+import { orUndefined } from '../../core/value/value.ts';
+import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
 import { plainName } from '../written-node.ts';
 
-/** An object in an OpenAPI file. Its members can be of any type, because real files often break the rules of OpenAPI. */
-export type OpenApiObject = Readonly<Record<string, unknown>>;
-
-/** Returns the value if it is a mapping, otherwise an empty mapping. */
-export function partOf(value: unknown): OpenApiObject {
-  return isMapping(value) ? value : {};
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+/** An object in an OpenAPI file. */
+export type OpenApiObject = JsonPart;
 
 /** References are resolved when needed, so a broken one does no harm in a part that is not used. */
 export interface OpenApi {

@@ -1,12 +1,13 @@
 import { AutomateError } from '../../core/failure.ts';
 import { referableNames } from '../../core/template/template.ts';
+import { listOf, partOf, textIn } from '../json-parts.ts';
 import type { Example } from '../starter-references.ts';
 import type { CredentialToStore } from '../starter-secrets.ts';
 import type { ValuePath, WrittenRequest } from '../written-node.ts';
 import { answerList, answerMap } from './answer-list.ts';
 import { type AnswerExample, answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';
-import { listOf, type OpenApi, type OpenApiObject, type Operation, operationText, partOf, textIn } from './document.ts';
+import { type OpenApi, type OpenApiObject, type Operation, operationText } from './document.ts';
 import { exampleValues, type FieldNames, fieldNames, sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
 

@@ -1,9 +1,10 @@
 import { isCelName } from '../../core/condition/expression-error.ts';
 import { referable, referableNames } from '../../core/template/template.ts';
 import { isMapping } from '../../core/value/value.ts';
+import { listOf, partOf } from '../json-parts.ts';
 import type { Example } from '../starter-references.ts';
 import type { ValuePath } from '../written-node.ts';
-import { listOf, type OpenApi, type OpenApiObject, partOf } from './document.ts';
+import type { OpenApi, OpenApiObject } from './document.ts';
 
 /** Maximum depth of a sample value. Deeper and recursive parts are left out. */
 const maxDepth = 3;

@@ -1,7 +1,8 @@
 import { hostName } from '../../flow/secrets/secrets.ts';
+import { listOf, partOf, textIn } from '../json-parts.ts';
 import { type CredentialToStore, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
-import { listOf, type OpenApi, type OpenApiObject, partOf, textIn } from './document.ts';
+import type { OpenApi, OpenApiObject } from './document.ts';
 
 interface Security {
   readonly auth: readonly WrittenAuth[];
@@ -57,8 +58,8 @@ function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<s
   return names;
 }
 
-/** Returns a scheme's name in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
-function schemeWords(name: string): string {
+/** Returns the name of a scheme or variable in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
+export function schemeWords(name: string): string {
   const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
   return (
     words
@@ -71,6 +72,7 @@ function schemeWords(name: string): string {
 function schemeOf(scheme: OpenApiObject, scopes: unknown, url: string): Scheme | undefined {
   switch (scheme.type) {
     case 'apiKey':
+      if (String(scheme['x-amazon-apigateway-authtype']).toLowerCase() === 'awssigv4') return awsScheme(url);
       return keyScheme(String(scheme.name), scheme.in);
     case 'http':
       return httpScheme(String(scheme.scheme).toLowerCase());
@@ -97,7 +99,17 @@ function keyScheme(name: string, place: unknown): Scheme | undefined {
 
 function httpScheme(scheme: string): Scheme | undefined {
   if (scheme === 'bearer') return { what: 'the token', auth: { type: 'bearer' } };
+  if (scheme === 'digest') return { what: 'username:password', auth: { type: 'digest' } };
   return scheme === 'basic' ? { what: 'username:password', auth: { type: 'basic' } } : undefined;
+}
+
+/** The description of an API behind Amazon API Gateway marks IAM authorization in this way. Other hosts than Amazon's do not say the region. */
+function awsScheme(url: string): Scheme {
+  const isAmazon = /\.amazonaws\.com(?:\.cn)?$/.test(URL.canParse(url) ? new URL(url).hostname : '');
+  const what = 'ACCESS_KEY_ID:SECRET_ACCESS_KEY';
+  if (isAmazon) return { what, auth: { type: 'aws_sigv4' } };
+  const note = 'replace us-east-1 with the region of the API';
+  return { what, auth: { type: 'aws_sigv4', service: 'execute-api', region: 'us-east-1' }, note };
 }
 
 const clientId = 'my-client-id';

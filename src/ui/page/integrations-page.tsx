@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import type { ShownConnection, ShownConnectionTest } from '../../serve/page/page-shapes.ts';
+import type { ShownAuthType, ShownConnection, ShownConnectionTest } from '../../serve/page/page-shapes.ts';
 import { Table } from '../parts/table.tsx';
 import { Panel } from '../parts/tiles.tsx';
 import { requestJson, sendRequest } from './api.ts';
 import { ActionButton, CodeBlock, LoadedView, ProblemNotice, Time } from './frame/feedback.tsx';
-import { Check, Dialog, SelectField, TextField } from './frame/fields.tsx';
+import { Check, Dialog, LongField, SelectField, TextField } from './frame/fields.tsx';
 import { Frame } from './frame/frame.tsx';
 import { useAction, useForm, useLoaded } from './use-loaded.ts';
 
@@ -131,18 +131,10 @@ function ConnectionActions({ connection: { name }, onChange }: { readonly connec
   );
 }
 
-const methods = [
-  ['none', 'none'],
-  ['bearer', 'bearer token'],
-  ['api_key', 'API key in a header'],
-  ['basic', 'user name and password'],
-] as const;
+const empty = { type: 'http', name: '', url: '', http: '1.1', auth: 'none', credential: '', secret: '' };
 
-const secretLabels: Readonly<Record<string, string>> = { bearer: 'Token', api_key: 'Key', basic: 'Password' };
-
-const empty = { type: 'http', name: '', url: '', auth: 'none', header: 'X-API-Key', username: '', credential: '', secret: '' };
-
-type ConnectionForm = typeof empty;
+/** The options of the authentication have the prefix `option.`. */
+type ConnectionForm = typeof empty & Readonly<Record<string, string>>;
 
 interface AddConnectionProps {
   readonly onClose: () => void;
@@ -152,13 +144,16 @@ interface AddConnectionProps {
 /** The connection is tested first, and saved only if the test succeeds. */
 function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const [form, set] = useForm<ConnectionForm>(empty);
+  const { types = [] } = useLoaded<{ readonly types: readonly ShownAuthType[] }>('/auth-types').data ?? {};
+  const fitting = types.filter(({ is_for_mcp }) => form.type === 'http' || is_for_mcp);
+  const method = fitting.find(({ type }) => type === form.auth);
   const [isTested, setTested] = useState(true);
   const [result, setResult] = useState<ShownConnectionTest>();
   const action = useAction();
   const save = () =>
     void action.run(async () => {
       setResult(undefined);
-      const json = connectionBody(form);
+      const json = connectionBody(form, method);
       const test = isTested ? await requestJson<ShownConnectionTest>('/connections/tests', { method: 'POST', json }) : undefined;
       if (test && !test.ok) return setResult(test);
       await sendRequest('/connections', { method: 'POST', json });
@@ -181,8 +176,14 @@ function AddConnection({ onClose, onAdded }: AddConnectionProps) {
           {...{ type: 'url', value: form.url, isRequired: true, placeholder: 'https://' }}
           onInput={set('url')}
         />
-        <SelectField label="Authentication" value={form.auth} choices={methods} onChange={set('auth')} />
-        <AuthFields form={form} set={set} />
+        {form.type === 'http' && <SelectField label="HTTP version" value={form.http} choices={versions} onChange={set('http')} />}
+        <SelectField
+          label="Authentication"
+          value={form.auth}
+          choices={[['none', 'none'], ...fitting.map(({ type, label }) => [type, label] as const)]}
+          onChange={set('auth')}
+        />
+        {method && <AuthFields {...{ form, set, method }} />}
         <Check isChecked={isTested} onChange={setTested}>
           Test connection before saving
         </Check>
@@ -206,27 +207,36 @@ const kinds = [
   ['mcp', 'MCP server'],
 ] as const;
 
-function AuthFields({
-  form,
-  set,
-}: {
+const versions = [
+  ['1.1', 'HTTP/1.1'],
+  ['2', 'HTTP/2, if the server offers it'],
+] as const;
+
+interface AuthFieldsProps {
   readonly form: ConnectionForm;
-  readonly set: (name: keyof ConnectionForm) => (value: string) => void;
-}) {
-  if (form.auth === 'none') return null;
+  readonly set: (name: string) => (value: string) => void;
+  readonly method: ShownAuthType;
+}
+
+function AuthFields({ form, set, method: { fields, has_credential } }: AuthFieldsProps) {
   return (
     <>
-      {form.auth === 'api_key' && <TextField label="Header" value={form.header} onInput={set('header')} />}
-      {form.auth === 'basic' && <TextField label="User name" value={form.username} onInput={set('username')} />}
+      {fields.map(({ name, label, hint, example, is_long, is_required }) => {
+        const Field = is_long ? LongField : TextField;
+        const shared = { label, hint: hint === '' ? undefined : hint, placeholder: example, isRequired: is_required };
+        return <Field key={name} {...shared} value={form[`option.${name}`] ?? ''} onInput={set(`option.${name}`)} />;
+      })}
+      {has_credential && (
+        <TextField
+          label="Credential"
+          hint="the name that the secret is stored under"
+          placeholder={form.name === '' ? '' : `${form.name}-secret`}
+          value={form.credential}
+          onInput={set('credential')}
+        />
+      )}
       <TextField
-        label="Credential"
-        hint="the name that the secret is stored under"
-        placeholder={form.name === '' ? '' : `${form.name}-secret`}
-        value={form.credential}
-        onInput={set('credential')}
-      />
-      <TextField
-        label={secretLabels[form.auth] ?? 'Secret'}
+        label="Secret"
         hint="goes to the credential store and is never shown again; leave it empty if it is stored already"
         type="password"
         value={form.secret}
@@ -237,14 +247,17 @@ function AuthFields({
 }
 
 /** Contains only members that the chosen authentication method needs. */
-function connectionBody({ type, name, url, auth, header, username, credential, secret }: ConnectionForm) {
-  if (auth === 'none') return { type, name, url, auth: { type: auth } };
+function connectionBody({ type, name, url, http, credential, secret, ...more }: ConnectionForm, method: ShownAuthType | undefined) {
+  const server = { type, name, url, ...(type === 'http' && http === '2' && { http2: true }) };
+  if (!method) return { ...server, auth: { type: 'none' } };
+  const options = method.fields
+    .map((field) => [field.name, more[`option.${field.name}`] ?? ''] as const)
+    .filter(([, value]) => value !== '');
   return {
-    ...{ type, name, url },
+    ...server,
     auth: {
-      ...{ type: auth, credential: credential === '' ? `${name}-secret` : credential },
-      ...(auth === 'api_key' && { header }),
-      ...(auth === 'basic' && username !== '' && { username }),
+      ...{ type: method.type, ...Object.fromEntries(options) },
+      ...(method.has_credential && { credential: credential === '' ? `${name}-secret` : credential }),
     },
     ...(secret !== '' && { secret }),
   };

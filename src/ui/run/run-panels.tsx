@@ -4,7 +4,7 @@ import type { RunView } from '../../report/run-view.ts';
 import { percent, rate } from '../figures.ts';
 import { Bar, type BarPart, Empty, Panel, type Tile, Tiles } from '../parts/tiles.tsx';
 import { RatesChart, TimesChart } from './rates-chart.tsx';
-import { Failures, LookupTables, MappingTable, PausesTable, StatusTable } from './tables.tsx';
+import { Failures, LookupTables, MappingTable, PausesTable, SearchTables, StatusTable } from './tables.tsx';
 
 interface RunPanelsProps {
   readonly view: RunView;
@@ -20,6 +20,7 @@ export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
       <Failures view={view} />
       <MappingTable view={view} />
       {!isPartial && <Answers view={view} />}
+      <SearchTables view={view} />
       <LookupTables view={view} />
     </div>
   );
@@ -131,11 +132,12 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 }
 
 function CountsLine({ view }: { readonly view: RunView }) {
-  const { counts, earlier, leftMs, pauses, workers } = view;
+  const { counts, gone, earlier, leftMs, pauses, workers } = view;
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
       {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
+      {gone && <Figure number={gone.records} text="gone from the input" />}
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
       {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
       {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}

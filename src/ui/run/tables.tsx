@@ -86,6 +86,43 @@ function figuresText({ input, output, cost, askedAgain }: TokenFigures): string 
   return `${formatCount(input)} in, ${formatCount(output)} out${cost === undefined ? '' : `, cost ${creditText(cost)}`}${again}`;
 }
 
+/** A table for each `first` node: how often each of its steps was asked, and what that cost. */
+export function SearchTables({ view }: ViewProps) {
+  const { searches = [] } = view;
+  return (
+    <>
+      {searches.map(({ node, known, notFound, steps }) => (
+        <Panel key={node} title={node} note={`${formatCount(notFound)} not found${knownText(known)}${partText(view)}`}>
+          <Table
+            label={`Steps of ${node}`}
+            rows={steps}
+            columns={[
+              { title: 'Step', cell: ({ step }) => step },
+              { title: 'Found', isNumber: true, cell: ({ found, asked }) => `${formatCount(found)} of ${formatCount(asked)}` },
+              { title: 'Failed', isNumber: true, cell: ({ failed }) => formatCount(failed) },
+              { title: 'Credits', isNumber: true, cell: ({ credits }) => creditText(credits) },
+              ...(steps.some(({ cost }) => cost !== undefined)
+                ? [
+                    {
+                      title: 'Cost',
+                      isNumber: true,
+                      cell: ({ cost }: (typeof steps)[number]) => (cost === undefined ? '' : creditText(cost)),
+                    },
+                  ]
+                : []),
+              { title: '', isWide: true, cell: ({ found, asked }) => <ShareBar part={found} of={asked} isGood /> },
+            ]}
+          />
+        </Panel>
+      ))}
+    </>
+  );
+}
+
+function knownText(known: number): string {
+  return known === 0 ? '' : `, ${formatCount(known)} needed none`;
+}
+
 /** Tables about lookups and tokens. Each is shown only if nodes of the run use them. */
 export function LookupTables({ view }: ViewProps) {
   const { lookups, tokens } = view;

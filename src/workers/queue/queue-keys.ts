@@ -1,5 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
-import { oneLine, readSecretFile } from '../../credentials/environment.ts';
+import { checkedSecret, readSecretFile } from '../../credentials/environment.ts';
 import { queuePrefix } from './queue-url.ts';
 
 /** Time in seconds after which Redis deletes the keys of a run that its coordinator has not removed. */
@@ -99,6 +99,6 @@ async function readSecret(variable: string, environment: NodeJS.ProcessEnv): Pro
   const text = environment[variable];
   const file = environment[`${variable}_FILE`];
   if (text && file) throw new AutomateError('credential', `expected ${variable} or ${variable}_FILE, found both`);
-  if (text) return oneLine(text, variable);
+  if (text) return checkedSecret(text, variable);
   return file ? readSecretFile(file, `${variable}_FILE`) : undefined;
 }

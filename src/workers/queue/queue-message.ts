@@ -61,6 +61,7 @@ export const closingShape = {
       ending: z.enum(endings),
       patienceMs: z.number().exactOptional(),
       before: z.number().exactOptional(),
+      step: z.object({ node: z.string(), class: z.enum(failureClasses), status: z.number().or(z.undefined()) }).exactOptional(),
     })
     .optional(),
 };

@@ -20,7 +20,7 @@ const signedToken = defineAuthType({
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
   sign: ({ realm }, secret) => inHeader('Authorization', `Signed ${realm}:${secret}`),
   preview: ({ realm }) => inHeader('Authorization', `Signed ${realm}:***`),
-  curl: ({ realm }, variable) => ({ in: 'header', before: `Authorization: Signed ${realm}:`, variable }),
+  curl: ({ realm }, variable) => ({ in: 'header', text: [`Authorization: Signed ${realm}:`, { variable }] }),
 });
 
 const registry = '../../../src/core/auth/auth-types.ts';
@@ -91,7 +91,7 @@ describe('a new auth type, added with one file and one line in the registry,', (
     const { authOf } = loaded;
     const given = { auth: 'signed-token', credential: 'c' };
     await expect(authOf('crm', given, { asker: undefined, isWalk: false })).rejects.toThrow(
-      'expected --realm for --auth signed_token, as in: automate connections add http crm --base-url https://crm.example.com/v2 --auth signed_token --realm main --credential crm-token',
+      'expected --auth-set realm=VALUE for --auth signed_token, as in: automate connections add http crm --base-url https://crm.example.com/v2 --auth signed_token --auth-set realm=main --credential crm-token',
     );
   });
 });

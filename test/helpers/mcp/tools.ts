@@ -22,7 +22,7 @@ export function remote(url: string, auth?: Auth, headers: Record<string, string>
 }
 
 const limits = { intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined };
-const common = { name: 'tools', isSaved: false, ...limits, startTimeoutMs: 10_000 };
+const common = { name: 'tools', isSaved: false, ...limits, startTimeoutMs: 60_000 };
 
 /** The tools port, with all events that it has reported. */
 export interface UsedTools {
@@ -64,7 +64,7 @@ export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
     events,
     secrets,
     used,
-    call: (connection, tool, values = {}, { timeoutMs = 10_000, progressed = () => {} } = {}) =>
+    call: (connection, tool, values = {}, { timeoutMs = 60_000, progressed = () => {} } = {}) =>
       tools
         .call({ kind: 'tool', connection, origin: connection.origin, tool, arguments: values, timeoutMs }, progressed)
         .catch((error: unknown) => {

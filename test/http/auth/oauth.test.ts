@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import type { Failure } from '../../../src/core/failure.ts';
-import { AccessTokens, type OAuth } from '../../../src/http/auth/oauth.ts';
+import { AccessTokens, clientTokens, type OAuth, type TokenTools } from '../../../src/http/auth/oauth.ts';
 import { type HttpServer, httpServer, json, type SeenRequest } from '../../helpers/http-server.ts';
 import { unusedPort } from '../../helpers/raw-server.ts';
 import { createSender } from '../sending.ts';
@@ -138,19 +138,16 @@ describe('an OAuth access token', () => {
   test('takes the place of the previous token in the list of secrets to mask', async () => {
     const registered: [string, string | undefined][] = [];
     let nowMs = 0;
-    const tokens = new AccessTokens({
+    const tools: TokenTools = {
       now: () => nowMs,
       fetch: async () => Response.json({ access_token: `token-${nowMs}` }),
       secret: (text, slot) => void registered.push([text, slot]),
       used: () => {},
-    });
+    };
+    const tokens = new AccessTokens(tools);
     const auth: OAuth = { type: 'oauth2_client_credentials', tokenUrl: 'http://t/', clientId: 'c', credential: 'c', scopes: [] };
     for (; nowMs < 7_300_000; nowMs += 7_200_000)
-      await tokens.send(
-        auth,
-        (use) => use(secret),
-        async () => ({ status: 200 }),
-      );
+      await tokens.sendWith([clientTokens(auth, (use) => use(secret), tools)], async () => ({ status: 200 }));
     const slots = registered.filter(([text]) => text.startsWith('token-')).map(([, slot]) => slot);
     expect(slots).toEqual([expect.any(String), slots[0]]);
   });

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Failure } from '../../../src/core/failure.ts';
-import { AccessTokens, type OAuth } from '../../../src/http/auth/oauth.ts';
+import { AccessTokens, clientTokens, type OAuth } from '../../../src/http/auth/oauth.ts';
 
 const origin = 'https://login.example.com';
 const auth: OAuth = {
@@ -17,13 +17,9 @@ function useTokens() {
   let nowMs = 0;
   const used: string[] = [];
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
-  const tokens = new AccessTokens({ now: () => nowMs, fetch, secret: () => {}, used: (credential) => void used.push(credential) });
-  const get = () =>
-    tokens.send(
-      auth,
-      (use) => use('s3cr3t'),
-      async (token) => ({ status: 200, token }),
-    );
+  const tools = { now: () => nowMs, fetch, secret: () => {}, used: (credential: string) => void used.push(credential) };
+  const tokens = new AccessTokens(tools);
+  const get = () => tokens.sendWith([clientTokens(auth, (use) => use('s3cr3t'), tools)], async ([token]) => ({ status: 200, token }));
   return {
     used,
     /** Requests a token. Returns the token that was sent to the API. */

@@ -238,3 +238,29 @@ test('an object with 50 million brackets in JSON input stops the reading at once
   const text = `[{"a":${'['.repeat(50_000_000)}}]`;
   expect(await problem(openText('json', text))).toBe('input: <stdin>:1:1007: nested more than 1000 deep');
 });
+
+describe('a JSON input that is one object, with the path []', () => {
+  test.each([
+    ['a map of objects', '{"a":{"id":1},\n "b" : {"id":2,"x":"}"}}\n', [{ id: '1' }, { id: '2', x: '}' }]],
+    ['a map with odd names', '\ufeff{"a\\"}{":{"id":1},"é":{"id":2}}', [{ id: '1' }, { id: '2' }]],
+    ['one record', ' {\n"id":1,"name":"x"}\n', [{ id: '1', name: 'x' }]],
+    ['a list', '[{"id":1}]', [{ id: '1' }]],
+    ['an empty object', '{ }', []],
+  ])('is read: %s', async (_, text, records) => {
+    for (const chunkSize of [1, 2, 5, 100]) expect(await shown(openText('json', text, { chunkSize, records: '[]' }))).toEqual(records);
+  });
+
+  test.each([
+    ['{"a":{"id":1},"b":3}', '1:19: expected an object, found a number'],
+    ['{"a":{"id":1} "b":{}}', '1:15: expected "," or "]", found a string'],
+    ['{"id":1', '1:8: expected "," or "}", found the end of the file'],
+    ['{"a":{"id":1}}x', '1:15: expected nothing more, found "x"'],
+  ])('is refused if it is %j', async (text, message) => {
+    expect(await problem(openText('json', text, { records: '[]' }))).toBe(`input: <stdin>:${message}`);
+  });
+
+  test('is named in the message without the path, with what to write', async () => {
+    expect(await problem(openText('json', '{"a":{"id":1}}'))).toContain('the file contains one object, and no list of records');
+    expect(await problem(openText('json', '{"a":{"id":1}}'))).toContain("add --records '[]'");
+  });
+});

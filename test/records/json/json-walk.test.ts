@@ -69,7 +69,7 @@ describe('the list of records within a JSON object', () => {
     ['data[0]', 'expected the path of the list, such as data.items, found "data[0]"'],
     ['data[].x', 'expected the path of the list, such as data.items, found "data[].x"'],
     ['$status', 'expected the path of the list, such as data.items, found "$status"'],
-    ['$.data', 'expected $status, $headers.NAME or $body, found "$.data"; did you mean data?'],
+    ['$.data', 'expected $status, $headers.NAME or $body'],
     ['', 'expected a path such as data.user.name, found nothing'],
   ])('cannot have the path %j', async (records, message) => {
     expect(await problem(openText('json', '{}', { records }))).toContain(`usage: --records: ${message}`);
@@ -118,9 +118,11 @@ describe('an input that is a JSON object instead of an array', () => {
     expect(await problem(openText('json', '{"a b":[{}]}'))).toMatch(/add --records '\["a b"\]'$/);
   });
 
+  test.each(['{"a":1}', '{"a":[1]}'])('is refused with the option that reads the object itself, if it has no list: %s', async (text) => {
+    expect(await problem(openText('json', text))).toMatch(/no list of records; .* as a record: add --records '\[\]'$/);
+  });
+
   test.each([
-    ['if it has no list', '{"a":1}'],
-    ['if its list has other values', '{"a":[1]}'],
     ['if it is not valid JSON', '{"a":'],
     ['if more objects follow, one on each line', '{"a":[{"b":1}]}\n{"a":[]}\n'],
   ])('is refused with advice to read it as NDJSON %s', async (_, text) => {

@@ -37,6 +37,28 @@ export function TextField({ label, hint, value, onInput, type = 'text', isRequir
   );
 }
 
+/** Has several lines. */
+export function LongField({ label, hint, value, onInput, isRequired = false, placeholder }: TextFieldProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={3}
+        value={value}
+        required={isRequired}
+        autocomplete="off"
+        spellcheck={false}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onInput={(event) => onInput(event.currentTarget.value)}
+        placeholder={placeholder}
+      />
+      <Hint id={id} hint={hint} />
+    </div>
+  );
+}
+
 interface SelectFieldProps extends FieldProps {
   readonly value: string;
   readonly choices: readonly (readonly [value: string, text: string])[];

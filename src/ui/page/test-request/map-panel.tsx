@@ -219,6 +219,7 @@ interface MappedParts {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
+  readonly facts?: Readonly<Record<string, unknown>>;
 }
 
 const maxRows = 20;
@@ -235,9 +236,10 @@ export function mappedRows(map: PathMap, answer: MappedParts): Record<string, un
   );
 }
 
-function valuesAt({ root, legs }: Path, { status, headers = {}, body }: MappedParts): unknown[] {
+function valuesAt({ root, legs }: Path, { status, headers = {}, body, facts = {} }: MappedParts): unknown[] {
   if (root === 'status') return [status];
   if (root === 'headers') return [headers[String(legs[0]?.[0])]];
+  if (root !== 'body') return [facts[root]];
   const [first = [], ...rest] = legs;
   return rest.reduce<(Value | undefined)[]>(
     (lists, leg) => lists.flatMap((list) => (Array.isArray(list) ? list : [])).map((element) => valueAt(element, leg)),

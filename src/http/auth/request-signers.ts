@@ -1,0 +1,117 @@
+import { type Auth, signedFrom } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
+import { durationText } from '../../core/duration.ts';
+import { LimitReached } from '../../core/failure.ts';
+import { withQuery } from '../../core/template/url.ts';
+import type { WireRequest } from '../exchange.ts';
+
+/** The part of a request that signatures depend on. It is the request as it is sent, apart from the headers that the connection needs. */
+export type SignedRequest = Pick<WireRequest, 'method' | 'origin' | 'path' | 'headers' | 'body' | 'encode'>;
+
+/** The part of an answer that tells a signer that it has to sign differently. */
+export interface SignedAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
+  header(name: string): string | undefined;
+}
+
+/**
+ * Signs each attempt of a request anew, and each request of a redirect. A signer may send the request again, for example with the nonce of
+ * a new challenge. That is part of the same attempt, so it counts neither as a retry nor as a call.
+ */
+export interface RequestSigner {
+  /** `next` sends the request with the signature. Throws LimitReached if the server refuses the secret, and a Failure if nothing can be sent. */
+  send<Answer extends SignedAnswer>(request: SignedRequest, next: (signature: Signature) => Promise<Answer>): Promise<Answer>;
+}
+
+export interface SignerTools {
+  /** Time in ms since 1970. */
+  wallNow(): number;
+  /** Masks a text in all output from now on. */
+  secret(text: string, slot?: string): void;
+}
+
+/** A secret, and the credential that it is the secret of. */
+export interface SignerSecret {
+  readonly credential: string;
+  readonly text: string;
+  /** The scheme, host and port to which the secret's signatures are sent. */
+  readonly origin: string;
+}
+
+export function signsRequests(auth: Auth): boolean {
+  return signedFrom(auth) === 'request';
+}
+
+/** The signature's header replaces a header of the same name from the flow. */
+export function withSignature<Request extends SignedRequest>(request: Request, { headers, query }: Signature): Request {
+  return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
+}
+
+/** Sends the request through all signers. The first of them is the outermost, so the last one signs what the others have added. */
+export function sendSigned<Request extends SignedRequest, Answer extends SignedAnswer>(
+  request: Request,
+  signers: readonly RequestSigner[],
+  send: (request: Request, derived: readonly string[]) => Promise<Answer>,
+  derived: readonly string[] = [],
+): Promise<Answer> {
+  const [signer, ...others] = signers;
+  if (!signer) return send(request, derived);
+  return signer.send(request, (signature) =>
+    sendSigned(withSignature(request, signature), others, send, [...derived, ...(signature.derived ?? [])]),
+  );
+}
+
+/** The names in lower case, as they are sent. Later headers replace earlier ones. */
+export function sentHeaders({ headers, origin, body }: SignedRequest): Record<string, string> {
+  const sent: Record<string, string> = { host: new URL(origin).host };
+  for (const [name, value] of Object.entries(headers)) sent[name.toLowerCase()] = value;
+  if (typeof body === 'object') sent['content-type'] = body.contentType;
+  return sent;
+}
+
+/** The bytes of the body as they are sent. Reads the files of a form, whose bytes are the same for all attempts. */
+export async function* bodyBytes({ body, encode }: SignedRequest): AsyncGenerator<Uint8Array> {
+  if (body === undefined) return;
+  if (typeof body === 'string') {
+    yield encode ? encode(body) : Buffer.from(body);
+    return;
+  }
+  const upload = await body.open();
+  try {
+    for await (const chunk of upload.body()) yield chunk as Buffer;
+  } finally {
+    await upload.close();
+  }
+}
+
+/** The secret cannot be used to sign. Nothing has been sent. */
+export function unusableSecret(credential: string, problem: string): LimitReached {
+  return new LimitReached(`the credential "${credential}" ${problem}`, 'refused-credential', {
+    code: 'credential',
+    details: { credential, remedy: 'renew' },
+  });
+}
+
+/** Servers accept signatures and assertions of clocks that differ by five minutes or more. */
+const maxSkewMs = 240_000;
+
+/** The end of a sentence about a refusal, if the server's clock shows that this machine's is wrong. */
+export function clockProblem(date: string | undefined, nowMs: number): string | undefined {
+  const skewMs = nowMs - Date.parse(date ?? '');
+  if (!(Math.abs(skewMs) > maxSkewMs)) return undefined;
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  const by = durationText(Math.round(Math.abs(skewMs) / 60_000) * 60_000);
+  return `the clock of this machine is ${by} ${direction} the server's: correct it`;
+}
+
+/** Throws LimitReached if a signature with a time was refused, and the clock of this machine is wrong: no other request would succeed. */
+export function refuseWrongClock(answer: SignedAnswer, credential: string, nowMs: number): void {
+  if (answer.status !== 400 && answer.status !== 401 && answer.status !== 403) return;
+  const problem = clockProblem(answer.header('date'), nowMs);
+  if (problem === undefined) return;
+  throw new LimitReached(
+    `the server refuses the signature with the credential "${credential}" (${answer.status}), and ${problem}`,
+    'refused-credential',
+  );
+}

@@ -1,0 +1,362 @@
+import type { Documents } from '../../core/answer/document.ts';
+import { linkTarget, redirectStatuses } from '../../core/answer/link.ts';
+import { rootValue } from '../../core/answer/mapping.ts';
+import type { Path } from '../../core/answer/path.ts';
+import { documentKind, excerpt, readBody, readDocument } from '../../core/answer/response.ts';
+import { authKey, type Session } from '../../core/auth/auth.ts';
+import type { Signature } from '../../core/auth/auth-type.ts';
+import { type SentValue, sentText, sessionSignature } from '../../core/auth/session.ts';
+import { type LoginPlan, planSession, type SessionPlan, type Taken } from '../../core/auth/session-plan.ts';
+import type { AnswerCondition } from '../../core/condition/condition.ts';
+import { Failure, LimitReached } from '../../core/failure.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
+import { abortIfLong } from '../../files/time-limit.ts';
+import { Cookies } from './cookies.ts';
+import { usableMs } from './oauth.ts';
+import type { RequestSigner } from './request-signers.ts';
+
+export interface SessionTools {
+  readonly documents?: Documents;
+  readonly allowHttp: boolean;
+  now(): number;
+  wallNow(): number;
+  /** Masks a text in all output from now on. */
+  secret(text: string, slot?: string): void;
+  /** Sends the request of a login, with the cookies and values that it has got so far. */
+  send(request: HttpRequest, login: LoggedIn): Promise<HttpResponse>;
+}
+
+const loginTimeoutMs = 30_000;
+const maxLoginBytes = 1_000_000;
+const maxRedirects = 10;
+/** Without a success between them, so many renewals in a row end the run. */
+const maxRenewals = 3;
+
+/** For a refused login, which is not repeated before. */
+const refusalMs = 60_000;
+
+/** The sessions of a process. All nodes, records and calls with the same settings share one. */
+export class Sessions {
+  readonly #sessions = new Map<string, OpenSession>();
+
+  /** If the answer says that the session has ended, calls `send` once more after a new login. */
+  sendWith(auth: Session, request: HttpRequest, tools: SessionTools, send: SendInSession): Promise<HttpResponse> {
+    const { origin, clientCert } = request;
+    const key = `${origin} ${authKey(auth)}`;
+    const session = this.#sessions.get(key) ?? new OpenSession(auth, { origin, clientCert }, tools);
+    this.#sessions.set(key, session);
+    return session.sendWith(send, tools);
+  }
+}
+
+type SendInSession = (session: LoggedIn) => Promise<HttpResponse>;
+
+/** What the logins have given. A renewal makes another, so that requests in flight keep theirs. */
+export class LoggedIn {
+  readonly cookies: Cookies | undefined;
+  readonly #auth: Session;
+  readonly #values = new Map<string, string>();
+  readonly #cookieNames = new Map<string, string>();
+  expiresMs = Number.POSITIVE_INFINITY;
+
+  constructor(auth: Session, { secret }: Pick<SessionTools, 'secret'>, slot: string) {
+    this.#auth = auth;
+    this.cookies = auth.cookies ? new Cookies(secret, slot) : undefined;
+  }
+
+  get signers(): readonly RequestSigner[] {
+    return this.cookies ? [this.cookies] : [];
+  }
+
+  take(name: string, value: string | { readonly cookie: string }): void {
+    if (typeof value === 'string') this.#values.set(name, value);
+    else this.#cookieNames.set(name, value.cookie);
+  }
+
+  value(origin: string, name: string): string {
+    const cookie = this.#cookieNames.get(name);
+    return (cookie === undefined ? this.#values.get(name) : this.cookies?.value(origin, cookie)) ?? '';
+  }
+
+  /** What goes with a request besides the cookies. */
+  signature(origin: string): Signature {
+    return sessionSignature(this.#auth, (name) => this.value(origin, name));
+  }
+}
+
+class OpenSession {
+  readonly #auth: Session;
+  readonly #sample: Pick<HttpRequest, 'origin' | 'clientCert'>;
+  readonly #plan: SessionPlan;
+  /** Those of the last request, because an earlier run may have ended. */
+  #tools: SessionTools;
+  #login: Promise<LoggedIn> | undefined;
+  /** The session in use; undefined while a login is under way. */
+  #loggedIn: LoggedIn | undefined;
+  #refusedUntilMs: number | undefined;
+  /** Renewals since the last success. */
+  #renewals = 0;
+
+  constructor(auth: Session, sample: Pick<HttpRequest, 'origin' | 'clientCert'>, tools: SessionTools) {
+    this.#auth = auth;
+    this.#sample = sample;
+    this.#tools = tools;
+    const problem = (_at: unknown, message: string) => {
+      throw new Failure('request', message, { sent: false });
+    };
+    this.#plan = planSession(auth, { allowHttp: tools.allowHttp, problem });
+  }
+
+  async sendWith(send: SendInSession, tools: SessionTools): Promise<HttpResponse> {
+    this.#tools = tools;
+    const used = await this.#session();
+    const first = await send(used);
+    if (!(await this.#hasEnded(first))) return this.#success(first);
+    const second = await this.#renew(used).then(send).catch(throwAsSent);
+    if (!(await this.#hasEnded(second))) return this.#success(second);
+    if (this.#renewals < maxRenewals) return second;
+    const after = `after ${maxRenewals} logins in a row, the server still refuses it (${second.status})`;
+    throw this.#refusal(`the session at ${this.#sample.origin} ends at once: ${after}`);
+  }
+
+  #success(answer: HttpResponse): HttpResponse {
+    this.#renewals = 0;
+    return answer;
+  }
+
+  async #session(): Promise<LoggedIn> {
+    const now = this.#tools.now();
+    if ((this.#loggedIn?.expiresMs ?? Number.POSITIVE_INFINITY) <= now || (this.#refusedUntilMs ?? now) < now) this.#forget();
+    try {
+      return await (this.#login ?? this.#startLogin());
+    } catch (error) {
+      // Copies the failure for each waiting record, because each record adds its node and its number of attempts to the failure.
+      throw error instanceof Failure ? error.withMessage(error.message) : error;
+    }
+  }
+
+  /** All requests that were refused in the same session share one login. */
+  #renew(used: LoggedIn): Promise<LoggedIn> {
+    if (this.#loggedIn === used) {
+      this.#renewals++;
+      this.#forget();
+    }
+    return this.#session();
+  }
+
+  #forget(): void {
+    this.#login = undefined;
+    this.#loggedIn = undefined;
+    this.#refusedUntilMs = undefined;
+  }
+
+  #startLogin(): Promise<LoggedIn> {
+    const login = this.#logIn();
+    this.#login = login;
+    login.then(
+      (session) => {
+        this.#loggedIn = session;
+      },
+      (error) => {
+        if (error instanceof LimitReached) this.#refusedUntilMs = this.#tools.now() + refusalMs;
+        else this.#login = undefined;
+      },
+    );
+    return login;
+  }
+
+  async #logIn(): Promise<LoggedIn> {
+    const slot = `session ${authKey(this.#auth)}`;
+    const session = new LoggedIn(this.#auth, this.#tools, slot);
+    let lifetimeMs = typeof this.#auth.lasts === 'number' ? this.#auth.lasts : undefined;
+    for (const [index, login] of this.#plan.logins.entries()) {
+      const answer = await this.#sendLogin(login, index, session);
+      for (const taken of login.take) this.#take(taken, { answer, session, slot, origin: login.origin, where: this.#where(login, index) });
+      lifetimeMs = this.#lifetimeIn(answer) ?? lifetimeMs;
+    }
+    if (this.#plan.lasts && lifetimeMs === undefined)
+      throw this.#refusal(`no answer to the login has a number of seconds at "${this.#auth.lasts}" (lasts)`);
+    if (lifetimeMs !== undefined) session.expiresMs = this.#tools.now() + Math.max(lifetimeMs, 1000);
+    return session;
+  }
+
+  #where({ method, origin, path }: LoginPlan, index: number): string {
+    const of = this.#plan.logins.length === 1 ? '' : ` (request ${index + 1} of ${this.#plan.logins.length})`;
+    return `the login ${method} ${origin}${path.replace(/\?.*/s, '')}${of}`;
+  }
+
+  async #sendLogin(login: LoginPlan, index: number, session: LoggedIn): Promise<LoginAnswer> {
+    let request = this.#requestOf(login, session);
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#tools.send(request, session).catch((error) => throwUnsent(error, this.#where(login, index)));
+      const answer = await this.#answerOf(response);
+      const { status, retryAfterMs } = response;
+      if (status === 429 || status >= 500) {
+        const message = `${this.#where(login, index)}: the server answered ${status}${saidIn(answer)}`;
+        throw new Failure('http', message, { status, retryable: true, retryAfterMs, sent: false });
+      }
+      const next = redirects < maxRedirects && !this.#isFinal(login, answer) ? redirected(request, response) : undefined;
+      if (!next) {
+        this.#check(login, index, answer, redirects > 0);
+        return answer;
+      }
+      request = next;
+    }
+  }
+
+  #requestOf(login: LoginPlan, session: LoggedIn): HttpRequest {
+    const { method, origin, path, body, secretBody, auth } = login;
+    const sample = this.#sample;
+    const textOf = (value: SentValue) => sentText(value, ({ name }) => session.value(origin, name));
+    const headers = Object.fromEntries(Object.entries(login.headers).map(([name, value]) => [name, textOf(value)]));
+    return {
+      ...{ method, origin, path, headers, body, secretBody, auth: auth.length === 0 ? undefined : auth },
+      ...(origin === sample.origin && { clientCert: sample.clientCert }),
+      timeoutMs: loginTimeoutMs,
+      maxBodyBytes: maxLoginBytes,
+      followAny: false,
+      unfollowed: redirectStatuses,
+    };
+  }
+
+  /** A redirect is the answer to a login if `expect` and `take` are about it, and not about the page to which it leads. */
+  #isFinal({ expect, take }: LoginPlan, answer: LoginAnswer): boolean {
+    if (!redirectStatuses.includes(answer.status)) return true;
+    const inHead = take.filter(({ from }) => 'paths' in from && from.paths.some(({ root }) => root !== 'body'));
+    const isTaken = inHead.length > 0 && inHead.every(({ from }) => 'paths' in from && firstValue(from.paths, answer) !== undefined);
+    if (!expect) return isTaken;
+    return !expect.named.includes('body') && this.#isTrue(expect, answer);
+  }
+
+  #check(login: LoginPlan, index: number, answer: LoginAnswer, isRedirected: boolean): void {
+    const { status } = answer;
+    const refused = (reason: string) => this.#refusal(`${this.#where(login, index)} was refused: ${reason}${saidIn(answer)}`);
+    if (login.expect) {
+      if (this.#isTrue(login.expect, answer)) return;
+      throw refused(`the server answered ${status}, and expect is false: ${login.expect.source}`);
+    }
+    // The page after a login can be missing although the login has succeeded.
+    const isRefusal = isRedirected ? status === 401 || status === 403 : status < 200 || status > 299;
+    if (!isRefusal) return;
+    const location = answer.header('location');
+    const advice = `, with a redirect that is not followed\nif that is what it answers to a good login, write: expect: status == ${status}`;
+    throw refused(`the server answered ${status}${location === undefined ? '' : advice}`);
+  }
+
+  #take({ name, from }: Taken, { answer, session, slot, origin, where }: Taking): void {
+    const refused = `${where} was refused: the server answered ${answer.status}`;
+    if ('cookie' in from) {
+      session.take(name, from);
+      if (session.cookies?.value(origin, from.cookie) !== undefined) return;
+      throw this.#refusal(`${refused}, and set no cookie "${from.cookie}" (take.${name})`);
+    }
+    const text = textOf(firstValue(from.paths, answer) ?? '');
+    if (text === '') throw this.#refusal(`${refused}, and the answer has no "${from.paths.at(-1)?.text}" (take.${name})${saidIn(answer)}`);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
+    if (/[\x00-\x1f\x7f]/.test(text)) throw this.#refusal(`${where}: the value of take.${name} has a control character`);
+    this.#tools.secret(text, `${slot} ${name}`);
+    session.take(name, text);
+  }
+
+  #lifetimeIn(answer: LoginAnswer): number | undefined {
+    const seconds = Number(textOf(firstValue(this.#plan.lasts ?? [], answer) ?? ''));
+    return seconds > 0 ? usableMs(seconds * 1000) : undefined;
+  }
+
+  async #hasEnded(response: HttpResponse): Promise<boolean> {
+    if (this.#auth.renewOn.includes(response.status)) return true;
+    const { renewWhen } = this.#plan;
+    return renewWhen !== undefined && this.#isTrue(renewWhen, await this.#answerOf(response));
+  }
+
+  /** A condition that cannot be evaluated, for example because the body has no such member, is false. */
+  #isTrue(condition: AnswerCondition, answer: LoginAnswer): boolean {
+    const all: Readonly<Record<string, () => Value>> = {
+      status: () => answer.status,
+      headers: () => objectOf(Object.keys(answer.headers).map((name) => [name.toLowerCase(), answer.header(name.toLowerCase()) ?? ''])),
+      body: () => answer.body ?? null,
+    };
+    const fields = new Map(condition.named.map((name) => [name, all[name]?.() ?? null] as const));
+    try {
+      return condition.evaluate(fields, { wallNow: () => this.#tools.wallNow(), abortIfLong });
+    } catch (error) {
+      if (error instanceof Failure) return false;
+      throw error;
+    }
+  }
+
+  async #answerOf(response: HttpResponse): Promise<LoginAnswer> {
+    const { documents } = this.#tools;
+    const kind = documents && documentKind(response, 'auto');
+    const document = kind && documents ? await readDocument(response, kind, documents) : undefined;
+    const read = { ...response, document: document ?? response.document };
+    const { status, header, headers } = response;
+    try {
+      return { status, header, headers, body: readBody(read, 'auto', false) };
+    } catch (error) {
+      if (error instanceof Failure) return { status, header, headers, body: undefined };
+      throw error;
+    }
+  }
+
+  #refusal(message: string): LimitReached {
+    const { credential } = this.#auth;
+    const facts = credential === '' ? undefined : ({ code: 'credential', details: { credential, remedy: 'renew' } } as const);
+    return new LimitReached(message, 'refused-credential', facts);
+  }
+}
+
+interface LoginAnswer extends Pick<HttpResponse, 'status' | 'header' | 'headers'> {
+  /** Undefined if the answer has no body, or one that cannot be read. */
+  readonly body: Value | undefined;
+}
+
+interface Taking {
+  readonly answer: LoginAnswer;
+  readonly session: LoggedIn;
+  readonly slot: string;
+  readonly origin: string;
+  /** Names the login in messages. */
+  readonly where: string;
+}
+
+function firstValue(paths: readonly Path[], answer: LoginAnswer): Value | undefined {
+  for (const path of paths) {
+    const value = rootValue(path, answer, answer.body);
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}
+
+/** The redirect to the same origin; undefined for any other answer. */
+function redirected(request: HttpRequest, { status, header }: HttpResponse): HttpRequest | undefined {
+  const location = header('location');
+  if (!redirectStatuses.includes(status) || location === undefined) return undefined;
+  const rules = { followAny: false, allowHttp: true, secretParameters: undefined, allowHosts: [] };
+  const target = orUndefined(() => linkTarget(location, request, rules));
+  if (!target) return undefined;
+  if (status === 307 || status === 308) return { ...request, path: target.path };
+  const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
+  return { ...request, method: 'GET', path: target.path, headers, body: undefined, secretBody: undefined };
+}
+
+/** What the server said, without what might be a token: a login's answer can contain one that is not known yet. */
+function saidIn({ body }: LoginAnswer): string {
+  if (body === undefined) return '';
+  const text = excerpt(typeof body === 'string' ? body : jsonOf(body), 300);
+  return `: ${text.replace(/[\w+/=.~-]*(?:\d[\w+/=.~-]*){4}|[\w+/=.~-]{25,}/g, '***')}`;
+}
+
+/** The record's own request was not sent, so it costs no credit. */
+function throwUnsent(error: unknown, where: string): never {
+  if (!(error instanceof Failure)) throw error;
+  const { kind, message, status, retryable, retryAfterMs, code, details } = error;
+  throw new Failure(kind, `${where}: ${message}`, { status, retryable, retryAfterMs, sent: false, code, details } as ConstructorParameters<
+    typeof Failure
+  >[2]);
+}
+
+function throwAsSent(error: unknown): never {
+  throw error instanceof Failure ? error.asSent() : error;
+}

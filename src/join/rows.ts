@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type Database from 'libsql';
+import { loadLibrary } from '../files/database.ts';
+
+/** The rows of a joined file, by their keys. Each row is the JSON text of a list with the values of the mapped columns. */
+export interface Rows {
+  /** In the order of the file, at most `max`. */
+  find(key: string, max: number): readonly string[];
+  close(): void;
+}
+
+/** From either on, the rows go to disk. `maxLength` is the size of keys and rows in bytes. */
+const maxRows = 500_000;
+const maxLength = 64 * 1024 * 1024;
+
+const blockBytes = 1024 * 1024;
+
+/** The numbers that are kept of each row: its place in the text, the lengths of key and row in bytes, the key's hash, and the next row in its slot. */
+const numbersOfRow = 5;
+
+/**
+ * A hash table whose keys and rows are UTF-8 text in blocks outside of the heap, so that a row costs little more than its text, and the
+ * garbage collector has nothing to do.
+ */
+export class MemoryRows implements Rows {
+  readonly #blocks: Buffer[] = [];
+  /** Bytes that are taken in the last block. */
+  #taken = blockBytes;
+  #rows = 0;
+  #length = 0;
+  #numbers = new Int32Array(1024 * numbersOfRow);
+  /** The first row in each slot, from 1; 0 if there is none. The count is a power of two. */
+  #slots = new Int32Array(2048);
+  #scratch = Buffer.allocUnsafe(1024);
+
+  get isFull(): boolean {
+    return this.#rows >= maxRows || this.#length >= maxLength;
+  }
+
+  add(key: string, row: string): void {
+    const keyBytes = this.#encode(key);
+    const rowBytes = Buffer.byteLength(row);
+    const at = this.#place(keyBytes + rowBytes);
+    const block = this.#blocks.at(-1) as Buffer;
+    this.#scratch.copy(block, this.#taken, 0, keyBytes);
+    block.write(row, this.#taken + keyBytes);
+    this.#taken += keyBytes + rowBytes;
+    this.#length += keyBytes + rowBytes;
+    if ((this.#rows + 1) * numbersOfRow > this.#numbers.length) this.#grow();
+    this.#numbers.set([at, keyBytes, rowBytes, hashOf(key), 0], this.#rows * numbersOfRow);
+    this.#rows++;
+    this.#link(this.#rows - 1);
+  }
+
+  find(key: string, max: number): readonly string[] {
+    const hash = hashOf(key);
+    const keyBytes = this.#encode(key);
+    const found: string[] = [];
+    for (let next = this.#slots[this.#slotOf(hash)] as number; next > 0; next = this.#number(next - 1, 4)) {
+      const row = next - 1;
+      if (this.#number(row, 3) !== hash || !this.#hasKey(row, keyBytes)) continue;
+      found.push(this.#text(row));
+    }
+    // The rows of a slot are linked backwards.
+    return found.reverse().slice(0, max);
+  }
+
+  /** All rows with their keys, in the order of the file. */
+  *all(): Generator<readonly [key: string, row: string]> {
+    for (let row = 0; row < this.#rows; row++) {
+      const { block, start } = this.#blockOf(row);
+      yield [block.toString('utf8', start, start + this.#number(row, 1)), this.#text(row)];
+    }
+  }
+
+  close(): void {
+    this.#blocks.length = 0;
+    this.#rows = 0;
+    this.#slots.fill(0);
+  }
+
+  /** Writes the key to the scratch buffer. Returns its length in bytes. */
+  #encode(key: string): number {
+    // A UTF-16 unit takes at most three bytes.
+    if (key.length * 3 > this.#scratch.length) this.#scratch = Buffer.allocUnsafe(key.length * 3);
+    return this.#scratch.write(key);
+  }
+
+  /** The place for a text: the number of its block and its offset there. */
+  #place(bytes: number): number {
+    if (this.#taken + bytes > (this.#blocks.at(-1)?.length ?? 0)) {
+      this.#blocks.push(Buffer.allocUnsafeSlow(Math.max(blockBytes, bytes)));
+      this.#taken = 0;
+    }
+    return (this.#blocks.length - 1) * blockBytes + this.#taken;
+  }
+
+  #blockOf(row: number): { readonly block: Buffer; readonly start: number } {
+    const at = this.#number(row, 0);
+    return { block: this.#blocks[Math.floor(at / blockBytes)] as Buffer, start: at % blockBytes };
+  }
+
+  #hasKey(row: number, keyBytes: number): boolean {
+    if (this.#number(row, 1) !== keyBytes) return false;
+    const { block, start } = this.#blockOf(row);
+    return block.compare(this.#scratch, 0, keyBytes, start, start + keyBytes) === 0;
+  }
+
+  #text(row: number): string {
+    const { block, start } = this.#blockOf(row);
+    const from = start + this.#number(row, 1);
+    return block.toString('utf8', from, from + this.#number(row, 2));
+  }
+
+  #number(row: number, index: number): number {
+    return this.#numbers[row * numbersOfRow + index] as number;
+  }
+
+  #slotOf(hash: number): number {
+    return hash & (this.#slots.length - 1);
+  }
+
+  #link(row: number): void {
+    const slot = this.#slotOf(this.#number(row, 3));
+    this.#numbers[row * numbersOfRow + 4] = this.#slots[slot] as number;
+    this.#slots[slot] = row + 1;
+  }
+
+  #grow(): void {
+    const numbers = new Int32Array(this.#numbers.length * 2);
+    numbers.set(this.#numbers);
+    this.#numbers = numbers;
+    this.#slots = new Int32Array(this.#slots.length * 2);
+    for (let row = 0; row < this.#rows; row++) this.#link(row);
+  }
+}
+
+/** FNV-1a (draft-eastlake-fnv) over UTF-16 units. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
+const rowsInStep = 500;
+
+/** Writes rows to a temporary SQLite database, which only its owner can read. */
+export class DiskRowsWriter {
+  readonly #database: Database.Database;
+  readonly path: string;
+  readonly #insert: Database.Statement;
+  #waiting: (readonly [string, string])[] = [];
+
+  /** Throws an Error if libsql cannot be loaded, or if the file cannot be created. */
+  constructor() {
+    const Library = loadLibrary();
+    this.path = join(mkdtempSync(join(tmpdir(), 'automate-join-')), 'rows');
+    this.#database = new Library(this.path);
+    // Nobody needs the database after a crash.
+    this.#database.exec('PRAGMA journal_mode = OFF');
+    this.#database.exec('PRAGMA synchronous = OFF');
+    this.#database.exec('CREATE TABLE rows (key TEXT NOT NULL, row TEXT NOT NULL)');
+    // One call for many rows takes a tenth of the time of a call for each.
+    this.#insert = this.#database.prepare('INSERT INTO rows SELECT value ->> 0, value ->> 1 FROM json_each(?)');
+    this.#database.exec('BEGIN');
+  }
+
+  add(key: string, row: string): void {
+    this.#waiting.push([key, row]);
+    if (this.#waiting.length >= rowsInStep) this.#write();
+  }
+
+  end(): void {
+    this.#write();
+    this.#database.exec('COMMIT');
+    this.#database.exec('CREATE INDEX by_key ON rows (key)');
+    this.#database.close();
+  }
+
+  remove(): void {
+    this.#database.close();
+    rmSync(dirname(this.path), { recursive: true, force: true });
+  }
+
+  #write(): void {
+    this.#insert.run(JSON.stringify(this.#waiting));
+    this.#waiting = [];
+  }
+}
+
+export class DiskRows implements Rows {
+  readonly #database: Database.Database;
+  readonly #select: Database.Statement;
+  readonly #remove: () => void;
+
+  private constructor(path: string, remove: () => void) {
+    const Library = loadLibrary();
+    this.#remove = remove;
+    this.#database = new Library(path, { readonly: true });
+    this.#select = this.#database.prepare('SELECT row FROM rows WHERE key = ? ORDER BY rowid LIMIT ?').raw();
+  }
+
+  /** The database of another process, which removes it. */
+  static ofOther(path: string): DiskRows {
+    return new DiskRows(path, () => undefined);
+  }
+
+  /** `isShared`: other processes will open the database by its path. Otherwise it has no path any more, so that a crash leaves nothing behind. */
+  static own(path: string, isShared: boolean): DiskRows {
+    const remove = () => rmSync(dirname(path), { recursive: true, force: true });
+    const rows = new DiskRows(path, remove);
+    if (!isShared && process.platform !== 'win32') {
+      unlinkSync(path);
+      remove();
+    }
+    return rows;
+  }
+
+  find(key: string, max: number): readonly string[] {
+    return (this.#select.all(key, max === Number.POSITIVE_INFINITY ? -1 : max) as [string][]).map(([row]) => row);
+  }
+
+  close(): void {
+    this.#database.close();
+    this.#remove();
+  }
+}

@@ -1,0 +1,317 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { decodeJwt, jwtVerify } from 'jose';
+import { describe, expect, test } from 'vitest';
+import type { Auth } from '../../../src/core/auth/auth.ts';
+import { jwt } from '../../../src/core/auth/jwt.ts';
+import { jwtBearer } from '../../../src/core/auth/jwt-bearer.ts';
+import { readAllFiles, workplace } from '../../helpers/cli.ts';
+import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
+import { type Handler, httpServer, json } from '../../helpers/http-server.ts';
+import { createSender } from '../sending.ts';
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const pemOf = (key: KeyObject, more: object = {}) => key.export({ type: 'pkcs8', format: 'pem', ...more } as never) as unknown as string;
+const pem = pemOf(rsa.privateKey);
+const jwtAuth = (options: object): Auth => jwt.options.parse({ type: 'jwt', credential: 'c', ...options });
+const bearerAuth = (options: object): Auth => jwtBearer.options.parse({ type: 'oauth2_jwt_bearer', credential: 'c', ...options });
+const tokenIn = (header: unknown) => String(header).replace('Bearer ', '');
+
+describe('a request with auth of type jwt', () => {
+  /** Sends one request, and returns the value of its header. */
+  async function sent(options: object, secrets: Record<string, string> = { c: pem }, header = 'authorization') {
+    const server = await httpServer();
+    const { get } = createSender({ secrets });
+    await get(server.origin, { auth: jwtAuth(options) });
+    return server.requests[0]?.headers[header] as string;
+  }
+
+  test('has a token with its claims, which begins 30 s ago and ends when the option says', async () => {
+    const header = await sent({ issuer: '12345', subject: 'ada', audience: 'api', key_id: 'k1', claims: { role: 'admin' }, lasts: '10m' });
+    const { payload, protectedHeader } = await jwtVerify(tokenIn(header), rsa.publicKey);
+    expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'k1' });
+    expect(payload).toMatchObject({ iss: '12345', sub: 'ada', aud: 'api', role: 'admin' });
+    expect(Number(payload.exp) - Number(payload.iat)).toBe(630);
+    expect(Math.abs(Number(payload.iat) + 30 - Date.now() / 1000)).toBeLessThan(60);
+  });
+
+  test.each([
+    ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
+    ['EdDSA', generateKeyPairSync('ed25519')],
+    ['RS256', rsa],
+  ])('is signed with %s if that follows from the key', async (alg, { privateKey, publicKey }) => {
+    const token = tokenIn(await sent({ issuer: 'i' }, { c: pemOf(privateKey) }));
+    expect((await jwtVerify(token, publicKey)).protectedHeader.alg).toBe(alg);
+  });
+
+  test.each(['RS384', 'RS512', 'PS256'])('can be signed with %s', async (algorithm) => {
+    expect((await jwtVerify(tokenIn(await sent({ algorithm })), rsa.publicKey)).protectedHeader.alg).toBe(algorithm);
+  });
+
+  test.each([
+    ['PKCS#1', rsa.privateKey.export({ type: 'pkcs1', format: 'pem' }) as string],
+    ['Windows line breaks', pem.replaceAll('\n', '\r\n')],
+    ['line breaks written as \\n', pem.trim().replaceAll('\n', '\\n')],
+    ['JWK', JSON.stringify(rsa.privateKey.export({ format: 'jwk' }))],
+  ])('accepts a key in the form %s', async (_form, text) => {
+    await expect(jwtVerify(tokenIn(await sent({ issuer: 'i' }, { c: text })), rsa.publicKey)).resolves.toBeDefined();
+  });
+
+  test('accepts an encrypted key with its passphrase', async () => {
+    const text = pemOf(rsa.privateKey, { cipher: 'aes-256-cbc', passphrase: 'open sesame' });
+    const options = { issuer: 'i', passphrase: { credential: 'p' } };
+    await expect(jwtVerify(tokenIn(await sent(options, { c: text, p: 'open sesame' })), rsa.publicKey)).resolves.toBeDefined();
+    await expect(sent(options, { c: text, p: 'wrong' })).rejects.toThrow(
+      'the credential "c" cannot be decrypted with the passphrase in "p"',
+    );
+    await expect(sent({ issuer: 'i' }, { c: text })).rejects.toThrow('is an encrypted key: store its passphrase');
+  });
+
+  test('signs with HS256 if the secret is no key, in another header and without a prefix if the flow says so', async () => {
+    const header = await sent({ issuer: 'i', header: 'X-Token', prefix: '' }, { c: 'shared-secret-of-the-api-0123456789' }, 'x-token');
+    const { protectedHeader } = await jwtVerify(header, Buffer.from('shared-secret-of-the-api-0123456789'));
+    expect(protectedHeader.alg).toBe('HS256');
+  });
+
+  test('keeps its token until a tenth of its time is left, for all requests', async () => {
+    const server = await httpServer();
+    let passed = 0;
+    const { get, secrets } = createSender({
+      secrets: { c: pem },
+      now: () => performance.now() + passed,
+      wallNow: () => Date.now() + passed,
+    });
+    const auth = jwtAuth({ issuer: 'i', lasts: '10m' });
+    await Promise.all(Array.from({ length: 64 }, () => get(server.origin, { auth })));
+    passed = 530_000;
+    await get(server.origin, { auth });
+    expect(new Set(server.requests.map(({ headers }) => headers.authorization)).size).toBe(1);
+    passed = 550_000;
+    await get(server.origin, { auth });
+    const tokens = new Set(server.requests.map(({ headers }) => tokenIn(headers.authorization)));
+    expect(tokens.size).toBe(2);
+    for (const token of tokens) expect(secrets).toContain(token);
+  });
+
+  test('can be sent next to an access token', async () => {
+    const tokens = await httpServer((_request, response) => json(response, { access_token: 'T1' }));
+    const server = await httpServer();
+    const other: Auth = { type: 'oauth2_client_credentials', tokenUrl: tokens.origin, clientId: 'me', credential: 'k', scopes: [] };
+    await createSender({ secrets: { c: pem, k: 'key' } }).get(server.origin, { auth: [jwtAuth({ header: 'X-App' }), other] });
+    expect(server.requests[0]?.headers.authorization).toBe('Bearer T1');
+    expect(decodeJwt(tokenIn(server.requests[0]?.headers['x-app']))).toHaveProperty('exp');
+  });
+
+  test.each<[string, string, object]>([
+    ['is no complete private key', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----', {}],
+    ['is a public key: expected the private key', rsa.publicKey.export({ type: 'spki', format: 'pem' }) as string, {}],
+    ['which cannot sign with ES256: expected algorithm RS256, RS384, RS512, PS256', pem, { algorithm: 'ES256' }],
+    ['which cannot sign with HS256', pem, { algorithm: 'HS256' }],
+    ['is no private key (PEM), which the algorithm RS256 needs', 'hello', { algorithm: 'RS256' }],
+    ['is an RSA key of 1024 bits', pemOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey), {}],
+    ['is a JSON document without private_key', '{"a":1}', {}],
+  ])('sends nothing if the credential %s', async (message, text, options) => {
+    const server = await httpServer();
+    await expect(createSender({ secrets: { c: text } }).get(server.origin, { auth: jwtAuth(options) })).rejects.toThrow(message);
+    expect(server.requests).toEqual([]);
+  });
+});
+
+/** A token server that checks assertions. It answers with `token-1`, and so on. */
+async function tokenServer(answer?: Handler) {
+  const assertions: { payload: Record<string, unknown>; kid?: string }[] = [];
+  const server = await httpServer(async (request, response) => {
+    if (answer) return answer(request, response);
+    const form = new URLSearchParams(request.body);
+    const assertion = form.get('assertion') ?? '';
+    const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { audience: `${server.origin}/token` });
+    assertions.push({ payload, kid: protectedHeader.kid });
+    return json(response, { access_token: `token-${assertions.length}`, expires_in: 3600, token_type: 'Bearer' });
+  });
+  return {
+    server,
+    assertions,
+    keyFile: (more: object = {}) =>
+      JSON.stringify(
+        {
+          type: 'service_account',
+          private_key: pem,
+          private_key_id: 'kid-7',
+          client_email: 'robot@p.iam.gserviceaccount.com',
+          token_uri: `${server.origin}/token`,
+          ...more,
+        },
+        null,
+        2,
+      ),
+  };
+}
+
+describe('a request with auth of type oauth2_jwt_bearer', () => {
+  test('gets its token for an assertion, with everything from a JSON key file', async () => {
+    const { server, assertions, keyFile } = await tokenServer();
+    const api = await httpServer();
+    const { get, secrets } = createSender({ secrets: { c: keyFile() } });
+    const auth = bearerAuth({ scopes: ['a', 'b'], subject: 'ada@example.com' });
+    await Promise.all(Array.from({ length: 64 }, () => get(api.origin, { auth })));
+    expect(new Set(api.requests.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer token-1']));
+    expect(server.requests).toHaveLength(1);
+    const form = new URLSearchParams(server.requests[0]?.body);
+    expect([...form.keys()].sort()).toEqual(['assertion', 'grant_type']);
+    expect(form.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer');
+    expect(assertions).toMatchObject([
+      { kid: 'kid-7', payload: { iss: 'robot@p.iam.gserviceaccount.com', sub: 'ada@example.com', scope: 'a b', jti: expect.any(String) } },
+    ]);
+    const claims = assertions[0]?.payload;
+    expect(Number(claims?.exp) - Number(claims?.iat)).toBe(330);
+    expect(secrets).toEqual(expect.arrayContaining(['token-1', form.get('assertion')]));
+  });
+
+  test('sends scopes, parameters and the client as the flow says', async () => {
+    const { server, assertions } = await tokenServer();
+    const api = await httpServer();
+    const auth = bearerAuth({
+      ...{ token_url: `${server.origin}/token`, issuer: 'i', audience: `${server.origin}/token`, scopes: ['a'], scopes_in: 'request' },
+      ...{ params: { tenant: 't' }, client_id: 'me', client_credential: 's', client_auth: 'body' },
+    });
+    await createSender({ secrets: { c: pem, s: 'client-secret' } }).get(api.origin, { auth });
+    expect(Object.fromEntries(new URLSearchParams(server.requests[0]?.body))).toMatchObject({
+      ...{ scope: 'a', tenant: 't', client_id: 'me', client_secret: 'client-secret' },
+    });
+    expect(assertions[0]?.payload).not.toHaveProperty('scope');
+  });
+
+  test.each<[string, Handler, string]>([
+    [
+      'a refusal',
+      (_request, response) => json(response, { error: 'invalid_grant', error_description: 'Invalid JWT' }, 400),
+      'invalid_grant',
+    ],
+    ['a redirect', (_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), '302'],
+    ['an answer without a token', (_request, response) => json(response, { ok: true }), 'expected JSON with access_token, found ok'],
+    ['an answer of more than 1 MB', (_request, response) => response.end('x'.repeat(1_000_001)), 'expected an answer of at most 1 MB'],
+  ])('ends the run after %s', async (_what, answer, message) => {
+    const { server } = await tokenServer(answer);
+    const api = await httpServer();
+    const auth = bearerAuth({ token_url: `${server.origin}/token`, issuer: 'i' });
+    const sending = createSender({ secrets: { c: pem } }).get(api.origin, { auth });
+    await expect(sending).rejects.toMatchObject({
+      name: 'LimitReached',
+      ending: 'refused-credential',
+      message: expect.stringContaining(message),
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('says that the clock is wrong if that explains a refusal', async () => {
+    const { server } = await tokenServer((_request, response) => json(response, { error: 'invalid_grant' }, 400));
+    const auth = bearerAuth({ token_url: server.origin, issuer: 'i' });
+    const { get } = createSender({ secrets: { c: pem }, wallNow: () => Date.now() + 3_600_000 });
+    await expect(get(server.origin, { auth })).rejects.toThrow(/the clock of this machine is 1\sh ahead of the server's: correct it/);
+  });
+
+  test.each<[string, object, object]>([
+    ['does not say the token server', { token_uri: undefined }, {}],
+    ['does not say the issuer', { client_email: undefined }, {}],
+    ['has a token_uri that is no https URL', { token_uri: 'http://tokens.example.com/' }, {}],
+  ])('sends nothing if the key file %s', async (message, more, options) => {
+    const { server, keyFile } = await tokenServer();
+    const sending = createSender({ secrets: { c: keyFile(more) } }).get(server.origin, { auth: bearerAuth(options) });
+    await expect(sending).rejects.toThrow(message);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('keeps a key to the hosts that it is stored for', async () => {
+    const { server, keyFile } = await tokenServer();
+    const sender = createSender({ secrets: { c: { text: keyFile(), hosts: ['oauth2.googleapis.com'] } } });
+    const failure = await sender.failure(server.origin, { auth: bearerAuth({}) });
+    expect(failure.message).toContain('the credential "c" can be sent only to oauth2.googleapis.com');
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('a flow with a signed token', () => {
+  const problems = (auth: string) => flowProblems(`nodes:\n  - { type: http, url: "https://a.com/", auth: { ${auth} } }\n`).map(onOneLine);
+
+  test.each([
+    ['type: jwt, credential: c, algorithm: none', 'expected RS256, RS384'],
+    ['type: oauth2_jwt_bearer, credential: c, algorithm: HS256', 'expected RS256, RS384'],
+    ['type: jwt, credential: c, claims: { exp: 1 }', '"exp" cannot be one of claims: write lasts'],
+    ['type: jwt, credential: c, lasts: 0s', 'expected a duration of at least 1s'],
+    ['type: oauth2_jwt_bearer, credential: c, token_url: "http://a.com"', 'expected an absolute https URL as the token_url'],
+    ['type: oauth2_jwt_bearer, credential: c, params: { assertion: x }', '"assertion" cannot be one of params'],
+    ['type: oauth2_jwt_bearer, credential: c, client_credential: d', 'expected client_id together with client_credential'],
+  ])('and %s is refused', (auth, message) => {
+    expect(problems(auth)).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('is valid', () => {
+    expect(
+      problems('type: jwt, credential: c, issuer: "12345", claims: { admin: true, roles: [a] }, passphrase: { credential: p }'),
+    ).toEqual([]);
+    expect(problems('type: oauth2_jwt_bearer, credential: google-robot, scopes: [a]')).toEqual([]);
+  });
+});
+
+describe('a run with a JSON key file', () => {
+  async function scene(refuses: (count: number) => boolean, records = 4) {
+    let count = 0;
+    const { server, keyFile } = await tokenServer((request, response) =>
+      refuses(++count)
+        ? json(response, { error: 'invalid_grant', error_description: new URLSearchParams(request.body).get('assertion') }, 400)
+        : json(response, { access_token: `token-number-${count}` }),
+    );
+    const api = await httpServer(({ headers, path }, response) =>
+      path === '/3' && headers.authorization === 'Bearer token-number-1'
+        ? response.writeHead(401).end()
+        : json(response, { echo: headers.authorization }),
+    );
+    const place = await workplace({
+      'flow.yaml': `nodes: [{ type: http, url: "${api.origin}/{{id}}", auth: { type: oauth2_jwt_bearer, credential: c, scopes: [a] }, map: [echo], concurrency: 1 }]\n`,
+      'n.csv': `id\n${Array.from({ length: records }, (_, index) => index + 1).join('\n')}\n`,
+    });
+    const run = (...more: string[]) =>
+      place.automate(['run', 'flow.yaml', '--in', 'n.csv', '--out', 'out.csv', ...more], { env: { AUTOMATE_CREDENTIAL_C: keyFile() } });
+    return { place, api, server, run };
+  }
+
+  test('from a variable with several lines writes no part of it anywhere', async () => {
+    const { place, run, server } = await scene(() => false);
+    const { code, stdout, stderr } = await run('--events', 'e.ndjson');
+    expect([code, await place.read('out.csv')]).toEqual([0, 'id,echo\n1,Bearer ***\n2,Bearer ***\n3,Bearer ***\n4,Bearer ***\n']);
+    const written = [stdout, stderr, await readAllFiles(place)].join('\n');
+    const assertion = new URLSearchParams(server.requests[0]?.body).get('assertion') as string;
+    for (const text of [assertion, 'token-number-1', ...pem.split('\n').filter((line) => line.length > 20)])
+      expect(written).not.toContain(text);
+  });
+
+  test('ends with exit code 7 before the first record if the key is refused, and names what to mend', async () => {
+    const { place, api, server, run } = await scene(() => true);
+    const { code, stderr } = await run();
+    expect([code, api.requests, server.requests.length]).toEqual([7, [], 1]);
+    expect(stderr).toContain('invalid_grant');
+    expect(stderr).toContain('check the credential "c"');
+    const assertion = new URLSearchParams(server.requests[0]?.body).get('assertion') as string;
+    expect(stderr + (await readAllFiles(place))).not.toContain(assertion);
+  });
+
+  test('stops later with exit code 7, and can be resumed', async () => {
+    let isRefused = true;
+    const { place, run } = await scene((count) => count > 1 && isRefused);
+    expect((await run()).code).toBe(7);
+    expect(await place.read('out.csv')).toBe('id,echo\n1,Bearer ***\n2,Bearer ***\n');
+    isRefused = false;
+    expect((await run('--resume')).code).toBe(0);
+    expect((await place.read('out.csv')).split('\n')).toHaveLength(6);
+  });
+});
+
+test('credentials set stores a key file with several lines from stdin, and refuses other text with several lines', async () => {
+  const place = await workplace({});
+  const env = { AUTOMATE_VAULT_PASSPHRASE: 'open sesame vault' };
+  const set = (stdin: string) => place.automate(['credentials', 'set', 'robot', '--backend', 'vault'], { stdin, env });
+  expect(await set(pem)).toMatchObject({ code: 0 });
+  expect(await set(JSON.stringify({ private_key: pem }, null, 2))).toMatchObject({ code: 0 });
+  const refused = await set('one\ntwo\n');
+  expect([refused.code, refused.stderr]).toEqual([7, expect.stringContaining('only a PEM or JSON document can have several lines')]);
+});
