@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { AutomateError } from '../core/failure.ts';
-import { counted } from '../core/text/number.ts';
+import { bytesText, counted } from '../core/text/number.ts';
 import { deleteDatabase } from '../files/database.ts';
 import { similarFile } from '../files/folder.ts';
 import { takeLock } from '../files/lock.ts';
@@ -9,13 +9,12 @@ import type { AnswersDatabase } from '../http/answers/answers-database.ts';
 import { openAnswersDatabase } from '../http/answers/kept-answers.ts';
 import { answersPath } from '../output/output-plan.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { bytesText } from './show/bytes.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
 export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = answersPath(out);
-  const { answers, bytes, oldestMs, newestMs } = statOf(path) ? await use(path, (database) => database.totals()) : noneOf(out);
+  const { answers, bytes, oldestMs, newestMs } = await keptIn(out, (database) => database.totals());
   const [oldest, newest] = [oldestMs, newestMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
   if (options.json) {
     const facts = { path, answers, bytes, oldest: oldest ?? null, newest: newest ?? null };
@@ -64,6 +63,12 @@ async function clearOlder(path: string, beforeMs: number): Promise<string> {
 
 function deletedText(count: number): string {
   return `${counted(count, 'kept answer')} ${count === 1 ? 'is' : 'are'} deleted`;
+}
+
+/** Throws an AutomateError (`usage`) if no answers are kept for the output. */
+export function keptIn<Result>(out: string, act: (database: AnswersDatabase) => Result): Promise<Result> {
+  const path = answersPath(out);
+  return statOf(path) ? use(path, act) : noneOf(out);
 }
 
 async function use<Result>(path: string, act: (database: AnswersDatabase) => Result): Promise<Result> {

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { AutomateError } from '../core/failure.ts';
-import { counted } from '../core/text/number.ts';
+import { bytesText, counted } from '../core/text/number.ts';
 import { deleteDatabase, isDamaged } from '../files/database.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { exitCodes } from '../run/exit-codes.ts';
-import { bytesText } from './show/bytes.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 

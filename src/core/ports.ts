@@ -155,6 +155,8 @@ export interface KeptQuestion {
   /** The record's row, and the pass of each loop around it. For requests inside a poll, it is the place of the poll. */
   readonly place: string;
   readonly node: string;
+  /** The records of a batch; undefined for a request of one record. */
+  readonly records?: readonly number[];
   /** The number of times that an answer is used: `once`; `last` is once, and a poll keeps only its last answer; `always` for a node with a cache. */
   readonly use: 'once' | 'last' | 'always';
 }

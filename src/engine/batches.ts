@@ -197,6 +197,9 @@ function commonCaller(members: readonly BatchMember[]): CallOwner {
   const { record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use } = first;
   return {
     ...{ record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use, progress },
+    get records() {
+      return callers.map((caller) => caller.record);
+    },
     spent: (cost) => first.spent?.(cost),
     report: (event) => first.report(event),
     // If the same records form a batch once more, the batch gets the same idempotency key.

@@ -14,6 +14,8 @@ export interface KeptCaller extends AttemptContext {
   /** See `KeptQuestion`. */
   readonly place: string;
   readonly isInPoll: boolean;
+  /** See `KeptQuestion`. */
+  readonly records?: readonly number[];
   readonly progress: { readonly hasBegun: boolean };
   /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
   isAbandoned(): boolean;
@@ -91,10 +93,14 @@ export class KeptCalls {
   }
 }
 
-function questionOf({ request }: KeptCall<unknown>, { step, record, node, place, isInPoll }: KeptCaller, content: string): KeptQuestion {
+function questionOf(
+  { request }: KeptCall<unknown>,
+  { step, record, node, place, isInPoll, records }: KeptCaller,
+  content: string,
+): KeptQuestion {
   const { action } = step.node;
   const use = action?.cache ? 'always' : isInPoll ? 'last' : 'once';
-  return { key: requestKey(request, step.type, action?.price.connection) + content, record, place, node, use };
+  return { key: requestKey(request, step.type, action?.price.connection) + content, record, place, node, records, use };
 }
 
 function filesOf({ request }: KeptCall<unknown>): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Event } from '../core/event.ts';
+import { originsOf } from '../core/field-origins.ts';
 import type { Item } from '../core/item.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
@@ -83,6 +84,7 @@ async function answersOf({ request, claim }: ClaimedRun, { redactor, warn }: Mes
   const { openAnswers } = await import('../http/answers/kept-answers.ts');
   return openAnswers({
     path: answersPath(files.out),
+    flow: originsOf(request.plan),
     runs: [claim.run, ...(retried ? [retried.run] : [])],
     env: envOf(options.env),
     maxAgeMs: typeof keepAnswers === 'number' ? keepAnswers : undefined,

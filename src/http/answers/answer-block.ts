@@ -8,12 +8,10 @@ import { headerReader } from '../header.ts';
 /** An answer in the file, with the place of the record that got it. `record` and `place` change if another record uses it up. */
 export interface StoredAnswer {
   readonly number: number;
-  /** The key of the request, or its hash if it is long or contains a secret. */
+  /** The key of the request. If it is long or contains a secret: `#`, its hash, and on the next line its beginning with secrets masked. */
   readonly key: string;
   record: number;
   place: string;
-  /** Number of earlier answers with the same key, record and place. */
-  readonly nth: number;
   readonly node: string;
   readonly at: number;
   readonly ms: number;
@@ -30,7 +28,7 @@ export interface StoredAnswer {
 export function storedAnswer(
   { record, place, node }: KeptQuestion,
   { response, arrival: { atMs: at, ms, attempts }, extra }: KeptAnswer,
-  identity: Pick<StoredAnswer, 'number' | 'key' | 'nth'>,
+  identity: Pick<StoredAnswer, 'number' | 'key'>,
 ): StoredAnswer {
   const facts = { ...identity, record, place, node, at, ms, attempts, extra: extra === undefined ? undefined : jsonOf(extra) };
   if (!('kind' in response)) {
@@ -80,7 +78,6 @@ type Row = readonly [
   key: string,
   record: number,
   place: string,
-  nth: number,
   node: string,
   at: number,
   ms: number,
@@ -100,8 +97,8 @@ export function packBlock(answers: readonly StoredAnswer[]): Buffer {
   const rows = answers.map((one): Row => {
     const head = heads.get(one.head) ?? heads.size;
     heads.set(one.head, head);
-    const { number, key, record, place, nth, node, at, ms, attempts, status, redirectedTo, extra, body } = one;
-    return [number, key, record, place, nth, node, at, ms, attempts, status, head, redirectedTo ?? 0, extra ?? 0, body.length];
+    const { number, key, record, place, node, at, ms, attempts, status, redirectedTo, extra, body } = one;
+    return [number, key, record, place, node, at, ms, attempts, status, head, redirectedTo ?? 0, extra ?? 0, body.length];
   });
   const text = Buffer.from(JSON.stringify([[...heads.keys()], rows]));
   const length = Buffer.alloc(lengthBytes);
@@ -114,11 +111,11 @@ export function unpackBlock(packed: Uint8Array): StoredAnswer[] {
   const bodiesAt = lengthBytes + bytes.readUInt32LE();
   const [heads, rows] = JSON.parse(bytes.toString('utf8', lengthBytes, bodiesAt)) as [string[], Row[]];
   let at = bodiesAt;
-  return rows.map(([number, key, record, place, nth, node, when, ms, attempts, status, head, redirectedTo, extra, length]) => {
+  return rows.map(([number, key, record, place, node, when, ms, attempts, status, head, redirectedTo, extra, length]) => {
     const body = bytes.subarray(at, at + length);
     at += length;
     return {
-      ...{ number, key, record, place, nth, node, at: when, ms, attempts, status, head: heads[head] as string, body },
+      ...{ number, key, record, place, node, at: when, ms, attempts, status, head: heads[head] as string, body },
       redirectedTo: redirectedTo || undefined,
       extra: extra === 0 ? undefined : extra,
     };

@@ -1,24 +1,32 @@
+import { hash } from 'node:crypto';
 import type Database from 'libsql';
+import type { FlowOrigins } from '../../core/field-origins.ts';
 import { inTransaction, isBusy, openDatabase } from '../../files/database.ts';
 import { packBlock, type StoredAnswer, unpackBlock } from './answer-block.ts';
 
 /**
- * Answers are in blocks, which are found by the number of their first answer. `places` finds an answer by its request. `moved` has the
- * answers that another record uses now, or that are gone (without a record). `uses` has a bit for each answer that a part of the run under
- * way has used up, 1024 bits in a row.
+ * Answers are in blocks, which are found by the number of their first answer. `places` finds the answers of packed blocks by their requests.
+ * `moved` has the answers that another record uses now, or that are gone (without a record). `shared` has the other records that an answer
+ * was for. `uses` has a bit for each answer that a part of the run under way has used up, 1024 bits in a row.
  */
 const schema = `
 create table blocks (first integer primary key, count integer not null, is_packed integer not null, content blob not null);
 create index open_blocks on blocks (first) where is_packed = 0;
 create table places (number integer primary key, key blob not null, record integer not null, place text not null, at integer not null);
-create index places_key on places (key);
+create index places_key on places (key, record);
 create table moved (number integer primary key, record integer, place text);
+create table shared (record integer not null, number integer not null, session integer not null, primary key (record, number)) without rowid;
 create table uses (session integer not null, chunk integer not null, bits blob not null, primary key (session, chunk)) without rowid;
-create table sessions (number integer primary key, run text not null, first integer not null, begun_at integer not null, last_answer integer not null);`;
+create table sessions (number integer primary key, run text not null, first integer not null, last_answer integer not null, flow text not null);`;
 
 const version = 1;
 
 const chunkBits = 1024;
+
+/** A block is packed as soon as it reaches one of these limits. To find one answer, its whole block is unpacked. */
+const blockEnd = { answers: 128, bytes: 64 << 10 };
+
+const placesAtOnce = 64;
 
 /** An answer as the index has it. */
 export interface FoundPlace {
@@ -37,27 +45,40 @@ export interface AnswerSession {
   readonly lastAnswer: number;
 }
 
-export interface AnswerTotals {
+interface AnswerTotals {
   readonly answers: number;
   readonly bytes: number;
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;
 }
 
+/** The answers that the last run has used for a record, and its flow. */
+interface UsedAnswers {
+  readonly flow: FlowOrigins;
+  readonly answers: readonly (StoredAnswer & { readonly isNew: boolean })[];
+}
+
 const queries = {
   block: 'select content from blocks where first <= ? order by first desc limit 1',
   addBlock: 'insert into blocks values (?, ?, ?, ?)',
+  dropBlocks: 'delete from blocks where is_packed = 0 and first between ? and ?',
   openBlocks: 'select content from blocks where is_packed = 0 order by first limit 256',
-  places: 'select number, record, place, at from places where key = ? order by number',
-  addPlace: 'insert into places values (?, ?, ?, ?, ?)',
+  ownPlaces: 'select number, record, place, at from places where key = ? and record = ? order by number',
+  places: `select number, record, place, at from places where key = ? and (record, number) > (?, ?) order by record, number limit ${placesAtOnce}`,
+  addPlace: 'insert or ignore into places values (?, ?, ?, ?, ?)',
   setPlace: 'update places set record = ?, place = ? where number = ?',
   removePlace: 'delete from places where number = ?',
+  count: 'select count(*) from places where key = ? and at >= ?',
   move: 'insert or replace into moved values (?, ?, ?)',
   moved: 'select number, record, place from moved where number between ? and ?',
+  share: 'insert or replace into shared values (?, ?, ?)',
   bits: 'select bits from uses where session = ? and chunk = ?',
   earlierBits: 'select bits from uses where session >= ? and session < ? and chunk = ?',
   setBits: 'insert or replace into uses values (?, ?, ?)',
-  next: 'select max(coalesce((select max(number) from places), 0), coalesce((select max(first + count - 1) from blocks), 0)) + 1 as number',
+  next: 'select coalesce(max(first + count), 1) from (select first, count from blocks order by first desc limit 1)',
+  lastSession: 'select number, run, first, flow from sessions order by number desc limit 1',
+  sessionBefore: 'select last_answer from sessions where number = ?',
+  usedBy: 'select number from places where record = ? union select number from shared where record = ? and session >= ? order by number',
 } as const;
 
 /** All methods can throw errors of libsql. Writes need a transaction. */
@@ -69,9 +90,11 @@ export class AnswersDatabase {
   constructor(path: string, timeoutMs: number) {
     this.#database = openDatabase(path, { schema, version, timeoutMs });
     try {
-      const statements = Object.entries(queries).map(([name, sql]) => [name, this.#database.prepare(sql)]);
+      const statements = Object.entries(queries).map(([name, sql]) => [
+        name,
+        sql.startsWith('select') ? this.#database.prepare(sql).raw() : this.#database.prepare(sql),
+      ]);
       this.#statements = Object.fromEntries(statements) as Record<keyof typeof queries, Database.Statement>;
-      for (const name of ['block', 'openBlocks', 'places', 'moved', 'bits', 'earlierBits'] as const) this.#statements[name].raw();
     } catch (error) {
       this.#database.close();
       throw error;
@@ -92,28 +115,36 @@ export class AnswersDatabase {
   }
 
   /** Begins a session. `runs` are the run itself, and the run that it retries. */
-  beginSession(runs: readonly string[], nowMs: number): AnswerSession {
+  beginSession(runs: readonly string[], flow: FlowOrigins): AnswerSession {
     return inTransaction(this.#database, () => {
-      const before = this.#database.prepare('select number, run, first from sessions order by number desc limit 1').get() as
-        | { number: number; run: string; first: number }
-        | undefined;
-      const number = (before?.number ?? 0) + 1;
-      const first = before && runs.includes(before.run) ? before.first : number;
+      this.packOpen();
+      const [before = 0, run = '', firstBefore = 0] = (this.#statements.lastSession.get() ?? []) as [number?, string?, number?];
+      const number = before + 1;
+      const first = runs.includes(run) ? firstBefore : number;
       const lastAnswer = this.nextNumber() - 1;
       this.#database.prepare('delete from uses where session < ?').run(first);
-      this.#database.prepare('insert into sessions values (?, ?, ?, ?, ?)').run(number, runs[0], first, nowMs, lastAnswer);
+      this.#database.prepare('insert into sessions values (?, ?, ?, ?, ?)').run(number, runs[0], first, lastAnswer, JSON.stringify(flow));
       return { number, first, lastAnswer };
     });
   }
 
   nextNumber(): number {
-    return (this.#statements.next.get() as { number: number }).number;
+    return (this.#statements.next.get() as [number])[0];
   }
 
-  placesOf(key: Buffer): FoundPlace[] {
-    // Parameters are passed in an array, because libsql would treat a single Buffer as an object with named parameters.
-    const rows = this.#statements.places.all([key]) as [number, number, string, number][];
-    return rows.map(([number, record, place, at]) => ({ number, record, place, at }));
+  placesOf(key: Buffer, record: number): FoundPlace[] {
+    return placesIn(this.#statements.ownPlaces.all([key, record]));
+  }
+
+  /** The next places of any record, by record and number. Fewer than asked for are the last ones. */
+  placesAfter(key: Buffer, { record, number }: Pick<FoundPlace, 'record' | 'number'>): { places: FoundPlace[]; areLast: boolean } {
+    const places = placesIn(this.#statements.places.all([key, record, number]));
+    return { places, areLast: places.length < placesAtOnce };
+  }
+
+  /** The number of answers that are at least as new as this. */
+  count(key: Buffer, sinceMs: number): number {
+    return (this.#statements.count.get([key, sinceMs]) as [number])[0];
   }
 
   /** The answers of the block with this number, without those that are gone. */
@@ -121,19 +152,13 @@ export class AnswersDatabase {
     const row = this.#statements.block.get(number) as [Uint8Array] | undefined;
     if (!row) return [];
     const answers = unpackBlock(row[0]);
-    const [first, last] = [answers[0]?.number ?? 0, answers.at(-1)?.number ?? 0];
-    const moved = this.#statements.moved.all(first, last) as [number, number | null, string][];
+    const moved = this.#statements.moved.all(answers[0]?.number ?? 0, answers.at(-1)?.number ?? 0) as [number, number | null, string][];
     if (moved.length === 0) return answers;
     const places = new Map(moved.map(([at, record, place]) => [at, { record, place }]));
     return answers.flatMap((answer) => {
-      const now = places.get(answer.number);
-      if (!now) return [answer];
-      return now.record === null ? [] : [{ ...answer, record: now.record, place: now.place }];
+      const { record, place } = places.get(answer.number) ?? answer;
+      return record === null ? [] : [{ ...answer, record, place }];
     });
-  }
-
-  addPlace({ number, record, place, at }: StoredAnswer, key: Buffer): void {
-    this.#statements.addPlace.run(number, key, record, place, at);
   }
 
   /** Returns the size in bytes. */
@@ -145,22 +170,40 @@ export class AnswersDatabase {
     return content.length;
   }
 
-  /** Replaces the blocks that single turns have written by packed ones. */
+  /** Replaces the blocks that single turns have written by a packed one. No session finds its own answers, so they need no place before. */
   pack(answers: readonly StoredAnswer[]): void {
-    const [first, last] = [answers[0]?.number ?? 0, answers.at(-1)?.number ?? 0];
-    this.#database.prepare('delete from blocks where is_packed = 0 and first between ? and ?').run(first, last);
+    this.#statements.dropBlocks.run(answers[0]?.number ?? 0, answers.at(-1)?.number ?? 0);
     this.addBlock(answers, true);
+    for (const { number, key, record, place, at } of answers) this.#statements.addPlace.run(number, keyHash(key), record, place, at);
   }
 
-  /** The answers of some blocks that are not packed, because a process was killed, or because several have written them. */
-  unpacked(): StoredAnswer[][] {
-    return (this.#statements.openBlocks.all() as [Uint8Array][]).map(([content]) => unpackBlock(content));
+  /** Packs the blocks that killed processes have left, or several at once. */
+  packOpen(): void {
+    for (let rows = this.#openBlocks(); rows.length > 0; rows = this.#openBlocks()) {
+      let answers: StoredAnswer[] = [];
+      for (const [content] of rows) {
+        answers.push(...unpackBlock(content));
+        if (isFull(answers)) {
+          this.pack(answers);
+          answers = [];
+        }
+      }
+      if (answers.length > 0) this.pack(answers);
+    }
+  }
+
+  #openBlocks(): [Uint8Array][] {
+    return this.#statements.openBlocks.all() as [Uint8Array][];
   }
 
   /** The answer is now another record's. */
   move(number: number, record: number, place: string): void {
     this.#statements.move.run(number, record, place);
     this.#statements.setPlace.run(record, place, number);
+  }
+
+  share(number: number, records: readonly number[], session: number): void {
+    for (const record of records) this.#statements.share.run(record, number, session);
   }
 
   remove(number: number): void {
@@ -174,7 +217,7 @@ export class AnswersDatabase {
   }
 
   /** The answers that earlier parts of the run have used up. */
-  earlierBitsOf({ first, number }: AnswerSession, chunk: number): Uint8Array {
+  earlierBitsOf({ first, number }: Pick<AnswerSession, 'first' | 'number'>, chunk: number): Uint8Array {
     const all = new Uint8Array(chunkBits / 8);
     for (const [bits] of this.#statements.earlierBits.all(first, number, chunk) as [Uint8Array][])
       for (const [index, byte] of bits.entries()) all[index] = (all[index] as number) | byte;
@@ -185,23 +228,38 @@ export class AnswersDatabase {
     this.#statements.setBits.run([session, chunk, Buffer.from(bits)]);
   }
 
+  /** Undefined if no run has used the file. */
+  usedFor(record: number): UsedAnswers | undefined {
+    const session = this.#statements.lastSession.get() as [number, string, number, string] | undefined;
+    if (!session) return undefined;
+    const [number, , first, flow] = session;
+    const [lastAnswer] = this.#statements.sessionBefore.get(first) as [number];
+    const numbers = (this.#statements.usedBy.all(record, record, first) as [number][]).map(([one]) => one);
+    const used = numbers.filter((one) => {
+      const [chunk, byte, mask] = bitOf(one);
+      return (this.earlierBitsOf({ first, number: number + 1 }, chunk)[byte] as number) & mask;
+    });
+    const answers = used.flatMap((one) => this.blockWith(one).filter((answer) => answer.number === one));
+    return { flow: JSON.parse(flow) as FlowOrigins, answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
+  }
+
   totals(): AnswerTotals {
-    const row = this.#database.prepare('select count(*) as answers, min(at) as oldest, max(at) as newest from places').get();
-    const { answers, oldest, newest } = row as { answers: number; oldest: number | null; newest: number | null };
+    const sums =
+      'select (select coalesce(sum(count), 0) from blocks) - (select count(*) from moved where record is null), min(at), max(at)';
+    const [answers, oldest, newest] = this.#database.prepare(`${sums} from places`).raw().get() as [number, number | null, number | null];
     return { answers, bytes: this.bytes(), oldestMs: oldest ?? undefined, newestMs: newest ?? undefined };
   }
 
   /** The size of the file. */
   bytes(): number {
-    const { size } = this.#database.prepare('select page_count * page_size as size from pragma_page_count(), pragma_page_size()').get() as {
-      size: number;
-    };
-    return size;
+    const size = 'select page_count * page_size from pragma_page_count(), pragma_page_size()';
+    return (this.#database.prepare(size).raw().get() as [number])[0];
   }
 
   /** Deletes answers that are older than a time, and frees their space. Returns their number. */
   clear(beforeMs: number): number {
     const count = inTransaction(this.#database, () => {
+      this.packOpen();
       const old = this.#database.prepare('select number from places where at < ?').raw().all(beforeMs) as [number][];
       for (const [number] of old) this.remove(number);
       this.#dropGone();
@@ -219,7 +277,8 @@ export class AnswersDatabase {
       this.#database.prepare('delete from blocks where first = ?').run(first);
       this.addBlock(answers, true);
     }
-    this.#database.exec('delete from moved where record is null');
+    // Their numbers may be given again.
+    this.#database.exec('delete from moved where record is null; delete from shared; delete from uses');
   }
 
   /**
@@ -241,13 +300,25 @@ export class AnswersDatabase {
   /** Returns false if another process uses the file. */
   #mergeLog(): boolean {
     try {
-      const { journal_mode: mode } = this.#database.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string };
-      return mode === 'delete';
+      return (this.#database.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string }).journal_mode === 'delete';
     } catch (error) {
       if (isBusy(error)) return false;
       throw error;
     }
   }
+}
+
+function placesIn(rows: unknown[]): FoundPlace[] {
+  return (rows as [number, number, string, number][]).map(([number, record, place, at]) => ({ number, record, place, at }));
+}
+
+export function isFull(answers: readonly StoredAnswer[]): boolean {
+  return answers.length >= blockEnd.answers || answers.reduce((sum, { body, key }) => sum + body.length + key.length, 0) >= blockEnd.bytes;
+}
+
+/** A stored key that begins with `#` contains its hash. */
+export function keyHash(key: string): Buffer {
+  return Buffer.from(key.startsWith('#') ? key.slice(1, 33) : hash('sha256', key, 'hex').slice(0, 32), 'hex');
 }
 
 /** The chunk of an answer's bit, the byte in it and the bit in that byte. */

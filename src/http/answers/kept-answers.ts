@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto';
 import { AutomateError } from '../../core/failure.ts';
+import type { FlowOrigins } from '../../core/field-origins.ts';
 import type { Answers, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
+import { bytesText } from '../../core/text/number.ts';
 import type { Redactor } from '../../credentials/redact.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
-import { type AnswerSession, AnswersDatabase, bitOf, type FoundPlace } from './answers-database.ts';
+import { type AnswerSession, AnswersDatabase, bitOf, type FoundPlace, isFull, keyHash } from './answers-database.ts';
 
 /** The settings of a run's answers, which a worker process gets from its run. */
 export interface AnswerSettings {
@@ -30,14 +31,11 @@ interface KeptAnswersOptions extends AnswerSettings {
 /** Longer keys are stored as their hashes. */
 const maxKey = 1000;
 
-/** A block is packed as soon as it reaches one of these limits. To find one answer, its whole block is unpacked. */
-const blockEnd = { answers: 128, bytes: 64 << 10 };
-
-/** Length of a transaction. */
-const turnMs = 3;
+/** Length of a transaction. Records whose answers are in it wait for its end, but not those that have only used an answer. */
+const turnMs = { adds: 3, uses: 100 };
 
 /** Maximum number of unpacked blocks in memory. */
-const maxBlocks = 4;
+const maxBlocks = 16;
 
 /** Longest wait for another worker's transaction, which lasts as long as one turn of its event loop. */
 const timeoutMs = 30_000;
@@ -60,6 +58,13 @@ interface Pending {
   readonly answer: KeptAnswer;
 }
 
+/** An unpacked block. */
+interface Block {
+  readonly answers: readonly StoredAnswer[];
+  /** The answers by record, place and request. */
+  readonly byUse: ReadonlyMap<string, StoredAnswer>;
+}
+
 /**
  * An answer belongs to a record, and first serves the record with the same number, at the same place: a run over the same input gives the
  * same rows, no matter in which order its requests are made. If that record has none left, it gets the first answer that is left.
@@ -69,17 +74,18 @@ export class KeptAnswers implements Answers {
   readonly #options: KeptAnswersOptions;
   readonly #database: AnswersDatabase;
   readonly #minAt: number;
-  /** The blocks in memory, the last one first: the answers by number, and the first answer to each of their requests by its stored key. */
-  #blocks: readonly { readonly answers: readonly StoredAnswer[]; readonly byKey: ReadonlyMap<string, StoredAnswer> }[] = [];
+  /** The blocks in memory, the last one first. */
+  #blocks: readonly Block[] = [];
   /** The bits of this part of the run, and of earlier parts, by chunk. */
   readonly #bits = new Map<number, Uint8Array>();
   readonly #earlier = new Map<number, Uint8Array>();
   readonly #dirty = new Set<number>();
-  /** The answers of polls under way, by record and place, and by key. */
+  /** The last place of each request that no record can have any more. Otherwise, each of many equal requests would look at all of them. */
+  readonly #passed = new Map<string, Pick<FoundPlace, 'record' | 'number'>>();
+  /** The answers of polls under way, by record and place, and by node and key. */
   readonly #pending = new Map<string, Map<string, Pending>>();
   #turn: StoredAnswer[] = [];
   #tail: StoredAnswer[] = [];
-  #tailBytes = 0;
   #bytes: number;
   #next: number | undefined;
   #turnEnd: NodeJS.Timeout | NodeJS.Immediate | undefined;
@@ -107,11 +113,13 @@ export class KeptAnswers implements Answers {
   }
 
   find(question: KeptQuestion): FoundAnswer | undefined {
+    if (this.#options.session.lastAnswer === 0) return undefined;
     try {
       const text = this.#textOf(question);
-      const near = text.length <= maxKey ? this.#inBlocks(text, question) : undefined;
-      const found = near ?? this.#inDatabase(keyHash(text), question);
-      return found && foundAnswer(found);
+      const answer = this.#inBlocks(text, question) ?? this.#inDatabase(keyHash(text), question);
+      if (!answer) return undefined;
+      this.#use(answer, question);
+      return foundAnswer(answer);
     } catch (error) {
       throw answersError(this.#options.path, error);
     }
@@ -124,9 +132,9 @@ export class KeptAnswers implements Answers {
       return 'full';
     }
     if (question.use === 'last') {
-      const place = placeKey(question);
+      const place = pollKey(question);
       const ofPoll = this.#pending.get(place) ?? new Map<string, Pending>();
-      this.#pending.set(place, ofPoll.set(question.key, { question, answer }));
+      this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, { question, answer }));
       return 'kept';
     }
     return this.#writing(() => this.#add(question, answer)) ? 'kept' : 'full';
@@ -149,7 +157,7 @@ export class KeptAnswers implements Answers {
   }
 
   endPoll(record: number, place: string): void {
-    const key = placeKey({ record, place });
+    const key = pollKey({ record, place });
     const ofPoll = this.#pending.get(key);
     if (!ofPoll) return;
     this.#pending.delete(key);
@@ -161,8 +169,8 @@ export class KeptAnswers implements Answers {
   /** Also packs what killed processes have left. Workers leave that to their run. */
   async close(isOfWorker = false): Promise<void> {
     try {
-      if (!isOfWorker) this.#writing(() => this.#packAll());
       this.#endTurn();
+      if (!isOfWorker && this.#writing(() => this.#database.packOpen())) this.#endTurn();
     } finally {
       await this.#database.close(this.#options.isShared && !isOfWorker);
     }
@@ -172,28 +180,37 @@ export class KeptAnswers implements Answers {
     return `${this.#options.env}\n${key}`;
   }
 
-  /** The usual case: records come in the order in which their answers were kept. Only the first of several equal requests is found here. */
+  /** The usual case: records come in the order in which their answers were kept. */
   #inBlocks(key: string, question: KeptQuestion): StoredAnswer | undefined {
-    for (const { byKey } of this.#blocks) {
-      const answer = byKey.get(key);
-      if (!answer || answer.record !== question.record || answer.place !== question.place) continue;
+    if (key.length > maxKey) return undefined;
+    const use = useKey({ key, record: question.record, place: placeOf(question) });
+    for (const { byUse } of this.#blocks) {
+      const answer = byUse.get(use);
+      if (!answer) continue;
       this.#beginTurn();
-      if (!this.#isUsable(answer, question)) continue;
-      this.#use(answer, question);
-      return answer;
+      return this.#isUsable(answer, question) ? answer : undefined;
     }
     return undefined;
   }
 
   #inDatabase(key: Buffer, question: KeptQuestion): StoredAnswer | undefined {
     this.#beginTurn();
-    const usable = this.#database.placesOf(key).filter((place) => this.#isUsable(place, question));
-    const { record, place } = question;
-    const ofRecord = usable.filter((one) => one.record === record);
-    const found = ofRecord.find((one) => one.place === place) ?? ofRecord[0] ?? firstOf(usable);
-    const answer = found && this.#load(found.number);
-    if (answer) this.#use(answer, question);
-    return answer;
+    const place = placeOf(question);
+    const own = this.#database.placesOf(key, question.record).filter((one) => this.#isUsable(one, question));
+    const found = own.find((one) => one.place === place) ?? own[0] ?? this.#ofOthers(key, question);
+    return found && this.#load(found.number);
+  }
+
+  /** In the order of the records that got them, and not in the order in which they arrived. */
+  #ofOthers(key: Buffer, question: KeptQuestion): FoundPlace | undefined {
+    const name = key.toString('latin1');
+    for (let from = this.#passed.get(name) ?? { record: 0, number: 0 }; ; ) {
+      const { places, areLast } = this.#database.placesAfter(key, from);
+      const found = places.find((one) => this.#isUsable(one, question));
+      if (found || areLast) return found;
+      from = places.at(-1) as FoundPlace;
+      this.#passed.set(name, from);
+    }
   }
 
   #isUsable({ number, record, at }: FoundPlace | StoredAnswer, question: KeptQuestion): boolean {
@@ -206,13 +223,20 @@ export class KeptAnswers implements Answers {
     return ((this.#earlierBitsOf(chunk)[byte] as number) & mask) === 0;
   }
 
-  #use(answer: StoredAnswer, { use, record, place }: KeptQuestion): void {
-    if (use === 'always') return;
+  #use(answer: StoredAnswer, question: KeptQuestion): void {
+    const { record } = question;
     this.#setBit(answer.number);
-    if ((answer.record === record && answer.place === place) || !this.#canWrite) return;
-    answer.record = record;
-    answer.place = place;
+    if (!this.#canWrite) return;
+    this.#share(answer.number, question);
+    const place = placeOf(question);
+    if (question.use === 'always' || (answer.record === record && answer.place === place)) return;
     this.#database.move(answer.number, record, place);
+  }
+
+  /** Notes the other records that an answer is for: those of a batch, and those that share a cached answer. */
+  #share(number: number, { records, record, use }: KeptQuestion): void {
+    const others = records ?? (use === 'always' ? [record] : undefined);
+    if (others) this.#database.share(number, others, this.#options.session.number);
   }
 
   #load(number: number): StoredAnswer | undefined {
@@ -222,28 +246,33 @@ export class KeptAnswers implements Answers {
       if (found) return found;
     }
     const answers = this.#database.blockWith(number);
-    const byKey = new Map<string, StoredAnswer>();
-    for (const answer of answers) if (answer.nth === 0 && !byKey.has(answer.key)) byKey.set(answer.key, answer);
-    this.#blocks = [{ answers, byKey }, ...this.#blocks.slice(0, maxBlocks - 1)];
+    // The first of equal ones counts, which a node can ask for several times.
+    const byUse = new Map([...answers].reverse().map((answer) => [useKey(answer), answer]));
+    this.#blocks = [{ answers, byUse }, ...this.#blocks.slice(0, maxBlocks - 1)];
     return isIn(answers);
   }
 
   #add(question: KeptQuestion, answer: KeptAnswer): void {
-    const { record, place, use } = question;
     const text = this.#textOf(question);
-    const hashed = keyHash(text);
-    const equal = this.#database.placesOf(hashed);
-    const isReplaced = (one: FoundPlace) =>
-      use === 'always' || (one.record === record && one.place === place && (use === 'last' || one.at < this.#minAt));
-    for (const one of equal) if (isReplaced(one)) this.#database.remove(one.number);
-    const nth = equal.filter((one) => one.record === record && one.place === place && !isReplaced(one)).length;
-    const isText = text.length <= maxKey && !this.#options.redactor.isIn(text);
+    const { redactor } = this.#options;
+    const isPlain = text.length <= maxKey && !redactor.isIn(text);
+    if (question.use !== 'once' || this.#minAt > 0) this.#removeReplaced(keyHash(text), question);
     const number = this.#next ?? this.#database.nextNumber();
     this.#next = number + 1;
-    const stored = storedAnswer(question, answer, { number, key: isText ? text : `#${hashed.toString('hex')}`, nth });
-    this.#database.addPlace(stored, hashed);
+    const key = isPlain ? text : `#${keyHash(text).toString('hex')}\n${redactor.text(text).slice(0, maxKey)}`;
     this.#setBit(number);
-    this.#turn.push(stored);
+    this.#share(number, question);
+    this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { number, key }));
+    if (this.#turn.length === 1) this.#endTurnIn(turnMs.adds);
+  }
+
+  #removeReplaced(key: Buffer, question: KeptQuestion): void {
+    const { record, use } = question;
+    const place = placeOf(question);
+    const isReplaced = (one: FoundPlace) => use === 'always' || (one.place === place && (use === 'last' || one.at < this.#minAt));
+    const equal =
+      use === 'always' ? this.#database.placesAfter(key, { record: 0, number: 0 }).places : this.#database.placesOf(key, record);
+    for (const one of equal) if (isReplaced(one)) this.#database.remove(one.number);
   }
 
   #setBit(number: number): void {
@@ -254,21 +283,12 @@ export class KeptAnswers implements Answers {
   }
 
   #bitsOf(chunk: number): Uint8Array {
-    let bits = this.#bits.get(chunk);
-    if (!bits) {
-      bits = this.#database.bitsOf(this.#options.session.number, chunk);
-      this.#bits.set(chunk, bits);
-    }
-    return bits;
+    const { session } = this.#options;
+    return remembered(this.#bits, chunk, () => this.#database.bitsOf(session.number, chunk));
   }
 
   #earlierBitsOf(chunk: number): Uint8Array {
-    let bits = this.#earlier.get(chunk);
-    if (!bits) {
-      bits = this.#database.earlierBitsOf(this.#options.session, chunk);
-      this.#earlier.set(chunk, bits);
-    }
-    return bits;
+    return remembered(this.#earlier, chunk, () => this.#database.earlierBitsOf(this.#options.session, chunk));
   }
 
   #hasSecret({ response, extra }: KeptAnswer): boolean {
@@ -302,15 +322,17 @@ export class KeptAnswers implements Answers {
   #beginTurn(): void {
     if (this.#turnEnd !== undefined || !this.#canWrite) return;
     this.#database.begin();
-    // Other processes wait while a transaction is open, so it is short if there are some.
-    if (!this.#options.isShared) {
-      this.#turnEnd = setTimeout(() => this.#endTurn(), turnMs);
-      return;
-    }
-    this.#turnEnd = setImmediate(() => this.#endTurn());
+    this.#endTurnIn(turnMs.uses);
+    if (!this.#options.isShared) return;
     // Other processes may have used up answers, and added some, since the last turn.
     this.#bits.clear();
     this.#next = undefined;
+  }
+
+  /** Other processes wait while a transaction is open, so it is short if there are some. */
+  #endTurnIn(ms: number): void {
+    this.#clearTurn();
+    this.#turnEnd = this.#options.isShared ? setImmediate(() => this.#endTurn()) : setTimeout(() => this.#endTurn(), ms);
   }
 
   #endTurn(): void {
@@ -337,35 +359,13 @@ export class KeptAnswers implements Answers {
   /** Each turn writes a block of its own. As soon as there are enough answers, one packed block replaces those. */
   #writeTurn(): void {
     if (this.#turn.length === 0) return;
-    const size = this.#database.addBlock(this.#turn, false);
-    this.#bytes += size;
+    this.#bytes += this.#database.addBlock(this.#turn, false);
     // The numbers of several processes alternate, so the run packs their blocks at its end.
-    if (!this.#options.isShared) this.#addToTail(this.#turn);
+    if (!this.#options.isShared) this.#tail.push(...this.#turn);
     this.#turn = [];
-  }
-
-  #addToTail(answers: readonly StoredAnswer[]): void {
-    for (const answer of answers) {
-      this.#tail.push(answer);
-      this.#tailBytes += answer.body.length + answer.key.length;
-    }
-    if (this.#tail.length >= blockEnd.answers || this.#tailBytes >= blockEnd.bytes) this.#packTail();
-  }
-
-  #packTail(): void {
+    if (!isFull(this.#tail)) return;
     this.#database.pack(this.#tail);
     this.#tail = [];
-    this.#tailBytes = 0;
-  }
-
-  #packAll(): void {
-    this.#writeTurn();
-    for (let blocks = this.#database.unpacked(); blocks.length > 0; blocks = this.#database.unpacked()) {
-      this.#tail = [];
-      this.#tailBytes = 0;
-      for (const answers of blocks) this.#addToTail(answers);
-      if (this.#tail.length > 0) this.#packTail();
-    }
   }
 
   #giveUp(error: Error): void {
@@ -378,7 +378,7 @@ export class KeptAnswers implements Answers {
 
   #warnOfFull(): void {
     const { path, maxBytes } = this.#options;
-    this.#warn(`answers are no longer kept: ${path} has reached its maximum of ${maxBytes / 1e9} GB`);
+    this.#warn(`answers are no longer kept: ${path} has reached its maximum of ${bytesText(maxBytes)}`);
   }
 
   #warn(message: string): void {
@@ -387,29 +387,32 @@ export class KeptAnswers implements Answers {
   }
 }
 
-function placeKey({ record, place }: Pick<KeptQuestion, 'record' | 'place'>): string {
+function remembered(all: Map<number, Uint8Array>, chunk: number, read: () => Uint8Array): Uint8Array {
+  const bits = all.get(chunk) ?? read();
+  all.set(chunk, bits);
+  return bits;
+}
+
+function pollKey({ record, place }: Pick<KeptQuestion, 'record' | 'place'>): string {
   return `${record} ${place}`;
 }
 
-function keyHash(text: string): Buffer {
-  return Buffer.from(hash('sha256', text, 'hex').slice(0, 32), 'hex');
+function placeOf({ place, node }: KeptQuestion): string {
+  return `${place} ${node}`;
 }
 
-/** In the order of the records that got them, and not in the order in which they arrived. */
-function firstOf(places: readonly FoundPlace[]): FoundPlace | undefined {
-  let first: FoundPlace | undefined;
-  for (const place of places) if (!first || place.record < first.record) first = place;
-  return first;
+function useKey({ key, record, place }: Pick<StoredAnswer, 'key' | 'record' | 'place'>): string {
+  return `${record} ${place}\n${key}`;
 }
 
 /** Begins a session of a run in the file of its answers. */
 export function openAnswers(
-  options: Omit<KeptAnswersOptions, 'session'> & { readonly runs: readonly string[] },
+  options: Omit<KeptAnswersOptions, 'session'> & { readonly runs: readonly string[]; readonly flow: FlowOrigins },
 ): KeptAnswers & { readonly settings: AnswerSettings } {
-  const { runs, ...others } = options;
+  const { runs, flow, ...others } = options;
   const database = openAnswersDatabase(options.path);
   try {
-    const session = database.beginSession(runs, options.wallNow());
+    const session = database.beginSession(runs, flow);
     const { path, env, maxAgeMs, maxBytes, isReplay } = others;
     return Object.assign(new KeptAnswers({ ...others, session }, database), {
       settings: { path, session, env, maxAgeMs, maxBytes, isReplay },
@@ -425,8 +428,8 @@ export class KeptCounter {
   readonly #database: AnswersDatabase;
   readonly #minAt: number;
   readonly #env: string;
-  /** Number of answers that the requests so far use up, by request. */
-  readonly #used = new Map<string, number>();
+  /** Number of answers that the requests so far have left, by request. */
+  readonly #left = new Map<string, number>();
 
   constructor(database: AnswersDatabase, env: string, minAt: number) {
     this.#database = database;
@@ -437,12 +440,10 @@ export class KeptCounter {
   /** Counts the request. Returns true if an answer is left for it. */
   has({ key, use }: Pick<KeptQuestion, 'key' | 'use'>): boolean {
     const hashed = keyHash(`${this.#env}\n${key}`);
-    const count = this.#database.placesOf(hashed).filter(({ at }) => at >= this.#minAt).length;
-    if (use === 'always' || count === 0) return count > 0;
     const name = hashed.toString('latin1');
-    const used = this.#used.get(name) ?? 0;
-    if (used >= count) return false;
-    this.#used.set(name, used + 1);
+    const left = this.#left.get(name) ?? this.#database.count(hashed, this.#minAt);
+    if (left === 0) return false;
+    this.#left.set(name, use === 'always' ? left : left - 1);
     return true;
   }
 
