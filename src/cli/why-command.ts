@@ -67,10 +67,10 @@ function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAns
 /** The key of a request begins with environment, node type and connection; see `requestKey`. */
 function requestIn(key: string, isTool: boolean): Pick<ShownRequest, 'request' | 'body'> {
   const text = key.startsWith('#') ? key.slice(key.indexOf('\n') + 1) : key;
-  const [, , connection = '', request = '', , ...rest] = text.split('\n');
-  if (isTool) return { request: `the tool "${request}" of ${connection}`, body: rest.join('\n') || undefined };
-  const bodyAt = text.indexOf('\n\n');
-  return { request, body: bodyAt < 0 ? undefined : text.slice(bodyAt + 2) };
+  const [, , connection = '', request = '', ...rest] = text.split('\n');
+  if (isTool) return { request: `the tool "${request}" of ${connection}`, body: rest.slice(1).join('\n') };
+  const end = rest.indexOf('');
+  return { request, body: end < 0 ? undefined : rest.slice(end + 1).join('\n') };
 }
 
 function nodeLines({ node, requests }: ShownNode): string[] {

@@ -134,7 +134,7 @@ export class Calls {
     if (asked?.found) return asked.found.result;
     const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
-    await (this.#ports.answers?.written() ?? this.#ports.clock.nextTurn());
+    await this.#ports.clock.nextTurn();
     return result;
   }
 
@@ -185,6 +185,8 @@ export class Calls {
           this.#pay(running);
           const result = await call.attempt(running.caller, { number: attempts, startedMs: attemptMs });
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
+          // Until its answer is written, the request counts as in flight.
+          if (running.question) await this.#ports.answers?.written();
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endAtLimit(error);

@@ -51,18 +51,31 @@ export class KeptCalls {
   }
 
   /** Rejects with a Failure if the run sends nothing and no answer is kept, and with Unfinished if the run ends first. */
-  async ask<Result>(call: Call<Result>, caller: KeptCaller): Promise<AskedCall<Result>> {
-    const { kept } = call;
+  async ask<Result>({ kept }: Call<Result>, caller: KeptCaller): Promise<AskedCall<Result>> {
     if (!kept) {
       if (this.#answers.isReplay) throw noAnswer(`the requests of ${caller.node}`);
       return { question: undefined };
     }
     const files = filesOf(kept);
     const content = files.length === 0 ? '' : `\nfiles ${await this.#answers.contentOf(files)}`;
+    const turn = this.#ports.clock.yieldIfLong();
+    if (turn) await turn;
+    if (caller.isAbandoned() || !this.#phase.wants(caller.record, caller.progress.hasBegun)) throw new Unfinished();
     const question = questionOf(kept, caller, content);
-    const found = await this.#find(kept, caller, question);
-    if (!found && this.#answers.isReplay) throw noAnswer(requestText(kept.request));
-    return { question, found };
+    const found = this.#answers.find(question);
+    if (found) {
+      try {
+        const result = await kept.restore(found, caller);
+        this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as: 'used' });
+        return { question, found: { result } };
+      } catch (error) {
+        if (!(error instanceof Failure) || this.#answers.isReplay) throw error;
+        // The flow accepts other answers than it did, so the server is asked again, as after a refused answer.
+        this.#answers.forget(found);
+      }
+    }
+    if (this.#answers.isReplay) throw noAnswer(requestText(kept.request));
+    return { question };
   }
 
   keep(question: KeptQuestion, { call, result, caller, attempt, atMs }: AnsweredCall): void {
@@ -72,24 +85,6 @@ export class KeptCalls {
     const arrival = { ...arrivalOf(attempt, this.#ports.clock, atMs), ...response.arrival };
     const as = this.#answers.keep(question, { response, arrival, extra });
     this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
-  }
-
-  async #find<Result>(kept: KeptCall<Result>, caller: KeptCaller, question: KeptQuestion): Promise<AskedCall<Result>['found']> {
-    const turn = this.#ports.clock.yieldIfLong();
-    if (turn) await turn;
-    if (caller.isAbandoned() || !this.#phase.wants(caller.record, caller.progress.hasBegun)) throw new Unfinished();
-    const found = this.#answers.find(question);
-    if (!found) return undefined;
-    try {
-      const result = await kept.restore(found, caller);
-      this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as: 'used' });
-      return { result };
-    } catch (error) {
-      if (!(error instanceof Failure) || this.#answers.isReplay) throw error;
-      // The flow accepts other answers than it did, so the server is asked again, as after a refused answer.
-      this.#answers.forget(found);
-      return undefined;
-    }
   }
 }
 

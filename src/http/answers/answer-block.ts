@@ -25,18 +25,21 @@ export interface StoredAnswer {
   readonly body: Uint8Array;
 }
 
+export type AnswerContent = Pick<StoredAnswer, 'status' | 'head' | 'redirectedTo' | 'body'>;
+
+export function contentOf({ response }: KeptAnswer): AnswerContent {
+  if ('kind' in response)
+    return { status: 0, head: '', redirectedTo: undefined, body: Buffer.from(jsonOf([response.body, response.text])) };
+  const { status, headers, body, redirectedTo } = response;
+  return { status, head: JSON.stringify(headers), redirectedTo, body };
+}
+
 export function storedAnswer(
   { record, place, node }: KeptQuestion,
-  { response, arrival: { atMs: at, ms, attempts }, extra }: KeptAnswer,
-  identity: Pick<StoredAnswer, 'number' | 'key'>,
+  { arrival: { atMs: at, ms, attempts }, extra }: KeptAnswer,
+  rest: AnswerContent & Pick<StoredAnswer, 'number' | 'key'>,
 ): StoredAnswer {
-  const facts = { ...identity, record, place, node, at, ms, attempts, extra: extra === undefined ? undefined : jsonOf(extra) };
-  if (!('kind' in response)) {
-    const { status, headers, body, redirectedTo } = response;
-    return { ...facts, status, head: JSON.stringify(headers), redirectedTo, body };
-  }
-  const body = Buffer.from(jsonOf([response.body, response.text]));
-  return { ...facts, status: 0, head: '', redirectedTo: undefined, body };
+  return { ...rest, record, place, node, at, ms, attempts, extra: extra === undefined ? undefined : jsonOf(extra) };
 }
 
 /** Headers as they were last parsed: the answers of a second mostly have the same. */

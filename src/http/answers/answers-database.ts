@@ -5,7 +5,7 @@ import { inTransaction, isBusy, openDatabase } from '../../files/database.ts';
 import { packBlock, type StoredAnswer, unpackBlock } from './answer-block.ts';
 
 /**
- * Answers are in blocks, which are found by the number of their first answer. `places` finds the answers of packed blocks by their requests.
+ * Answers are in blocks, which are found by the number of their first answer. `places` finds answers by their requests.
  * `moved` has the answers that another record uses now, or that are gone (without a record). `shared` has the other records that an answer
  * was for. `uses` has a bit for each answer that a part of the run under way has used up, 1024 bits in a row.
  */
@@ -27,6 +27,8 @@ const chunkBits = 1024;
 const blockEnd = { answers: 128, bytes: 64 << 10 };
 
 const placesAtOnce = 64;
+
+const blocksAtOnce = 64;
 
 /** An answer as the index has it. */
 export interface FoundPlace {
@@ -68,6 +70,8 @@ const queries = {
   addPlace: 'insert or ignore into places values (?, ?, ?, ?, ?)',
   setPlace: 'update places set record = ?, place = ? where number = ?',
   removePlace: 'delete from places where number = ?',
+  unindexed: `select first from blocks where is_packed = 1 and first >=
+    coalesce((select first from blocks where first <= (select max(number) from places) order by first desc limit 1), 0) order by first`,
   count: 'select count(*) from places where key = ? and at >= ?',
   move: 'insert or replace into moved values (?, ?, ?)',
   moved: 'select number, record, place from moved where number between ? and ?',
@@ -85,6 +89,8 @@ const queries = {
 export class AnswersDatabase {
   readonly #database: Database.Database;
   readonly #statements: Record<keyof typeof queries, Database.Statement>;
+  /** Number of packed blocks since answers were last indexed. */
+  #unindexed = 0;
 
   /** `timeoutMs` is the longest wait for a transaction of another process. */
   constructor(path: string, timeoutMs: number) {
@@ -170,14 +176,25 @@ export class AnswersDatabase {
     return content.length;
   }
 
-  /** Replaces the blocks that single turns have written by a packed one. No session finds its own answers, so they need no place before. */
+  /** Replaces the blocks that single turns have written by a packed one. */
   pack(answers: readonly StoredAnswer[]): void {
     this.#statements.dropBlocks.run(answers[0]?.number ?? 0, answers.at(-1)?.number ?? 0);
     this.addBlock(answers, true);
-    for (const { number, key, record, place, at } of answers) this.#statements.addPlace.run(number, keyHash(key), record, place, at);
+    if (++this.#unindexed >= blocksAtOnce) this.#index();
   }
 
-  /** Packs the blocks that killed processes have left, or several at once. */
+  /** Keys are hashes, so adding a few of them writes as many pages as adding many. No session finds its own answers before. */
+  #index(): void {
+    this.#unindexed = 0;
+    const firsts = (this.#statements.unindexed.all() as [number][]).map(([first]) => first);
+    for (let from = 0; from < firsts.length; from += blocksAtOnce) {
+      const answers = firsts.slice(from, from + blocksAtOnce).flatMap((first) => this.blockWith(first));
+      const places = answers.map(({ number, key, record, place, at }) => [number, keyHash(key), record, place, at] as const);
+      for (const place of places.sort(([, one], [, other]) => one.compare(other))) this.#statements.addPlace.run(...place);
+    }
+  }
+
+  /** Packs the blocks that killed processes have left, or several at once, and makes all answers known to later sessions. */
   packOpen(): void {
     for (let rows = this.#openBlocks(); rows.length > 0; rows = this.#openBlocks()) {
       let answers: StoredAnswer[] = [];
@@ -190,6 +207,7 @@ export class AnswersDatabase {
       }
       if (answers.length > 0) this.pack(answers);
     }
+    this.#index();
   }
 
   #openBlocks(): [Uint8Array][] {

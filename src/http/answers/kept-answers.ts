@@ -2,9 +2,10 @@ import { AutomateError } from '../../core/failure.ts';
 import type { FlowOrigins } from '../../core/field-origins.ts';
 import type { Answers, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
 import { bytesText } from '../../core/text/number.ts';
+import type { Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
 import { systemReason } from '../../files/naming-errors.ts';
-import { foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
+import { type AnswerContent, contentOf, foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
 import { type AnswerSession, AnswersDatabase, bitOf, type FoundPlace, isFull, keyHash } from './answers-database.ts';
 
 /** The settings of a run's answers, which a worker process gets from its run. */
@@ -31,8 +32,8 @@ interface KeptAnswersOptions extends AnswerSettings {
 /** Longer keys are stored as their hashes. */
 const maxKey = 1000;
 
-/** Length of a transaction. Records whose answers are in it wait for its end, but not those that have only used an answer. */
-const turnMs = { adds: 3, uses: 100 };
+/** Length of a transaction. Requests whose answers are in it count as in flight until its end. */
+const turnMs = { adds: 1, uses: 100 };
 
 /** Maximum number of unpacked blocks in memory. */
 const maxBlocks = 16;
@@ -56,6 +57,7 @@ function answersError(path: string, error: unknown): AutomateError {
 interface Pending {
   readonly question: KeptQuestion;
   readonly answer: KeptAnswer;
+  readonly content: AnswerContent;
 }
 
 /** An unpacked block. */
@@ -126,7 +128,8 @@ export class KeptAnswers implements Answers {
   }
 
   keep(question: KeptQuestion, answer: KeptAnswer): Keeping {
-    if (this.#hasSecret(answer)) return 'secret';
+    const content = contentOf(answer);
+    if (this.#hasSecret(content, answer.extra)) return 'secret';
     if (!this.#canWrite || this.#bytes > this.#options.maxBytes) {
       this.#warnOfFull();
       return 'full';
@@ -134,10 +137,10 @@ export class KeptAnswers implements Answers {
     if (question.use === 'last') {
       const place = pollKey(question);
       const ofPoll = this.#pending.get(place) ?? new Map<string, Pending>();
-      this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, { question, answer }));
+      this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, { question, answer, content }));
       return 'kept';
     }
-    return this.#writing(() => this.#add(question, answer)) ? 'kept' : 'full';
+    return this.#writing(() => this.#add({ question, answer, content })) ? 'kept' : 'full';
   }
 
   written(): Promise<void> | undefined {
@@ -162,7 +165,7 @@ export class KeptAnswers implements Answers {
     if (!ofPoll) return;
     this.#pending.delete(key);
     this.#writing(() => {
-      for (const { question, answer } of ofPoll.values()) this.#add(question, answer);
+      for (const pending of ofPoll.values()) this.#add(pending);
     });
   }
 
@@ -252,7 +255,7 @@ export class KeptAnswers implements Answers {
     return isIn(answers);
   }
 
-  #add(question: KeptQuestion, answer: KeptAnswer): void {
+  #add({ question, answer, content }: Pending): void {
     const text = this.#textOf(question);
     const { redactor } = this.#options;
     const isPlain = text.length <= maxKey && !redactor.isIn(text);
@@ -262,7 +265,7 @@ export class KeptAnswers implements Answers {
     const key = isPlain ? text : `#${keyHash(text).toString('hex')}\n${redactor.text(text).slice(0, maxKey)}`;
     this.#setBit(number);
     this.#share(number, question);
-    this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { number, key }));
+    this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { ...content, number, key }));
     if (this.#turn.length === 1) this.#endTurnIn(turnMs.adds);
   }
 
@@ -291,15 +294,11 @@ export class KeptAnswers implements Answers {
     return remembered(this.#earlier, chunk, () => this.#database.earlierBitsOf(this.#options.session, chunk));
   }
 
-  #hasSecret({ response, extra }: KeptAnswer): boolean {
-    const { redactor } = this.#options;
-    if ('kind' in response) return redactor.isIn(JSON.stringify([response, extra]));
-    const { body, headers, redirectedTo } = response;
+  #hasSecret({ head, body, redirectedTo }: AnswerContent, extra: Value | undefined): boolean {
+    const others = redirectedTo || extra !== undefined ? JSON.stringify([redirectedTo, extra]) : '';
     // As Latin-1, each byte is one character, so that binary bodies can be searched, too.
-    return (
-      redactor.isIn(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')) ||
-      redactor.isIn(JSON.stringify([headers, redirectedTo]))
-    );
+    const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1');
+    return [text, head, others].some((one) => this.#options.redactor.isIn(one));
   }
 
   /** Returns false if nothing can be written any more. The run continues, because its requests have been paid for. */
@@ -316,8 +315,8 @@ export class KeptAnswers implements Answers {
   }
 
   /**
-   * Everything of a few milliseconds is one transaction, and records whose answers are in it wait for its end before they continue. So if
-   * the process is killed, only answers that are in flight are missing.
+   * Everything of a moment is one transaction. Records whose answers are in it wait for its end before they continue, so that only answers
+   * to requests in flight are missing if the process is killed.
    */
   #beginTurn(): void {
     if (this.#turnEnd !== undefined || !this.#canWrite) return;
