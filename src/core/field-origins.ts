@@ -28,9 +28,11 @@ export function originsOf(plan: Plan): FlowOrigins {
       if (origin) found.set(to, origin);
     }
   }
-  const last = new Set(plan.columns([]));
   return {
     nodes: steps.map(({ id, type, node }) => ({ id, type, asks: node.action !== undefined })),
-    fields: [...found].flatMap(([field, origin]) => (last.has(field) ? [{ field, ...origin }] : [])),
+    fields: plan.columns([]).flatMap((field) => {
+      const origin = found.get(field);
+      return origin ? [{ field, ...origin }] : [];
+    }),
   };
 }
