@@ -4,6 +4,7 @@ import { counted, formatCount } from '../core/text/number.ts';
 import type { StoredAnswer } from '../http/answers/answer-block.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { keptIn } from './answers-command.ts';
+import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -79,7 +80,7 @@ function nodeLines({ node, requests }: ShownNode): string[] {
     `${node}: ${request}`,
     ...(body === undefined ? [] : [`  with ${body.length > maxBody ? `${body.slice(0, maxBody)}...` : body}`]),
     ...(redirected_to === undefined ? [] : [`  redirected to ${redirected_to}`]),
-    `  ${status === undefined ? '' : `${status}, `}${at}, ${counted(attempts, 'attempt')}, ${formatCount(ms)} ms, ${from === 'kept' ? 'kept by an earlier run' : 'from the network'}`,
+    `  ${status === undefined ? '' : `${status}, `}${momentText(Date.parse(at))}, ${counted(attempts, 'attempt')}, ${formatCount(ms)} ms, ${from === 'kept' ? 'kept by an earlier run' : 'from the network'}`,
   ]);
 }
 

@@ -278,9 +278,12 @@ export class AnswersDatabase {
   clear(beforeMs: number): number {
     const count = inTransaction(this.#database, () => {
       this.packOpen();
+      const next = this.nextNumber();
       const old = this.#database.prepare('select number from places where at < ?').raw().all(beforeMs) as [number][];
       for (const [number] of old) this.remove(number);
       this.#dropGone();
+      // Numbers will be given again.
+      if (this.nextNumber() < next) this.#database.exec('delete from shared; delete from uses');
       return old.length;
     });
     this.#database.exec('VACUUM');
@@ -295,8 +298,7 @@ export class AnswersDatabase {
       this.#database.prepare('delete from blocks where first = ?').run(first);
       this.addBlock(answers, true);
     }
-    // Their numbers may be given again.
-    this.#database.exec('delete from moved where record is null; delete from shared; delete from uses');
+    this.#database.exec('delete from moved where record is null');
   }
 
   /**
