@@ -182,6 +182,8 @@ export interface Node {
   readonly streams?: boolean;
   /** The fields that the node adds with typed values, such as numbers. The cells of a table, in contrast, are text. */
   readonly typedFields?: readonly string[];
+  /** The fields whose values depend on the time, because they are computed with `now()`. */
+  readonly timedFields?: readonly string[];
   /**
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
    */

@@ -242,6 +242,21 @@ describe('automate run --replay', () => {
   });
 });
 
+test('--replay refuses requests with a field that was computed from the time, and no other use of now()', async () => {
+  const flow = (url: string) => (origin: string) =>
+    `nodes:
+  - { type: set, fields: { at: { cel: "string(now())" } } }
+  - { id: ask, type: http, url: "${origin}/${url}", map: { name: name } }
+`;
+  const { automate, write, origin } = await place(flow('{{id}}'));
+  await automate(kept);
+  expect((await automate([...run, '--replay', '--replace'])).code).toBe(0);
+  await write('flow.yaml', flow('{{id}}?at={{at}}')(origin));
+  const { code, stderr } = await automate([...run, '--replay', '--replace']);
+  const reason = 'its requests contain the time, so no kept answer is for the same request (now())';
+  expect([code, stderr]).toEqual([2, `automate: --replay cannot run the node ask: ${reason}\n`]);
+});
+
 describe('automate answers', () => {
   test('shows and deletes kept answers, and the plan counts them', async () => {
     const { automate, asked, write } = await place(asking(''));

@@ -57,8 +57,12 @@ export function refuseAnswers(plan: Plan, { keepAnswers, replay, maxKept, queue 
   if (isStreamed) refuse(`${option} needs an output file, because the answers are kept beside it\ngive one with --out`);
   if (queue !== undefined) refuse(`${option} does not work with --queue, whose workers are on other machines: leave one of the two out`);
   if (!replay) return;
-  const step = allSteps(plan.steps).find(({ node }) => node.action?.unkept);
-  if (step) refuse(`--replay cannot run the node ${step.id}: ${unkeptText[step.node.action?.unkept ?? 'save']}`);
+  const timed = new Set<string>();
+  for (const { id, node } of allSteps(plan.steps)) {
+    const unkept = node.action?.unkept ?? (node.action && node.reads.some(({ field }) => timed.has(field)) ? 'now()' : undefined);
+    if (unkept) refuse(`--replay cannot run the node ${id}: ${unkeptText[unkept]}`);
+    for (const field of node.timedFields ?? []) timed.add(field);
+  }
 }
 
 const unkeptText = {

@@ -159,7 +159,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
       expressions.set(holder, (fields, clock) => naming(at, () => expression.evaluate(fields, clock)));
       reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
-      usesNow ||= /\bnow\s*\(/.test(source);
+      usesNow ||= expression.usesNow;
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       context.problem(at, error.message, error.offset);
