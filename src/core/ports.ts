@@ -181,8 +181,8 @@ export interface Answers {
   readonly isReplay: boolean;
   /** Uses an answer up. */
   find(question: KeptQuestion): FoundAnswer | undefined;
-  /** The response must be a successful one. */
-  keep(question: KeptQuestion, answer: KeptAnswer): Keeping;
+  /** The response must be a successful one. Undefined if the run has kept it for a different record, with which this one shares it. */
+  keep(question: KeptQuestion, answer: KeptAnswer): Keeping | undefined;
   /** Resolves when everything that was kept so far is in the file; undefined if it is. */
   written(): Promise<void> | undefined;
   /** Drops an answer that the flow no longer accepts. */

@@ -4,7 +4,7 @@ import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { KeptQuestion, Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
-import { type KeptCaller, KeptCalls } from './kept-calls.ts';
+import { type AskedCall, type KeptCaller, KeptCalls } from './kept-calls.ts';
 import { type AttemptTimes, leastAnswers, type Pace } from './pace.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
@@ -128,9 +128,9 @@ export class Calls {
     this.#answers = continues ? new AnswerWatch((event) => ports.report(event)) : undefined;
   }
 
-  /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
-  async make<Result>(call: Call<Result>, caller: CallOwner): Promise<Result> {
-    const asked = this.#kept && (await this.#kept.ask(call, caller));
+  /** Makes a call to a server. `known` is given if its kept answer was looked for before. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
+  async make<Result>(call: Call<Result>, caller: CallOwner, known?: AskedCall<Result>): Promise<Result> {
+    const asked = known ?? (this.#kept && (await this.#kept.ask(call, caller)));
     if (asked?.found) return asked.found.result;
     const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
@@ -138,9 +138,9 @@ export class Calls {
     return result;
   }
 
-  /** Resolves to the result of a call whose answer an earlier run has kept; undefined if there is none. */
-  async found<Result>(call: Call<Result>, caller: CallOwner): Promise<{ readonly result: Result } | undefined> {
-    return (await this.#kept?.ask(call, caller))?.found;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  get kept(): KeptCalls | undefined {
+    return this.#kept;
   }
 
   /** Waits before the next call of a record. Rejects with Unfinished if the run ends first, or if no credits are left. */

@@ -305,18 +305,20 @@ export class RecordContext implements NodeContext, CallOwner {
     const { step, position, chain } = this;
     const { ports, calls } = chain.tools;
     // A kept answer is looked for before the cache, which would otherwise take it for a new one.
-    const kept = ports.answers && (await calls.found(call, this));
-    if (kept) return kept.result;
-    let isCached = false;
+    const asked = calls.kept && (await calls.kept.ask(call, this));
+    if (asked?.found) return asked.found.result;
+    let from: HitSource | undefined;
     const hit = (source: HitSource) => {
-      isCached = true;
+      from = source;
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
-    const produce = () => calls.make(call, this).then(cache.store);
+    const produce = () => calls.make(call, this, asked).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
-    return cache.restore(response, this, isCached);
+    const result = await cache.restore(response, this, from !== undefined);
+    if (asked?.question && from === 'cached') calls.kept?.keep(asked.question, { call, result, caller: this, response });
+    return result;
   }
 }
 

@@ -3,7 +3,8 @@ import { requestKey, requestText } from '../core/answers.ts';
 import type { AttemptContext, Call, KeptCall } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Step } from '../core/node.ts';
-import type { Answers, KeptQuestion, Ports } from '../core/ports.ts';
+import type { Answers, HttpResponse, KeptQuestion, Ports } from '../core/ports.ts';
+import type { ToolAnswer } from '../core/tools.ts';
 import type { RunPhase } from './phase.ts';
 
 /** The record that makes a call. */
@@ -33,9 +34,11 @@ interface AnsweredCall {
   readonly call: Call<unknown>;
   readonly result: unknown;
   readonly caller: KeptCaller;
-  /** The attempt that brought it, and the time at which that ended in monotonic ms. */
-  readonly attempt: StartedAttempt;
-  readonly atMs: number;
+  /** The answer from the cache; undefined if the call was made. */
+  readonly response?: HttpResponse | ToolAnswer;
+  /** The attempt that brought the answer, and the time at which that ended in monotonic ms. Undefined for an answer from the cache. */
+  readonly attempt?: StartedAttempt;
+  readonly atMs?: number;
 }
 
 /** Gives calls the answers that earlier runs have kept, and keeps the new ones. */
@@ -78,13 +81,13 @@ export class KeptCalls {
     return { question };
   }
 
-  keep(question: KeptQuestion, { call, result, caller, attempt, atMs }: AnsweredCall): void {
-    const response = call.kept?.response();
+  keep(question: KeptQuestion, { call, result, caller, response = call.kept?.response(), attempt, atMs }: AnsweredCall): void {
     if (!response) return;
     const extra = call.kept?.extra?.(result);
-    const arrival = { ...arrivalOf(attempt, this.#ports.clock, atMs), ...response.arrival };
+    const made = attempt && arrivalOf(attempt, this.#ports.clock, atMs);
+    const arrival = { atMs: this.#ports.clock.wallNow(), ms: 0, attempts: 1, ...made, ...response.arrival };
     const as = this.#answers.keep(question, { response, arrival, extra });
-    this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
+    if (as) this.#ports.report({ type: 'answer-kept', record: caller.record, node: caller.node, as });
   }
 }
 

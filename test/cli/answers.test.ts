@@ -160,6 +160,20 @@ describe('automate run --keep-answers', () => {
     expect((await automate(['cache', 'info', '--json'])).stdout).toContain('"entries": 0');
   });
 
+  test('keeps answers from the cache, too', async () => {
+    const { automate, asked, read, write } = await place(asking(', at: $at, cached: $cached', ', cache: 1h'));
+    await automate(run);
+    const first = await read('out.csv');
+    expect(asked()).toHaveLength(3);
+    await write('rows.csv', 'id,note\n1,a\n2,b\n3,c\n3,d\n3,e\n');
+    expect((await automate(again)).stderr).toContain('  kept for later runs: 3 answers\n');
+    expect((await automate(['why', 'out.csv', '--record', '5'])).stdout).toContain('ask: GET http');
+    await write('rows.csv', 'id,note\n1,a\n2,b\n3,c\n');
+    await automate(['cache', 'clear']);
+    await automate(again);
+    expect([asked(), await read('out.csv')]).toEqual([[], first.replaceAll('false', 'true')]);
+  });
+
   test('with --update, changed nodes run all records instead of refusing', async () => {
     const { automate, asked, write, origin, read } = await place(asking(''));
     await automate([...kept, '--update']);

@@ -38,6 +38,9 @@ const turnMs = { adds: 1, uses: 100 };
 /** Maximum number of unpacked blocks in memory. */
 const maxBlocks = 16;
 
+/** After as many, an answer may be kept twice. */
+const maxShared = 100_000;
+
 /** Longest wait for another worker's transaction, which lasts as long as one turn of its event loop. */
 const timeoutMs = 30_000;
 
@@ -86,6 +89,8 @@ export class KeptAnswers implements Answers {
   readonly #passed = new Map<string, Pick<FoundPlace, 'record' | 'number'>>();
   /** The answers of polls under way, by record and place, and by node and key. */
   readonly #pending = new Map<string, Map<string, Pending>>();
+  /** The new answers that several records share, by request. */
+  readonly #sharedAnswers = new Map<string, number>();
   #turn: StoredAnswer[] = [];
   #tail: StoredAnswer[] = [];
   #bytes: number;
@@ -127,7 +132,13 @@ export class KeptAnswers implements Answers {
     }
   }
 
-  keep(question: KeptQuestion, answer: KeptAnswer): Keeping {
+  keep(question: KeptQuestion, answer: KeptAnswer): Keeping | undefined {
+    const shared = question.use === 'always' ? keyHash(this.#textOf(question)).toString('latin1') : undefined;
+    const earlier = shared === undefined ? undefined : this.#sharedAnswers.get(shared);
+    if (earlier !== undefined) {
+      this.#writing(() => this.#share(earlier, question));
+      return undefined;
+    }
     const content = contentOf(answer);
     if (this.#hasSecret(content, answer.extra)) return 'secret';
     if (!this.#canWrite || this.#bytes > this.#options.maxBytes) {
@@ -140,7 +151,9 @@ export class KeptAnswers implements Answers {
       this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, { question, answer, content }));
       return 'kept';
     }
-    return this.#writing(() => this.#add({ question, answer, content })) ? 'kept' : 'full';
+    const isKept = this.#writing(() => this.#add({ question, answer, content }));
+    if (isKept && shared !== undefined) this.#remember(shared);
+    return isKept ? 'kept' : 'full';
   }
 
   written(): Promise<void> | undefined {
@@ -267,6 +280,11 @@ export class KeptAnswers implements Answers {
     this.#share(number, question);
     this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { ...content, number, key }));
     if (this.#turn.length === 1) this.#endTurnIn(turnMs.adds);
+  }
+
+  #remember(shared: string): void {
+    if (this.#sharedAnswers.size >= maxShared) this.#sharedAnswers.clear();
+    this.#sharedAnswers.set(shared, (this.#next as number) - 1);
   }
 
   #removeReplaced(key: Buffer, question: KeptQuestion): void {
