@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { AutomateError } from '../core/failure.ts';
-import { counted } from '../core/text/number.ts';
+import { bytesText, counted } from '../core/text/number.ts';
 import { deleteDatabase, isDamaged } from '../files/database.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
@@ -45,14 +45,6 @@ function answersIn(file: AnswersFile): CachedAnswers {
 function cachedTime(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.getTime()) ? 'unknown' : time.toISOString();
-}
-
-const units = ['bytes', 'kB', 'MB', 'GB'] as const;
-
-/** Returns text such as `1.2 MB`. */
-function bytesText(bytes: number): string {
-  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
-  return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
 /** Active runs continue, and can cache new responses. */

@@ -133,6 +133,18 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./cache.ts')).cache,
   },
   {
+    name: 'answers',
+    usage: '[options] <out>',
+    help: 'show or delete the answers that runs with --keep-answers have kept for an output',
+    load: async () => (await import('./answers.ts')).answers,
+  },
+  {
+    name: 'why',
+    usage: '[options] <out>',
+    help: 'tell how a row of an output with kept answers came about: its requests, and the path of each field',
+    load: async () => (await import('./why.ts')).why,
+  },
+  {
     name: 'credits',
     usage: '[options]',
     help: "show this month's credits by flow, node and connection, and the allowance (one action, such as a request, costs one credit)",

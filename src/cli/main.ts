@@ -5,7 +5,7 @@ import { exitCodeOf, exitCodes } from '../run/exit-codes.ts';
 import { childArgument } from '../workers/child-argument.ts';
 import { messageWithAdvice } from './advice.ts';
 import { commands, loadCommand } from './commands.ts';
-import { createProgram } from './program.ts';
+import { createProgram, withOptionalValues } from './program.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -26,7 +26,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   let help = '';
   try {
     const used = commands.find(({ name }) => name === commandIn(argv));
-    const program = createProgram(used ? [await loadCommand(used)] : [], terminal, {
+    const loaded = used && (await loadCommand(used));
+    const program = createProgram(loaded ? [loaded] : [], terminal, {
       exit: (code) => {
         exitCode = code;
       },
@@ -34,7 +35,7 @@ export async function main(argv: readonly string[]): Promise<void> {
         help += text;
       },
     });
-    await program.parseAsync(argv).catch(rethrow);
+    await program.parseAsync(withOptionalValues(argv, loaded)).catch(rethrow);
     if (help !== '') await terminal.print(help.replace(/\n$/, ''));
   } catch (error) {
     exitCode = reportError(error, terminal);

@@ -82,7 +82,11 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
   for (const [key, { flags, isRepeatable }] of Object.entries(options)) {
     const [name = ''] = flags.split(' ');
     command.on(`option:${name.slice('--'.length)}`, (value?: string) =>
-      written.set(key, [...((isRepeatable && written.get(key)) || []), name, ...(value === undefined ? [] : [value])]),
+      written.set(key, [
+        ...((isRepeatable && written.get(key)) || []),
+        name,
+        ...(value === undefined || isLeftOut(flags, value) ? [] : [value]),
+      ]),
     );
   }
   if (spec.tooManyArguments !== undefined || spec.commands) command.allowExcessArguments();
@@ -97,6 +101,34 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
     );
     exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ?? 0);
   });
+}
+
+function isLeftOut(flags: string, value: string | null): boolean {
+  return flags.includes('[') && !value;
+}
+
+/**
+ * The parser takes any word behind an option such as `--keep-answers [age]` for its value, also the flow. So a word that is no value gets
+ * an empty value before it.
+ */
+export function withOptionalValues(argv: readonly string[], { options = {} }: Pick<CommandSpec, 'options'> = {}): readonly string[] {
+  const parsers = new Map(
+    Object.values(options).flatMap(({ flags, parse }) => (flags.includes('[') && parse ? [[flags.split(' ')[0], parse] as const] : [])),
+  );
+  return argv.map((word, index) => {
+    const parse = parsers.get(word);
+    const next = argv[index + 1];
+    return parse && next !== undefined && !next.startsWith('-') && !accepts(parse, next) ? `${word}=` : word;
+  });
+}
+
+function accepts(parse: (text: string) => unknown, text: string): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Undefined if an argument such as `<words...>` has no words. */

@@ -5,9 +5,10 @@ import type { EvaluationClock } from './condition/evaluation.ts';
 import type { NodeEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Lookups } from './lookup.ts';
-import type { Clock, Http, HttpResponse } from './ports.ts';
+import type { Clock, Http, HttpRequest, HttpResponse, KeptAnswer } from './ports.ts';
 import type { Spending } from './spending.ts';
-import type { Tools } from './tools.ts';
+import type { ToolAnswer, ToolCall, Tools } from './tools.ts';
+import type { Value } from './value/value.ts';
 
 export interface RetryPolicy {
   /** Statuses, classes of statuses such as `5xx`, and kinds of failures. */
@@ -56,6 +57,8 @@ export interface Call<Result> {
   readonly limit: CallLimit;
   readonly retry: RetryPolicy;
   readonly cache?: CachedCall<Result>;
+  /** Undefined if no later run can use the answer, because it is a file, or because the flow says so. */
+  readonly kept?: KeptCall<Result>;
   /** Makes one attempt. Throws a Failure if the attempt fails. */
   attempt(context: AttemptContext, started: StartedAttempt): Promise<Result>;
   /** The result of a call that ends with this failure, after attempts that gave a part of it. Undefined if they gave nothing. */
@@ -77,6 +80,18 @@ export interface CachedCall<Result> {
   store(result: Result): HttpResponse;
   /** `isCached` is false if the response has just arrived. Throws a Failure if it is not accepted. */
   restore(response: HttpResponse, context: AttemptContext, isCached: boolean): Promise<Result>;
+}
+
+/** The part of a call that its kept answer replaces. */
+export interface KeptCall<Result> {
+  /** The request as the record asks it, before authentication and idempotency keys. */
+  readonly request: HttpRequest | ToolCall;
+  /** The response that the call has accepted; undefined if there are several, or none. */
+  response(): HttpResponse | ToolAnswer | undefined;
+  /** See `KeptAnswer`. */
+  extra?(result: Result): Value;
+  /** Throws a Failure if the answer is not accepted. */
+  restore(answer: KeptAnswer, context: AttemptContext): Promise<Result>;
 }
 
 export interface LastAnswer {

@@ -116,6 +116,11 @@ export type Event =
       /** The credits that the call would have cost if it had been sent. */
       readonly credits: number;
     }
+  /**
+   * `used`: a kept answer of an earlier run replaced the request. `kept`: later runs can use the answer to the request. `secret` and `full`:
+   * they cannot, because of a secret in it, or because the file of answers is full.
+   */
+  | { readonly type: 'answer-kept'; readonly record: number; readonly node: string; readonly as: 'used' | 'kept' | 'secret' | 'full' }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
   /**
    * A gate (the rate limiter of an API) was paused. `status` is the status of the failed response that caused the pause. It is undefined if

@@ -187,6 +187,8 @@ export interface Node {
   readonly streams?: boolean;
   /** The fields that the node adds with typed values, such as numbers. The cells of a table, in contrast, are text. */
   readonly typedFields?: readonly string[];
+  /** The fields whose values depend on the time, because they are computed with `now()`. */
+  readonly timedFields?: readonly string[];
   /**
    * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
    */
@@ -290,6 +292,8 @@ export interface Action extends CallPolicy {
   /** The entry says with which records this one can share a call. Undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields, clock: EvaluationClock) => BatchEntry<unknown> | Unasked;
   readonly usesFiles?: boolean;
+  /** The part of its request or answer that no kept answer can replace; undefined if there is none. */
+  readonly unkept?: 'save' | 'now()';
   /** True if `map` does not read the response itself, but a document that is derived from it. */
   readonly makesDocument?: boolean;
   /** Set only for a node that looks something up. */
@@ -322,6 +326,8 @@ export interface CallPolicy {
   /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
   readonly hasIdempotencyKey?: boolean;
+  /** False for a node whose requests are always sent, because the flow says `keep_answers: false`. */
+  readonly keepsAnswers?: boolean;
   /** True if the map reads facts of the answer, such as `$url`. */
   readonly readsFacts?: boolean;
 }

@@ -7,7 +7,7 @@ import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { Completion, Lookups } from './lookup.ts';
 import type { Spending } from './spending.ts';
-import type { Tools } from './tools.ts';
+import type { ToolAnswer, Tools } from './tools.ts';
 import type { FormPart, Save, SavedFile } from './transfer.ts';
 import type { Value } from './value/value.ts';
 
@@ -149,6 +149,52 @@ export interface Cache {
   through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
 
+/** A request whose answer is kept for later runs, and the record that sends it. */
+export interface KeptQuestion {
+  /** Equal for equal requests. */
+  readonly key: string;
+  readonly record: number;
+  /** The record's row, and the pass of each loop around it. For requests inside a poll, it is the place of the poll. */
+  readonly place: string;
+  readonly node: string;
+  /** The records of a batch; undefined for a request of one record. */
+  readonly records?: readonly number[];
+  /** The number of times that an answer is used: `once`; `last` is once, and a poll keeps only its last answer; `always` for a node with a cache. */
+  readonly use: 'once' | 'last' | 'always';
+}
+
+export interface KeptAnswer {
+  readonly response: HttpResponse | ToolAnswer;
+  readonly arrival: Required<Arrival>;
+  /** What the call knows about its answer besides the response, such as the tokens of a conversation. */
+  readonly extra?: Value;
+}
+
+export interface FoundAnswer extends KeptAnswer {
+  readonly number: number;
+}
+
+/** `secret`: a secret would have to be masked in it. `full`: the file has reached its maximum size, or cannot be written. */
+export type Keeping = 'kept' | 'secret' | 'full';
+
+/** The answers that earlier runs have kept for an output, and those that this run keeps for later runs. Nothing that this run keeps is found by it. */
+export interface Answers {
+  /** True if the run sends nothing: a request without a kept answer fails. */
+  readonly isReplay: boolean;
+  /** Uses an answer up. */
+  find(question: KeptQuestion): FoundAnswer | undefined;
+  /** The response must be a successful one. Undefined if the run has kept it for a different record, with which this one shares it. */
+  keep(question: KeptQuestion, answer: KeptAnswer): Keeping | undefined;
+  /** Resolves when everything that was kept so far is in the file; undefined if it is. */
+  written(): Promise<void> | undefined;
+  /** Drops an answer that the flow no longer accepts. */
+  forget(answer: FoundAnswer): void;
+  /** Keeps the last answers to the requests inside a poll, which has ended. */
+  endPoll(record: number, place: string): void;
+  /** Identifies the contents of files that a request sends. Throws a Failure (`request`) if one cannot be read. */
+  contentOf(files: readonly string[]): Promise<string>;
+}
+
 export interface Output {
   partialRows(): PartialRows;
   /**
@@ -188,6 +234,8 @@ export interface Ports {
   readonly lookups: Lookups;
   readonly ledger: Ledger;
   readonly cache: Cache;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: Answers;
   readonly documents: Documents;
   readonly clock: Clock;
   readonly spending: { of(node: string): Spending };

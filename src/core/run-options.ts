@@ -11,6 +11,8 @@ export interface OptionType<Value> {
   /** All texts, if there are few. */
   readonly choices?: readonly string[];
   readonly isRepeatable?: true;
+  /** True if the option can be given without a value. Its value is then that of an empty text. */
+  readonly isOptional?: true;
   /** True if the text may be a secret, which no message shows. */
   readonly isSecret?: true;
 }
@@ -97,6 +99,23 @@ const maxErrors: OptionType<MaxErrors> = {
     const [, number, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
     if (percent === '%') return Number(number) <= 100 ? { share: Number(number) / 100 } : undefined;
     return /^\d+$/.test(text) ? { count: Number(text) } : undefined;
+  },
+};
+
+/** True to use kept answers of any age, or the maximum age in ms. */
+type KeptAge = true | number;
+
+const keptAge: OptionType<KeptAge> = {
+  expected: 'nothing, or a duration such as 30d',
+  isOptional: true,
+  parse: (text) => (text === '' ? true : durationMs(text)),
+};
+
+const size: OptionType<number> = {
+  expected: 'a size such as 10GB',
+  parse(text) {
+    const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmg]?)b?$/i.exec(text) ?? [];
+    return number === undefined ? undefined : Number(number) * 1000 ** ' kmg'.indexOf(unit.toLowerCase() || ' ');
   },
 };
 
@@ -432,6 +451,14 @@ export const runOptions = {
     help: 'with {queue}: stop the run if there is no suitable worker for this long (default: 10m)',
     retry: true,
   },
+  maxKept: {
+    group: 'Limits',
+    type: size,
+    value: '<size>',
+    help: 'with {keepAnswers}: keep no more answers once their file has this size (default: 10GB)',
+    lasts: true,
+    retry: true,
+  },
   maxCredits: { group: 'Limits', type: wholeNumber(0), value: '<n>', help: 'spend at most N credits', retry: true, http: true },
   maxErrors: {
     group: 'Limits',
@@ -495,6 +522,20 @@ export const runOptions = {
     type: address,
     value: '<address>',
     help: 'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
+    retry: true,
+  },
+  keepAnswers: {
+    group: 'Requests',
+    type: keptAge,
+    value: '[age]',
+    help: 'keep the answers in <out>.automate-answers, and use those of earlier runs instead of equal requests, unless they are older than this, such as 30d',
+    lasts: true,
+    retry: true,
+  },
+  replay: {
+    group: 'Requests',
+    type: flag,
+    help: 'send nothing: use the answers that earlier runs with {keepAnswers} have kept, without credentials and network',
     retry: true,
   },
   notify: {

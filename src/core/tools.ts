@@ -1,3 +1,4 @@
+import type { Arrival } from './answer/facts.ts';
 import { type Auth, neededCredentials } from './auth/auth.ts';
 import { credentialFor, type NeededCredential, originOf } from './auth/auth-type.ts';
 import type { Concurrency } from './options/amounts.ts';
@@ -99,6 +100,8 @@ export interface ToolAnswer {
   readonly body: Value;
   /** The complete text of the response. */
   readonly text: string;
+  /** Undefined if no map needs it. */
+  readonly arrival?: Arrival;
 }
 
 /** The progress that a tool reports, in a unit that the tool chooses. */

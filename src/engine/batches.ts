@@ -194,9 +194,12 @@ function commonCaller(members: readonly BatchMember[]): CallOwner {
   const heard = (answer: LastAnswer) => {
     for (const caller of callers) caller.heard?.(answer);
   };
-  const { record, node, http, tools, lookups, documents, spending, clock, continues, use } = first;
+  const { record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use } = first;
   return {
-    ...{ record, node, http, tools, lookups, documents, spending, clock, continues, use, progress },
+    ...{ record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use, progress },
+    get records() {
+      return callers.map((caller) => caller.record);
+    },
     spent: (cost) => first.spent?.(cost),
     report: (event) => first.report(event),
     // If the same records form a batch once more, the batch gets the same idempotency key.

@@ -1,20 +1,17 @@
-import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
+import type { Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
-import type { Ports } from '../core/ports.ts';
+import type { KeptQuestion, Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
+import { type AskedCall, type KeptCaller, KeptCalls } from './kept-calls.ts';
 import { type AttemptTimes, leastAnswers, type Pace } from './pace.ts';
 import type { CallStage, RunPhase, StopReason } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
 import type { Slots } from './slots.ts';
 
-export interface CallOwner extends AttemptContext {
-  readonly record: number;
-  readonly node: string;
+export interface CallOwner extends KeptCaller {
   readonly progress: Progress;
-  /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
-  isAbandoned(): boolean;
   /** True if the record continues after a failure of the call (`on_error: keep`). */
   readonly continues: boolean;
   /** The use of a step of a `first` node that makes the call; undefined for other nodes. */
@@ -65,7 +62,11 @@ class RunningCall implements WaitingCall {
   /** Refusals that the gate's pace has taken into account, which `retry.max` does not count. */
   unblamed = 0;
 
-  constructor(readonly caller: CallOwner) {}
+  constructor(
+    readonly caller: CallOwner,
+    /** Undefined if the answer is not kept. */
+    readonly question?: KeptQuestion,
+  ) {}
 
   get record(): number {
     return this.caller.record;
@@ -113,6 +114,8 @@ export class Calls {
   readonly #unreachable: UnreachableWatch | undefined;
   /** Undefined if records never continue after a failed call. */
   readonly #answers: AnswerWatch | undefined;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly #kept: KeptCalls | undefined;
   /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
 
@@ -121,15 +124,23 @@ export class Calls {
     this.#gates = gates;
     this.#phase = phase;
     this.#unreachable = giveUp && new UnreachableWatch(giveUp);
+    this.#kept = ports.answers && new KeptCalls(ports.answers, ports, phase);
     this.#answers = continues ? new AnswerWatch((event) => ports.report(event)) : undefined;
   }
 
-  /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
-  async make<Result>(call: Call<Result>, caller: CallOwner): Promise<Result> {
-    const result = await this.#attempts(call, new RunningCall(caller));
+  /** Makes a call to a server. `known` is given if its kept answer was looked for before. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
+  async make<Result>(call: Call<Result>, caller: CallOwner, known?: AskedCall<Result>): Promise<Result> {
+    const asked = known ?? (this.#kept && (await this.#kept.ask(call, caller)));
+    if (asked?.found) return asked.found.result;
+    const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
     // The slot is already free. Yielding here lets the next call be sent before this response is processed.
     await this.#ports.clock.nextTurn();
     return result;
+  }
+
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  get kept(): KeptCalls | undefined {
+    return this.#kept;
   }
 
   /** Waits before the next call of a record. Rejects with Unfinished if the run ends first, or if no credits are left. */
@@ -174,6 +185,8 @@ export class Calls {
           this.#pay(running);
           const result = await call.attempt(running.caller, { number: attempts, startedMs: attemptMs });
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
+          // Until its answer is written, the request counts as in flight.
+          if (running.question) await this.#ports.answers?.written();
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endAtLimit(error);
@@ -251,6 +264,8 @@ export class Calls {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
     slots.answered({ sentAtMs: attemptMs, atMs });
+    const attempt = { number: attempts, startedMs: attemptMs };
+    if (running.question) this.#kept?.keep(running.question, { call, result, caller: running.caller, attempt, atMs });
     this.#gates.answered(call, { sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);

@@ -158,7 +158,10 @@ export class Chain implements PassingChain {
       if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return Promise.resolve([fields]);
       const context = new RecordContext(step, position, row, this);
       const ended = step.node.run(fields, context);
-      return (step.node.inner ? ended.then((rows) => this.#reportPassed(context, rows)) : ended).then(undefined, failed);
+      const { inner } = step.node;
+      const { answers } = this.tools.ports;
+      if (inner?.waits && answers) void ended.catch(() => undefined).then(() => answers.endPoll(context.record, context.place));
+      return (inner ? ended.then((rows) => this.#reportPassed(context, rows)) : ended).then(undefined, failed);
     } catch (error) {
       return Promise.reject(error).then(undefined, failed);
     }

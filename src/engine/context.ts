@@ -67,6 +67,8 @@ export interface ChainPosition {
   readonly emitter?: Emitter;
   /** The failures that `on_error: keep` passes through in a pass of a loop, whose rows might be discarded. Undefined if none can be. */
   readonly passedFailures?: FailureReport[];
+  /** The place of the outermost node around this one that waits between passes, such as a poll; undefined outside. */
+  readonly poll?: string;
   /** Undefined except inside a step of a `first` node. */
   readonly use?: StepUse;
   /** Undefined except inside nodes that wait between passes, such as polls. */
@@ -108,6 +110,15 @@ export class RecordContext implements NodeContext, CallOwner {
 
   get continues(): boolean {
     return this.step.onError === 'keep' || this.position.keepsEarlier;
+  }
+
+  /** The same in every run of the flow over the same record. The passes of a poll share it, because their number depends on the server. */
+  get place(): string {
+    return this.position.poll ?? this.position.place + this.row;
+  }
+
+  get isInPoll(): boolean {
+    return this.position.poll !== undefined;
   }
 
   get heard(): ChainPosition['heard'] {
@@ -198,6 +209,7 @@ export class RecordContext implements NodeContext, CallOwner {
       keepsEarlier: this.continues,
       group: position.group,
       passedFailures: this.#failuresOfPass(),
+      poll: position.poll ?? (waits ? position.place + row : undefined),
       use: position.use,
       heard: waits ? heard : position.heard,
     };
@@ -222,6 +234,7 @@ export class RecordContext implements NodeContext, CallOwner {
       keepsEarlier: false,
       group: position.group,
       passedFailures: step.node.inner ? [] : noFailures,
+      poll: position.poll,
       use,
       heard: position.heard,
     };
@@ -291,17 +304,22 @@ export class RecordContext implements NodeContext, CallOwner {
 
   async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {
     const { step, position, chain } = this;
-    const { ports } = chain.tools;
-    let isCached = false;
+    const { ports, calls } = chain.tools;
+    // A kept answer is looked for before the cache, which would otherwise take it for a new one.
+    const asked = calls.kept && (await calls.kept.ask(call, this));
+    if (asked?.found) return asked.found.result;
+    let from: HitSource | undefined;
     const hit = (source: HitSource) => {
-      isCached = true;
+      from = source;
       const credits = step.node.action?.price.credits ?? 0;
       ports.report({ type: 'cache-hit', record: this.record, node: this.node, source, credits });
     };
-    const produce = () => chain.tools.calls.make(call, this).then(cache.store);
+    const produce = () => calls.make(call, this, asked).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
-    return cache.restore(response, this, isCached);
+    const result = await cache.restore(response, this, from !== undefined);
+    if (asked?.question && from === 'cached') calls.kept?.keep(asked.question, { call, result, caller: this, response });
+    return result;
   }
 }
 

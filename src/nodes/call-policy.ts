@@ -16,6 +16,7 @@ interface PolicyOptions {
   readonly credits?: number;
   readonly cost?: string;
   readonly charset?: string;
+  readonly keep_answers?: boolean;
   readonly retry: Omit<z.output<typeof retry>, 'on'> & { readonly on: readonly (string | number)[] };
 }
 
@@ -44,6 +45,7 @@ export function callPolicy(
     retry: { on, max, firstDelayMs, factor, maxDelayMs, jitter, maxWaitMs },
     cost: tryOption(context, ['cost'], () => costPath(options.cost ?? connection?.cost)),
     charset: options.charset ?? connection?.charset,
+    keepsAnswers: options.keep_answers,
     price: { credits, isStated: credits !== 1, connection: connection?.name },
   };
 }
@@ -138,6 +140,10 @@ export const callOptions = {
     .enum(['keep', 'drop', 'error'])
     .default('keep')
     .describe('if map expands an array that is empty or missing: keep keeps the record, drop drops it, error fails it'),
+  keep_answers: z
+    .boolean()
+    .default(true)
+    .describe('if false, the requests of this node are sent also in a run that keeps answers, and none of its answers is kept'),
   credits: credits.optional().describe("the credits that one request costs; 0 if it is free (default: the connection's, or 1)"),
 };
 

@@ -4,14 +4,14 @@ import { type AnswerFacts, type Arrival, arrivalOf, type StartedAttempt } from '
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
 import { shownSignature } from '../core/auth/auth.ts';
-import type { AttemptContext, BatchEntry, CachedCall, Call } from '../core/call.ts';
+import type { AttemptContext, BatchEntry, CachedCall, Call, KeptCall } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { withQuery } from '../core/template/url.ts';
-import { isRemote } from '../core/tools.ts';
+import { isRemote, type ToolAnswer } from '../core/tools.ts';
 import { isObject, orUndefined, textOf } from '../core/value/value.ts';
 
 /** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
@@ -68,6 +68,8 @@ export class RequestCall implements Call<Accepted> {
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
   protected request: SentRequest;
+  /** The last response that was accepted. */
+  protected response: HttpResponse | ToolAnswer | undefined;
   #hasKey = false;
 
   /** `part` distinguishes several calls for a record; undefined if there is only one. `record` is undefined in a batch. */
@@ -101,14 +103,31 @@ export class RequestCall implements Call<Accepted> {
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
+  /** A saved file is not kept with the answers, and another run may save it elsewhere. */
+  get kept(): KeptCall<Accepted> | undefined {
+    const { request } = this;
+    if (this.#policy.keepsAnswers === false || ('save' in request && request.save)) return undefined;
+    return {
+      request,
+      response: () => this.response,
+      restore: async ({ response, arrival }, context) =>
+        this.#accepted(await readable(response, this.#policy, context.documents), context, arrival, true),
+    };
+  }
+
   async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {
-    const request = this.#identified(context);
-    const sent = await sendRequest(request, context);
+    const sent = await sendRequest(this.#identified(context), context);
     const arrival = this.#policy.readsFacts || this.#policy.cache ? arrivalOf(started, context.clock, answeredMs(sent)) : undefined;
-    const response = arrival && !('kind' in sent) ? { ...sent, arrival } : sent;
-    const answer = this.#policy.accept(await readable(response, this.#policy, context.documents), request, this.#record, context.clock);
+    const response = arrival ? { ...sent, arrival } : sent;
+    const answer = this.#accepted(await readable(response, this.#policy, context.documents), context, arrival);
+    this.response = response as HttpResponse | ToolAnswer;
+    return answer;
+  }
+
+  #accepted(response: ActionResponse, context: AttemptContext, arrival: Arrival | undefined, isCached = false): Accepted {
+    const answer = this.#policy.accept(response, this.request, this.#record, context.clock);
     if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
-    return withFacts(this.#policy, answer, request, arrival);
+    return withFacts(this.#policy, answer, this.request, arrival, isCached);
   }
 
   cost(answer: Accepted): number | undefined {

@@ -86,6 +86,7 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
       ...namedFields('keep', options.keep ?? [], made),
     ],
     typedFields: [...typedTargets, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
+    timedFields: membersOf(options.fields).flatMap(([name, written]) => (isExpression(written) && written.cel.usesNow ? [name] : [])),
     renames: new Map([...renames].filter(([, to]) => computed.every(({ name }) => name !== to))),
     columns: (before) => {
       const renamed = renamedNames(before, renames).map(([, name]) => name);

@@ -82,6 +82,7 @@ function ownFiles({ out, errors, gone, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
+    beside(out, 'the kept answers of the output', 'answers'),
     { what: truthName, path: truthPath(realFile(out)) },
     { what: truthName, path: truthPart(out) },
     { what: truthName, path: retriedTruth(out) },

@@ -1,7 +1,7 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { invalidOption } from '../core/failure.ts';
 import type { OutputOptions } from '../core/run-options.ts';
-import { isNoFile } from '../files/stat.ts';
+import { isNoFile, realFile } from '../files/stat.ts';
 import { appendable, extensionOf, type Format, formatOfPath, traitsOf } from '../records/formats.ts';
 import { namedFormat } from '../records/inputs.ts';
 import { separatorOf, unknownFormat } from '../records/source.ts';
@@ -86,6 +86,11 @@ function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: 
   if (!isFileOrFree(out)) return basename(flow, extname(flow)) + ending;
   const named = formatOfPath(out);
   return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
+}
+
+/** The file in which runs keep their answers. */
+export function answersPath(out: string): string {
+  return `${realFile(out)}.automate-answers`;
 }
 
 /** False for stdout, pipes and devices. */

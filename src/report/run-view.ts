@@ -97,6 +97,8 @@ export interface RunView {
   readonly showsCredits?: boolean;
   /** Answers that were taken from the request of another record. `counts.cached` includes them. */
   readonly cachedInFlight?: number;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: Tally['keptAnswers'] & { readonly requests: number };
   readonly pauses: PausesView;
   /** Reasons such as 429s or rate limits. */
   readonly pausedFor?: readonly string[];
@@ -338,6 +340,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     partTokens: listed(tally.tokens, ([node, counts]) => ({ node, ...counts })),
     showsCredits: showsCredits(run),
     cachedInFlight: tally.cacheHits['in-flight'],
+    answers: run.answers && { ...tally.keptAnswers, requests: tally.requests },
     pausedFor: pauses.reasons(),
     endedWorkers: workers && { most: workers.most, lost: workers.lost, maybeSpent: workers.maybeSpent },
     concurrency: listed(tally.concurrency.values(), (found) => found),
@@ -577,8 +580,8 @@ export function summaryJson(view: RunView): string {
     resumed_behind: view.resumedAfter ?? 0,
     retries: counts.retries,
     gone: view.gone && goneJson(view.gone),
-    cached: counts.cached,
-    cached_in_flight: view.cachedInFlight,
+    ...{ cached: counts.cached, cached_in_flight: view.cachedInFlight },
+    ...answersJson(view),
     credits_saved: credits.saved,
     credits: credits.part ?? credits.spent,
     tokens: tokensJson(view.partTokens),
@@ -612,6 +615,12 @@ export function summaryJson(view: RunView): string {
     next: view.next.map(({ command }) => command),
   };
   return `${JSON.stringify(json, null, 2)}\n`;
+}
+
+function answersJson({ answers }: RunView): object {
+  if (!answers) return {};
+  const { used, kept, secret, full, requests } = answers;
+  return { answers: { used, kept, with_secret: secret, not_kept: full }, requests };
 }
 
 function tokensJson(tokens: readonly TokensView[] = []): object[] | undefined {

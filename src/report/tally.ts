@@ -126,6 +126,10 @@ export interface Tally {
   /** Answers from the cache, or from another record's request. */
   readonly cacheHits: Record<HitSource, number>;
   creditsSaved: number;
+  /** Kept answers that replaced requests, answers that are kept for later runs, and answers that are not, by reason. */
+  readonly keptAnswers: Record<EventOf<'answer-kept'>['as'], number>;
+  /** Requests that were sent, with their retries. */
+  requests: number;
   readonly failures: Map<string, FailureGroup>;
   /**
    * Passed-through failures (`on_error: keep`) of records that have not ended, by record number. Such a record can still fail as a whole.
@@ -182,6 +186,8 @@ export function createTally(): Tally {
     retries: 0,
     cacheHits: { cached: 0, 'in-flight': 0 },
     creditsSaved: 0,
+    keptAnswers: { used: 0, kept: 0, secret: 0, full: 0 },
+    requests: 0,
     failures: new Map(),
     undecided: new Map(),
     hits: new Map(),
@@ -229,7 +235,12 @@ type EventOf<Type> = Extract<Event, { readonly type: Type }>;
 /** `null` for events that are not counted. */
 const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
   'run-started': null,
-  'call-failed': null,
+  'call-failed'(tally, { attempts, responseMs }) {
+    if (responseMs !== undefined) tally.requests += attempts;
+  },
+  'answer-kept'({ keptAnswers }, { as }) {
+    keptAnswers[as]++;
+  },
   'gate-paused': null,
   concurrency: addConcurrency,
   'call-refused': addRefusal,
@@ -247,8 +258,10 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.cacheHits[source]++;
     tally.creditsSaved += credits;
   },
-  'call-done'(tally, { responseMs }) {
-    if (responseMs !== undefined) tally.responseTimes.add(responseMs);
+  'call-done'(tally, { attempts, responseMs }) {
+    if (responseMs === undefined) return;
+    tally.requests += attempts;
+    tally.responseTimes.add(responseMs);
   },
   'call-retried'(tally) {
     tally.retries++;

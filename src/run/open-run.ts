@@ -1,15 +1,18 @@
 import type { Event } from '../core/event.ts';
+import { originsOf } from '../core/field-origins.ts';
 import type { Item } from '../core/item.ts';
 import { hideReadableSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createClock } from '../files/clock.ts';
 import type { OutputSpace } from '../files/folder.ts';
+import { envOf } from '../files/home.ts';
 import { fullPath } from '../files/stat.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
 import { failedListOf, oldOutput } from '../output/failed-records.ts';
 import type { Checkpoint, Journal } from '../output/journal/journal.ts';
 import { openOutput } from '../output/open-output.ts';
 import type { EndedOutput, FileOutput } from '../output/output.ts';
+import { answersPath } from '../output/output-plan.ts';
 import { selectRecords } from '../output/selected-records.ts';
 import { openRecordMemory, type RecordMemory } from '../output/update/record-memory.ts';
 import { filesFolder, inputLabel, inputPaths, tellingNotes } from '../records/inputs.ts';
@@ -29,7 +32,8 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const { messages, routes, key, space, warn = messages.warn, noted } = surroundings;
   // In a run with a queue, only the workers send requests. This process needs no secrets, but masks the secrets that it can read.
   if (options.queue !== undefined) await hideReadableSecrets(plan, options.env, messages);
-  const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
+  const sendsHere = options.queue === undefined && !options.replay;
+  const credentials = sendsHere ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
   if (options.report !== undefined) await beginReport(options.report);
   if (options.summary !== undefined) await beginSummary(options.summary);
   const progress = new RunProgress(createClock());
@@ -44,15 +48,53 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const run = { id: claim.run, credits, costs, isFree };
   const parts = { credentials, routes, key, run, report, files: { ...(await filesOf(claimed)), space } };
   let session: Session | undefined;
+  let answers: OpenRun['answers'];
   try {
     const use = useOf(plan, flow, options.env);
-    session = await openSession(use, options, { ...messages, warn }, parts);
-    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, { warn, noted, space })) };
+    answers = await answersOf(claimed, { ...messages, warn });
+    session = await openSession(
+      options.replay ? { ...use, credentials: [], certificates: [] } : use,
+      options,
+      { ...messages, warn },
+      { ...parts, answers },
+    );
+    return {
+      ...claimed,
+      session,
+      progress,
+      events,
+      answers,
+      ...(await openRecords(claimed, session, progress, { warn, noted, space })),
+    };
   } catch (error) {
     await session?.close().catch(() => undefined);
+    await answers?.close().catch(() => undefined);
     await events?.close().catch(() => undefined);
     throw error;
   }
+}
+
+const maxKeptBytes = 10e9;
+
+/** Undefined if the run neither keeps answers nor uses kept ones. */
+async function answersOf({ request, claim }: ClaimedRun, { redactor, warn }: Messages): Promise<OpenRun['answers']> {
+  const { options, files, retried } = request;
+  const { keepAnswers, replay: isReplay = false, maxKept: maxBytes = maxKeptBytes, workers } = options;
+  if (keepAnswers === undefined && !isReplay) return undefined;
+  const { openAnswers } = await import('../http/answers/kept-answers.ts');
+  return openAnswers({
+    path: answersPath(files.out),
+    flow: originsOf(request.plan),
+    runs: [claim.run, ...(retried ? [retried.run] : [])],
+    env: envOf(options.env),
+    maxAgeMs: typeof keepAnswers === 'number' ? keepAnswers : undefined,
+    maxBytes,
+    isReplay,
+    isShared: workers !== undefined,
+    redactor,
+    wallNow: Date.now,
+    warn,
+  });
 }
 
 /** Removes `findAsker` if workers open the vault, too: they cannot ask for the passphrase, so there is no use in asking for it here. */

@@ -7,6 +7,7 @@ import type { Messages } from '../credentials/messages.ts';
 import type { Gates } from '../engine/gates.ts';
 import type { Passage, PassageTools } from '../engine/passage.ts';
 import type { OutputSpace } from '../files/folder.ts';
+import type { AnswerSettings, KeptAnswers } from '../http/answers/kept-answers.ts';
 import type { ReservedPath } from '../http/transfers/reserved-paths.ts';
 import type { FoundFailures } from '../output/journal/failed-list.ts';
 import type { Checkpoint } from '../output/journal/journal.ts';
@@ -144,4 +145,6 @@ export interface OpenRun extends ClaimedRun {
   readonly output: FileOutput;
   readonly progress: RunProgress;
   readonly events: EventsFile | undefined;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: KeptAnswers & { readonly settings: AnswerSettings };
 }

@@ -165,6 +165,7 @@ class FlowRun implements RunHandle {
       // Ignores errors while closing, because an earlier error is already being reported. If credits could not be written, they stay in the
       // ledger's log, and the next run writes them.
       await session.close().catch(() => undefined);
+      await run.answers?.close().catch(() => undefined);
       await events?.close().catch(() => undefined);
     }
   }

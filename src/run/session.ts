@@ -11,6 +11,7 @@ import type { MonthlyUsage } from '../credits/holds.ts';
 import { openRunLedger, pricesOf } from '../credits/prices.ts';
 import type { PayingKey } from '../credits/rest.ts';
 import type { Price, RunLedger } from '../credits/run-ledger.ts';
+import type { KeptAnswers } from '../http/answers/kept-answers.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import type { CertifiedRoutes } from '../http/client-certificate.ts';
 import { type RouteOptions, Routes } from '../http/routes.ts';
@@ -36,6 +37,8 @@ export interface SessionParts {
   readonly key?: PayingKey;
   readonly run?: RunSpendings;
   readonly files?: RunFilesOptions;
+  /** Undefined if the run neither keeps answers nor uses kept ones. */
+  readonly answers?: KeptAnswers;
   readonly person?: LoginPerson;
   report?(event: Event): void;
 }
@@ -95,6 +98,7 @@ export async function openSession(
     env,
     routes,
     certified,
+    answers: parts.answers,
     report,
     warn,
     findAsker,

@@ -12,6 +12,7 @@ import type { Redactor } from '../credentials/redact.ts';
 import { RunSpending } from '../credits/spending.ts';
 import { createClock } from '../files/clock.ts';
 import { envOf, homeFolder } from '../files/home.ts';
+import type { KeptAnswers } from '../http/answers/kept-answers.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { createLoginKeeper, createLoginStore } from '../http/auth/login-store.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
@@ -51,6 +52,7 @@ interface WireOptions {
   /** Shared by all runs of the process; undefined if the run opens its own. */
   readonly routes?: Routes;
   readonly certified?: CertifiedRoutes;
+  readonly answers?: KeptAnswers;
   report(event: Event): void;
   /** The person who can log in to a server. Undefined in a run, and without a terminal. */
   readonly person?: LoginPerson;
@@ -73,7 +75,7 @@ export type WiredPorts = Ports & {
 /** Creates a run's ports. Only this function connects the engine's ports to the code for network, files and secrets. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
-  const { redactor, credentials, allowHttp, cacert, certified, warn } = options;
+  const { redactor, credentials, allowHttp, answers, cacert, certified, warn } = options;
   const { now, wallNow } = clock;
   const how = { cacert, certified, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
   const transport = createTransport(how, options.routes);
@@ -93,6 +95,7 @@ export function wire(options: WireOptions): WiredPorts {
     logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
+  answers?.readFilesWith((paths) => files.contentOf(paths));
   const authentication = createAuthentication(httpTools(transport, files));
   const identity = { home: () => homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
   const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), authentication), identity);
@@ -102,10 +105,8 @@ export function wire(options: WireOptions): WiredPorts {
     ledger: options.ledger,
     spending,
     http: httpOver(transport, files),
-    tools,
     lookups: flushingLookups(options.ledger),
-    cache,
-    documents,
+    ...{ tools, cache, answers, documents },
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,

@@ -9,6 +9,7 @@ import { formatCount } from '../core/text/number.ts';
 import { isRemote } from '../core/tools.ts';
 import { version } from '../core/version.ts';
 import { withSetFields } from '../flow/set-fields.ts';
+import type { AnswerSettings } from '../http/answers/kept-answers.ts';
 import type { ExtraAuthorities } from '../http/authorities.ts';
 import type { RunFilesOptions } from '../http/transfers/run-files.ts';
 import { formatKinds } from '../records/formats.ts';
@@ -74,6 +75,8 @@ interface MachineParts {
   readonly cacert?: ExtraAuthorities;
   /** Undefined in a run with a queue. */
   readonly files?: Pick<RunFilesOptions, 'folder' | 'reserved'>;
+  /** Undefined in a run that neither keeps answers nor uses kept ones. */
+  readonly answers?: AnswerSettings;
   /** The rows of joined files, by the ids of their nodes. Undefined in a run with a queue. */
   readonly sharedRows?: Readonly<Record<string, SharedRows>>;
 }

@@ -40,6 +40,7 @@ export async function openWorkers(run: OpenRun, count: number, { attempt, warn, 
   const manifest = manifestOf(run, attempt !== undefined, {
     cacert: request.options.cacert,
     files: { folder, reserved },
+    answers: run.answers?.settings,
     sharedRows: sharedRowsOf(request.plan),
   });
   const pool = new Pool({ children, manifest, hasHeader: source.header !== undefined, desk, newText: () => run.output.newText() });

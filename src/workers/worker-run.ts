@@ -6,13 +6,14 @@ import type { Event } from '../core/event.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
-import { type FlowSecrets, loadSecrets } from '../credentials/flow-secrets.ts';
+import { type FlowSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { createRedactor } from '../credentials/redact.ts';
 import { pricesOf } from '../credits/prices.ts';
 import type { Gates } from '../engine/gates.ts';
 import { type Closing, type StopReason, Wakeup } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
+import type { KeptAnswers } from '../http/answers/kept-answers.ts';
 import { Routes } from '../http/routes.ts';
 import { maxHeld, SpillFiles } from '../output/spill.ts';
 import { createWriter } from '../records/formats.ts';
@@ -66,7 +67,8 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
   const release = await readDataFiles(plan);
   const { flow, env } = manifest;
   try {
-    return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages, release };
+    const credentials = manifest.answers?.isReplay ? noSecrets : await loadSecrets(plan, flow.file, { env }, messages);
+    return { manifest, plan, credentials, messages, release };
   } catch (error) {
     release();
     throw error;
@@ -131,12 +133,13 @@ export class WorkerRun {
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
     const routes = new Routes(how);
-    const certified = await certifiedRoutes(plan.certificates, credentials, how);
+    const answers = await this.#openAnswers(manifest, messages);
+    const certified = answers?.isReplay ? undefined : await certifiedRoutes(plan.certificates, credentials, how);
     const ledger = new WorkerLedger(link, pricesOf(plan, env), isLimited, clock);
     this.#ledger = ledger;
     const { allowHttp } = flow.options;
     const ports = wire({
-      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified },
+      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified, answers },
       files: { folder: undefined, ...files, names: link.saveNames },
       report: (event) => {
         this.#parts.event?.(event);
@@ -173,12 +176,19 @@ export class WorkerRun {
     } finally {
       ledger.releaseUnused();
       await ports.close();
+      await answers?.close(true);
       routes.destroy();
       certified?.destroy();
       release();
       await credentials.usesRecorded();
     }
     await link.flush();
+  }
+
+  async #openAnswers({ answers }: Manifest, { redactor, warn }: Messages): Promise<KeptAnswers | undefined> {
+    if (!answers) return undefined;
+    const { KeptAnswers } = await import('../http/answers/kept-answers.ts');
+    return new KeptAnswers({ ...answers, isShared: true, redactor, wallNow: this.#parts.clock.wallNow, warn });
   }
 }
 

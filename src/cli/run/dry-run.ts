@@ -1,13 +1,19 @@
+import { type ActionRequest, isLocal } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
+import { requestKey } from '../../core/answers.ts';
 import { durationText } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
+import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { bookPath } from '../../credits/book.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';
 import { createClock } from '../../files/clock.ts';
+import { envOf } from '../../files/home.ts';
 import { statOf } from '../../files/stat.ts';
+import type { KeptCounter } from '../../http/answers/kept-answers.ts';
+import { answersPath } from '../../output/output-plan.ts';
 import type { GoneCounts, GoneRecords } from '../../output/update/gone-records.ts';
 import { createLateLookups } from '../../places/late-lookups.ts';
 import type { Range } from '../../preview/forecast/actions.ts';
@@ -28,17 +34,21 @@ interface DryRun {
   readonly options: GivenRun;
   readonly records: AsyncIterable<readonly Item[]>;
   readonly gone?: GoneRecords;
+  /** The output with the kept answers that the run would use. */
+  readonly out: string;
 }
 
 const maxRequests = 3;
 
 /** Sends and spends nothing. Returns the exit code. */
-export async function dryRun({ flow, plan, options, records, gone }: DryRun, terminal: Terminal): Promise<number> {
+export async function dryRun({ flow, plan, options, records, gone, out }: DryRun, terminal: Terminal): Promise<number> {
+  const kept = await keptCounter(options, out);
   const forecaster = new Forecaster(plan, {
     clock: createClock(),
     maxRequests,
     maxErrors: options.maxErrors,
     lookups: createLateLookups(),
+    isKept: kept && ((step, request) => isKept(kept, step, request)),
   });
   let unchanged = 0;
   for await (const items of records) {
@@ -47,6 +57,7 @@ export async function dryRun({ flow, plan, options, records, gone }: DryRun, ter
       else await forecaster.add(item);
     }
   }
+  await kept?.close();
   const forecast = forecaster.forecast();
   const warn = (message: string) => options.quiet || terminal.warn(message);
   const facts: PlanFacts = {
@@ -61,6 +72,22 @@ export async function dryRun({ flow, plan, options, records, gone }: DryRun, ter
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
   if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal.redactor);
   return exitCodes.success;
+}
+
+/** Undefined if the run uses no kept answers. */
+async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string): Promise<KeptCounter | undefined> {
+  if ((keepAnswers === undefined && !replay) || out === '-') return undefined;
+  const path = answersPath(out);
+  if (!statOf(path)?.size) return undefined;
+  const { KeptCounter, openAnswersDatabase } = await import('../../http/answers/kept-answers.ts');
+  const minAt = typeof keepAnswers === 'number' ? Date.now() - keepAnswers : Number.NEGATIVE_INFINITY;
+  return new KeptCounter(openAnswersDatabase(path), envOf(env), minAt);
+}
+
+/** The answers to batches are not known before their records are. */
+function isKept(kept: KeptCounter, { type, node: { action } }: Step, request: ActionRequest): boolean {
+  if (isLocal(request) || action?.keepsAnswers === false || action?.batchSize !== undefined) return false;
+  return kept.has({ key: requestKey(request, type, action?.price.connection), use: action?.cache ? 'always' : 'once' });
 }
 
 /** Undefined if no allowance is set. If the ledger cannot be read, warns and returns undefined. */
@@ -111,6 +138,7 @@ function planText(forecast: Forecast, { allowance, maxCredits, unchanged, gone, 
     ['records', recordsText(forecast) + (unchanged === undefined ? '' : ' to run')],
     ['stops', stopText(forecast)],
     ['actions', rangeText(actions, formatCount)],
+    ['kept', forecast.kept === undefined ? undefined : `${formatCount(forecast.kept)} actions have a kept answer, and send nothing`],
     ['credits', rangeText(credits, creditText) + costNote(forecast)],
     ['expected', isExact(actions) && isExact(credits) ? undefined : assumptions(forecast)],
     ['allowance', allowance && actions.most > 0 ? allowanceText(allowance, forecast) : undefined],

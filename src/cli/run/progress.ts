@@ -247,6 +247,7 @@ function resultText(result: Attempt['result']): string {
 }
 
 export function eventText(event: Event): string | undefined {
+  if (event.type === 'answer-kept' && event.as === 'used') return `record ${event.record}  ${event.node}  a kept answer`;
   if (event.type === 'cache-hit') return `record ${event.record}  ${event.node}  from the cache`;
   if (event.type === 'gate-paused') return pauseText(event);
   if (event.type === 'concurrency') return concurrencyText(event);

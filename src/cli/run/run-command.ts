@@ -28,7 +28,7 @@ import type { NoticeOptions, Notices } from './notices.ts';
 import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
-import { type GivenRun, type GivenRunOptions, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
+import { type GivenRun, type GivenRunOptions, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -68,6 +68,7 @@ export async function withSignals(
   try {
     const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
+      refuseAnswers(request.plan, written.options, request.files);
       return showRun(request, written, terminal, {
         follow: signals.follow,
         asking: signals.asking,
@@ -220,7 +221,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
       format,
       takeOver: memory && ((item) => memory.takeOver(item)),
     });
-    await dryRun({ flow, plan, options, records, gone }, terminal);
+    await dryRun({ flow, plan, options, records, gone, out: files.isStreamed ? '-' : files.out }, terminal);
     memory?.close();
     await gone?.refuseTooMany();
     gone?.close();
@@ -228,11 +229,12 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     if (looked.status === 'rejected') throw looked.reason;
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
+    refuseAnswers(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput({ file: flow, plan }, options, files);
     authorities(options.cacert, process.env);
     // In a run with a queue, only the workers need the secrets.
-    if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
+    if (options.queue === undefined && !options.replay) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
     release?.();

@@ -1,5 +1,7 @@
 import { AutomateError } from '../../core/failure.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import { runOptions as allRunOptions, type InputOptions, type RunOptionName } from '../../core/run-options.ts';
+import type { OutputPlan } from '../../output/output-plan.ts';
 import { grouped, negated, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { inputsOption, runOptionsNamed, underHeadings } from '../shared-options.ts';
 
@@ -42,3 +44,28 @@ export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorker
   if (waitForWorkers !== undefined)
     throw new AutomateError('usage', '--wait-for-workers works only with --queue: add --queue, or leave --wait-for-workers out');
 }
+
+/** Throws an AutomateError (`usage`) if answers cannot be kept or used by such a run. */
+export function refuseAnswers(plan: Plan, { keepAnswers, replay, maxKept, queue }: GivenRun, { isStreamed }: OutputPlan): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  if (keepAnswers === undefined && maxKept !== undefined)
+    refuse('--max-kept works only with --keep-answers: add --keep-answers, or leave --max-kept out');
+  const option = replay ? '--replay' : keepAnswers === undefined ? undefined : '--keep-answers';
+  if (option === undefined) return;
+  if (isStreamed) refuse(`${option} needs an output file, because the answers are kept beside it\ngive one with --out`);
+  if (queue !== undefined) refuse(`${option} does not work with --queue, whose workers are on other machines: leave one of the two out`);
+  if (!replay) return;
+  const timed = new Set<string>();
+  for (const { id, node } of allSteps(plan.steps)) {
+    const unkept = node.action?.unkept ?? (node.action && node.reads.some(({ field }) => timed.has(field)) ? 'now()' : undefined);
+    if (unkept) refuse(`--replay cannot run the node ${id}: ${unkeptText[unkept]}`);
+    for (const field of node.timedFields ?? []) timed.add(field);
+  }
+}
+
+const unkeptText = {
+  save: 'the files that it saves are not among the kept answers (save)',
+  'now()': 'its requests contain the time, so no kept answer is for the same request (now())',
+} as const;

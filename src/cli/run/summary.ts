@@ -11,7 +11,7 @@ import { type FailureView, largestFirst, type PilotView, type RunView, type Toke
 
 type LinesOf = (view: RunView, colors: ChalkInstance) => string[];
 
-/** What the records have shown, apart from the paths of maps. */
+/** Lines about the records, apart from the paths of maps. */
 const findings: readonly LinesOf[] = [failureLines, lastingLines, lookupLines, responseTimeLines, concurrencyLines, paceLines];
 
 const warnings: readonly LinesOf[] = [
@@ -28,6 +28,7 @@ const warnings: readonly LinesOf[] = [
   morePagesLines,
   neverFoundLines,
   cacheLines,
+  keptAnswerLines,
   tokenLines,
 ];
 
@@ -383,6 +384,18 @@ function cacheLines({ counts: { cached }, cachedInFlight = 0, credits, showsCred
   const shared = cachedInFlight === 0 ? '' : `, ${formatCount(cachedInFlight)} of them from requests in flight`;
   const saved = showsCredits ? ` (${creditsText(credits.saved)} saved)` : '';
   return [`  from the cache: ${counted(cached, 'answer')}${shared}${saved}`];
+}
+
+function keptAnswerLines({ answers, credits: { spent, part = spent } }: RunView): string[] {
+  if (!answers) return [];
+  const { used, kept, secret, full, requests } = answers;
+  const were = (count: number) => (count === 1 ? 'was' : 'were');
+  return [
+    ...(used > 0 ? [`  ${counted(used, 'answer')} ${were(used)} kept: ${counted(requests, 'request')}, ${creditsText(part)}`] : []),
+    ...(kept > 0 ? [`  kept for later runs: ${counted(kept, 'answer')}`] : []),
+    ...(secret > 0 ? [`  not kept: ${counted(secret, 'answer')} with a secret`] : []),
+    ...(full > 0 ? [`  not kept: ${counted(full, 'answer')}, because the file of answers is full or cannot be written`] : []),
+  ];
 }
 
 /** Lines such as `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. In a resumed run, the totals of the whole run come first. */

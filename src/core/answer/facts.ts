@@ -33,7 +33,7 @@ export function arrivalOf(
   { number, startedMs }: StartedAttempt,
   clock: { now(): number; wallNow(): number },
   answeredMs: number | undefined,
-): Arrival {
+): Required<Arrival> {
   const nowMs = clock.now();
   const endedMs = answeredMs ?? nowMs;
   return { atMs: Math.round(clock.wallNow() - (nowMs - endedMs)), ms: Math.round(endedMs - startedMs), attempts: number };

@@ -53,6 +53,8 @@ export interface Expression<Result> {
   readonly mismatches: readonly Mismatch[];
   /** The field whose value the expression gives unchanged. */
   readonly copied?: string;
+  /** True if its value depends on the time, because it contains `now()`. */
+  readonly usesNow: boolean;
   evaluate(fields: Fields, clock: EvaluationClock): Result;
 }
 
@@ -216,6 +218,7 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
       ofRecord: new Set(record?.fields.filter((field) => !direct.includes(field))),
       mismatches,
       copied: ast.op === 'id' ? (ast.args as string) : undefined,
+      usesNow: /\bnow\s*\(/.test(source),
       evaluate(fields, clock) {
         beginEvaluation(clock);
         try {

@@ -43,3 +43,11 @@ export function goneNotes({ repeated, unreadable }: { readonly repeated: number;
     ...(unreadable > 0 ? [`${counted(unreadable, 'record')} of the input could not be read, and might be among those that seem gone`] : []),
   ];
 }
+
+const byteUnits = ['bytes', 'kB', 'MB', 'GB'] as const;
+
+/** Returns text such as `1.2 MB`. */
+export function bytesText(bytes: number): string {
+  const power = Math.min(byteUnits.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
+  return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${byteUnits[power]}`;
+}

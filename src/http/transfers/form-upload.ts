@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
@@ -117,12 +117,32 @@ async function* fileBytes({ path, handle, size, changedMs }: OpenFile): AsyncGen
   if (now.size !== size || now.mtimeMs !== changedMs) throw changed(path);
 }
 
+/** A hash of the contents of some files. Throws a Failure (`request`) if one cannot be read. */
+export async function contentOf(paths: readonly string[], folder: FilesFolder): Promise<string> {
+  const hash = createHash('sha256');
+  const handles: FileHandle[] = [];
+  try {
+    for (const path of paths) {
+      const file = await openFile({ file: path, name: path }, folder, handles);
+      hash.update(`${file.size} `);
+      for await (const bytes of fileBytes(file)) hash.update(bytes);
+    }
+    return hash.digest('hex');
+  } finally {
+    await Promise.all(handles.map((handle) => handle.close()));
+  }
+}
+
 /** The request can be retried, because the next attempt reads the new content. */
 function changed(path: string): Failure {
   return new Failure('network', `the file "${path}" was changed while it was being sent`, { retryable: true });
 }
 
-async function openFile({ file: path, name }: FilePart, folder: FilesFolder, handles: FileHandle[]): Promise<OpenFile> {
+async function openFile(
+  { file: path, name }: Pick<FilePart, 'file' | 'name'>,
+  folder: FilesFolder,
+  handles: FileHandle[],
+): Promise<OpenFile> {
   const refused = (reason: string) =>
     new Failure('request', `the file of "${name}" in the form cannot be sent: ${reason}`, { sent: false });
   try {

@@ -4,7 +4,7 @@ import type { FormPart, Save, SaveNames } from '../../core/transfer.ts';
 import type { OutputSpace } from '../../files/folder.ts';
 import { type SavedLog, SavedNames } from '../../files/saved-names.ts';
 import { FilesFolder } from './files-folder.ts';
-import { FormUpload } from './form-upload.ts';
+import { contentOf, FormUpload } from './form-upload.ts';
 import type { ReservedPath } from './reserved-paths.ts';
 import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from './saved-body.ts';
 
@@ -46,6 +46,11 @@ export class RunFiles {
   /** `key` identifies the request's form, see FormUpload. */
   upload(parts: readonly FormPart[], key: object): FormUpload {
     return new FormUpload(parts, key, this.#within());
+  }
+
+  /** A hash of the contents of files that a request sends. Throws a Failure (`request`) if one cannot be read. */
+  contentOf(paths: readonly string[]): Promise<string> {
+    return contentOf(paths, this.#within());
   }
 
   /**

@@ -73,6 +73,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
     usesFiles: usesFiles(options),
     written: { method: options.method, url: writtenUrl(options.url, connection?.baseUrl) },
+    unkept: options.save ? 'save' : request.usesNow ? 'now()' : undefined,
     morePages: saving || context.carried.length > 0 ? undefined : morePagesOf(options, mapping),
   };
   checkFileOptions(options, { mapping, rules, cost: base.cost }, context);

@@ -55,6 +55,8 @@ interface RequestBody {
   readonly reads: readonly FieldUse[];
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
+  /** True if an expression in the body uses the time, so that no two runs send the same. */
+  readonly usesNow: boolean;
   /** Throws a Failure unless the origin is written literally in the flow (`isNamed`). Undefined if the body has no secrets. */
   readonly secrets?: (fields: Fields, clock: EvaluationClock, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
@@ -66,7 +68,7 @@ export function compileBody(
   context: BuildContext,
 ): RequestBody {
   const payload = payloadOf(options);
-  if (!payload) return { render: undefined, reads: [], named: [] };
+  if (!payload) return { render: undefined, reads: [], named: [], usesNow: false };
   const { expressions, ...uses } = compiledExpressions(payload, context);
   if (payload.name === 'text' && contentType) return { ...compileText(options, contentType, context), ...uses };
   const kinds: readonly SecretKind[] = session ? ['credential', 'session'] : ['credential'];
@@ -146,6 +148,7 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];
   const named: string[] = [];
+  let usesNow = false;
   for (const { holder, source, at } of expressionsWithin(value, [name])) {
     try {
       const expression = compileExpression(source);
@@ -153,13 +156,14 @@ function compiledExpressions({ name, value }: BodyOption, context: BuildContext)
       expressions.set(holder, (fields, clock) => naming(at, () => expression.evaluate(fields, clock)));
       reads.push(...fieldUses(expression, at));
       named.push(...expression.named);
+      usesNow ||= expression.usesNow;
     } catch (error) {
       if (!(error instanceof ExpressionError)) throw error;
       context.problem(at, error.message, error.offset);
       expressions.set(holder, () => null);
     }
   }
-  return { expressions, reads, named };
+  return { expressions, reads, named, usesNow };
 }
 
 /** Evaluates an expression. If it fails, adds the expression's path to the failure, because a body can contain many expressions. */

@@ -26,6 +26,7 @@ export interface RequestTemplate {
   /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
   /** `inBody` are the fields for the body, if they differ. Throws a Failure if the request cannot be rendered. */
+  readonly usesNow: boolean;
   render(fields: Fields, clock: EvaluationClock, inBody?: Fields): HttpRequest;
 }
 
@@ -53,7 +54,7 @@ export function compileRequest(
   const { followAny, redirectHosts, unfollowed } = redirectsOf(options, allowHosts);
   const { method, timeout: timeoutMs, max_body: maxBodyBytes, http2 = connection?.http2 } = options;
   if (signers || connection?.clientCert || body.named.length > 0) checkHost(written, context);
-  return { origin: url?.origin, reads: body.reads, named: body.named, render };
+  return { ...body, origin: url?.origin, render };
 
   /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
   function render(fields: Fields, clock: EvaluationClock, inBody = fields): HttpRequest {

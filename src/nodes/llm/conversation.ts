@@ -1,5 +1,5 @@
 import type { StartedAttempt } from '../../core/answer/facts.ts';
-import type { AttemptContext } from '../../core/call.ts';
+import type { AttemptContext, KeptCall } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -66,6 +66,17 @@ export class Conversation extends RequestCall {
     this.#rules = rules;
     this.#dialog = dialog;
     this.#turns = dialog.turns;
+  }
+
+  override get kept(): KeptCall<Accepted> | undefined {
+    const kept = super.kept;
+    if (!kept) return undefined;
+    /** The tokens are those of all questions, also of those whose answers did not fit. */
+    const restore: KeptCall<Accepted>['restore'] = async (answer, context) => {
+      const restored = (await kept.restore(answer, context)) as ModelAccepted;
+      return withUsage(restored, (answer.extra as TokenUsage | undefined) ?? restored.usage, this.#rules.price);
+    };
+    return { ...kept, extra: (answer) => ({ ...(answer as ModelAccepted).usage }), restore };
   }
 
   override async attempt(context: AttemptContext, started: StartedAttempt): Promise<Accepted> {

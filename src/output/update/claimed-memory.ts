@@ -204,6 +204,8 @@ async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: Ou
   const makers = makersIn(plan, options);
   const changed = Object.keys({ ...memory.makers, ...makers }).filter((name) => memory.makers[name] !== makers[name]);
   if (!isDeepStrictEqual(memory.format, format)) changed.push('the format of the output');
+  // The kept answers make it cheap to run all records again.
+  if (changed.length > 0 && options.keepAnswers !== undefined) return undefined;
   if (changed.length > 0) {
     const lines = changed.map((name) => `${name} ${wayOfChange(memory.makers[name], makers[name])}`);
     throw updateRefused(`the rows of ${out} cannot be reused, because they were made in a different way:\n${lines.join('\n')}`);

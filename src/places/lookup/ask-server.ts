@@ -1,7 +1,7 @@
 import type { ActionRequest } from '../../core/action.ts';
 import type { StartedAttempt } from '../../core/answer/facts.ts';
 import type { Answer } from '../../core/answer/mapping.ts';
-import type { AttemptContext, Batch, BatchEntry } from '../../core/call.ts';
+import type { AttemptContext, Batch, BatchEntry, KeptCall } from '../../core/call.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type CallPolicy, Unasked } from '../../core/node.ts';
@@ -123,6 +123,8 @@ class BatchCall extends RequestCall {
   readonly #found = new Map<number, SharedDocument>();
   readonly #lacking: Map<number, Fields>;
   readonly #count: number;
+  /** True if one response had all records: several are not kept. */
+  #isWhole = true;
 
   constructor(policy: CallPolicy, way: LookupBatch, records: ReadonlyMap<number, Fields>) {
     super(policy, way.request(records));
@@ -131,8 +133,23 @@ class BatchCall extends RequestCall {
     this.#count = records.size;
   }
 
+  override get kept(): KeptCall<Accepted> | undefined {
+    const kept = super.kept;
+    return (
+      kept && {
+        ...kept,
+        response: () => (this.#isWhole ? this.response : undefined),
+        restore: async (answer, context) => this.#taken(await kept.restore(answer, context)),
+      }
+    );
+  }
+
   override async attempt(context: AttemptContext, started: StartedAttempt): Promise<BatchAnswer> {
-    const answer = await super.attempt(context, started);
+    this.#isWhole = this.#found.size === 0;
+    return this.#taken(await super.attempt(context, started));
+  }
+
+  #taken(answer: Accepted): BatchAnswer {
     this.#take(answer.response as HttpResponse);
     return this.#answer(answer);
   }

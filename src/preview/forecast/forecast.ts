@@ -38,6 +38,8 @@ export interface Forecast {
   readonly time: Duration | undefined;
   /** Undefined if no node calls an LLM. */
   readonly tokens: EstimatedTokens | undefined;
+  /** Number of first requests of records to which an answer is kept; undefined if the run uses no kept answers. */
+  readonly kept: number | undefined;
   /** The first requests that the run will send. Leaves out a request that an earlier record sends, too, and that the cache then answers. */
   readonly requests: readonly ActionRequest[];
 }
@@ -51,6 +53,8 @@ export interface ForecastSettings {
   readonly maxErrors?: MaxErrors;
   /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
   readonly lookups?: Lookups;
+  /** Returns true if a kept answer replaces the request of the step. Undefined if the run uses none. */
+  readonly isKept?: (step: Step, request: ActionRequest) => boolean;
 }
 
 /** Reads the records one by one, and sends nothing. */
@@ -69,6 +73,7 @@ export class Forecaster implements WalkListener {
   readonly #firstCalls: number[];
   readonly #requests: ActionRequest[] = [];
   #records = 0;
+  #kept = 0;
   #failing = 0;
   #uncalled = 0;
   #passedThrough = 0;
@@ -123,6 +128,7 @@ export class Forecaster implements WalkListener {
       firstFailure: this.#firstFailure,
       passedThrough: this.#passedThrough,
       stopsAt: this.#stopsAt,
+      kept: this.#settings.isKept && this.#kept,
       requests: this.#requests,
       actions: sumOf(ranges, () => 1, fewest),
       credits: sumOf(ranges, (index) => prices[index] as number, fewest),
@@ -143,7 +149,9 @@ export class Forecaster implements WalkListener {
     const isNew = this.#questions[index]?.add(request, fields) ?? true;
     this.#demand.add(request);
     this.#tokens.add(index, fields);
-    if (isNew && this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
+    const isKept = this.#settings.isKept?.(step, request) ?? false;
+    if (isKept) this.#kept++;
+    if (isNew && !isKept && this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
     return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
   }
 

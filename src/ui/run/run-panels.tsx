@@ -139,7 +139,7 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 }
 
 function CountsLine({ view }: { readonly view: RunView }) {
-  const { counts, gone, earlier, leftMs, pauses, workers } = view;
+  const { counts, gone, answers, earlier, leftMs, pauses, workers } = view;
   const rows = rowsApart(view);
   return (
     <p class="line">
@@ -153,6 +153,7 @@ function CountsLine({ view }: { readonly view: RunView }) {
       {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
       {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}
       {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
+      {answers && answers.used > 0 && <Figure number={answers.used} text={answers.used === 1 ? 'kept answer' : 'kept answers'} />}
       {earlier > 0 && <Figure number={earlier} text="from earlier parts of the run" />}
       {workers && <WorkersFigure {...workers} />}
       {leftMs !== undefined && <span>about {durationText(leftMs)} left</span>}

@@ -1,0 +1,91 @@
+import { AutomateError } from '../core/failure.ts';
+import type { FieldOrigin } from '../core/field-origins.ts';
+import { counted, formatCount } from '../core/text/number.ts';
+import type { StoredAnswer } from '../http/answers/answer-block.ts';
+import { exitCodes } from '../run/exit-codes.ts';
+import { keptIn } from './answers-command.ts';
+import { momentText } from './show/keys.ts';
+import { tableText } from './show/table.ts';
+import type { Terminal } from './terminal.ts';
+
+interface ShownRequest {
+  readonly request: string;
+  /** The body, or the arguments of a tool. */
+  readonly body?: string;
+  /** Undefined for a tool. */
+  readonly status?: number;
+  readonly at: string;
+  readonly attempts: number;
+  readonly ms: number;
+  /** Undefined if the server did not redirect the request. */
+  readonly redirected_to?: string;
+  readonly from: 'network' | 'kept';
+}
+
+interface ShownNode {
+  readonly node: string;
+  readonly type: string;
+  readonly requests: readonly ShownRequest[];
+}
+
+export async function whyCommand(
+  out: string,
+  { record, json }: { readonly record?: number; readonly json?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  if (record === undefined)
+    throw new AutomateError('usage', 'expected the number of a record\ngive it with --record, such as --record 347');
+  const used = await keptIn(out, (database) => database.usedFor(record));
+  if (!used || used.answers.length === 0)
+    throw new AutomateError(
+      'usage',
+      `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or nothing was sent for it, or its requests failed`,
+    );
+  const { flow, answers } = used;
+  const nodes = flow.nodes
+    .filter(({ asks }) => asks)
+    .map(({ id, type }): ShownNode => ({ node: id, type, requests: answers.filter(({ node }) => node === id).map(shown) }));
+  if (json) await terminal.print(JSON.stringify({ record, nodes, fields: flow.fields }, null, 2));
+  else
+    await terminal.print(
+      [`record ${formatCount(record)} of ${out}`, ...nodes.flatMap(nodeLines), '', ...fieldLines(flow.fields)].join('\n'),
+    );
+  return exitCodes.success;
+}
+
+function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): ShownRequest {
+  return {
+    ...requestIn(key, status === 0),
+    status: status || undefined,
+    at: new Date(at).toISOString(),
+    attempts,
+    ms,
+    redirected_to: redirectedTo && redirectedTo.origin + redirectedTo.path,
+    from: isNew ? 'network' : 'kept',
+  };
+}
+
+/** The key of a request begins with environment, node type and connection; see `requestKey`. */
+function requestIn(key: string, isTool: boolean): Pick<ShownRequest, 'request' | 'body'> {
+  const text = key.startsWith('#') ? key.slice(key.indexOf('\n') + 1) : key;
+  const [, , connection = '', request = '', ...rest] = text.split('\n');
+  if (isTool) return { request: `the tool "${request}" of ${connection}`, body: rest.slice(1).join('\n') };
+  const end = rest.indexOf('');
+  return { request, body: end < 0 ? undefined : rest.slice(end + 1).join('\n') };
+}
+
+function nodeLines({ node, requests }: ShownNode): string[] {
+  if (requests.length === 0) return [`${node}: no answer is kept, because nothing was sent, or the request failed`];
+  return requests.flatMap(({ request, body, status, at, attempts, ms, redirected_to, from }) => [
+    `${node}: ${request}`,
+    ...(body === undefined ? [] : [`  with ${body.length > maxBody ? `${body.slice(0, maxBody)}...` : body}`]),
+    ...(redirected_to === undefined ? [] : [`  redirected to ${redirected_to}`]),
+    `  ${status === undefined ? '' : `${status}, `}${momentText(Date.parse(at))}, ${counted(attempts, 'attempt')}, ${formatCount(ms)} ms, ${from === 'kept' ? 'kept by an earlier run' : 'from the network'}`,
+  ]);
+}
+
+const maxBody = 200;
+
+function fieldLines(fields: readonly FieldOrigin[]): string[] {
+  return tableText([['field', 'node', 'path'], ...fields.map(({ field, node, path = '' }) => [field, node, path])]);
+}

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--keep-answers'];
+
+test.each([[[]], [['--workers', '2']]])('after kill -9, only requests in flight are sent again (%j)', async (options) => {
+  const server = await askedServer(1);
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 4'), 'rows.csv': csvOf(600) });
+  for (const count of [120, 90]) {
+    const started = place.start([...run, ...options, '--force']);
+    server.after(count, () => started.child.kill('SIGKILL'));
+    await started.finished;
+  }
+  expect((await place.automate([...run, ...options, '--force'])).code).toBe(4);
+  const asked = [...server.calls].filter(([id]) => Number(id) % 7 !== 0).map(([, times]) => times);
+  expect(asked).toHaveLength(600 - 85);
+  // Each kill leaves at most the requests in flight without an answer in the file: 4, or 4 in each of 2 workers.
+  expect(asked.filter((times) => times > 1).length).toBeLessThanOrEqual(2 * (options.length > 0 ? 8 : 4) + 4);
+  server.forget();
+  expect((await place.automate([...run, '--replace'])).code).toBe(4);
+  expect([...server.calls.keys()].every((id) => Number(id) % 7 === 0)).toBe(true);
+});
