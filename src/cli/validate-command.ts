@@ -19,7 +19,7 @@ interface ValidateOptions extends SendingOptions, ReadingOptions {
   readonly var: GivenVariables;
 }
 
-type Chosen = WithInputs<ValidateOptions>;
+type ValidateChoices = WithInputs<ValidateOptions>;
 
 /** Also checks credentials and tools and, with an input, that the fields in the flow are its columns. */
 export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
@@ -55,13 +55,13 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
 }
 
 /** With --offline, a credential that is not in an environment variable only causes a warning. */
-function secretsOptions(flow: string, { env, offline }: Chosen, { say, colors }: Terminal): SecretsOptions {
+function secretsOptions(flow: string, { env, offline }: ValidateChoices, { say, colors }: Terminal): SecretsOptions {
   const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
   return { env, offline: offline ? warn : undefined };
 }
 
 /** Names the input whose columns were compared with the flow's fields; empty without an input. */
-function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): string {
+function against({ in: first, moreIn }: ValidateChoices, read: InputFields | undefined): string {
   if (!read || first === undefined) return '';
   const input = moreIn ? inputLabel({ in: first, moreIn }) : first;
   if (read.columns) return `, every referenced field is in ${input}`;
@@ -70,12 +70,12 @@ function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): 
 }
 
 /** Message part for a flow that sends requests, but uses no field; empty without an input. */
-function withoutFields({ in: input }: Chosen): string {
+function withoutFields({ in: input }: ValidateChoices): string {
   return input === undefined ? '' : '; no node uses a field of the input, so every record sends the same requests';
 }
 
 /** The checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */
-function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: Chosen, terminal: Terminal): (() => unknown)[] {
+function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: ValidateChoices, terminal: Terminal): (() => unknown)[] {
   let uses: readonly CredentialUse[] = [];
   const credentials = (found: readonly CredentialUse[]) => {
     uses = found;

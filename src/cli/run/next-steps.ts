@@ -271,16 +271,16 @@ function previewCommand(request: WrittenRun, node: string, record = 1): string {
   return commandLine('test-request', request.flow, words);
 }
 
-type Choice = (name: string, option: Declared<unknown>) => boolean;
+type OptionFilter = (name: string, option: Declared<unknown>) => boolean;
 
 /** Keeps the options that `choose` selects. The options in `more` are added and replace options of the same name. */
-function runAgain(request: WrittenRun, choose: Choice, more: readonly string[]): string {
+function runAgain(request: WrittenRun, choose: OptionFilter, more: readonly string[]): string {
   const words = commandWords(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
   const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
   return commandLine(command, argument, [...words, ...more]);
 }
 
-function commandWords({ written }: WrittenRun, choose: Choice): string[] {
+function commandWords({ written }: WrittenRun, choose: OptionFilter): string[] {
   return [...written].flatMap(([name, words]) => (choose(name, runOptions[name as keyof typeof runOptions]) ? words : []));
 }
 

@@ -72,7 +72,7 @@ export interface PartOfRun {
 /** Returns the exit code. */
 export type ShowRun = (request: RunRequest, part?: PartOfRun) => Promise<number>;
 
-type Answer = 'yes' | 'no' | 'more';
+type Reply = 'yes' | 'no' | 'more';
 
 /** Runs pilots until the person goes on with the other records or stops. Returns the exit code. */
 export async function runPilot(request: RunRequest, terminal: Terminal, watcher: RunWatcher, show: ShowRun): Promise<number> {
@@ -87,7 +87,7 @@ export async function runPilot(request: RunRequest, terminal: Terminal, watcher:
     const isLater = next !== request;
     if (!chosen) return show(next, { isLater });
     findings.begin(chosen);
-    let answer: Answer | undefined;
+    let answer: Reply | undefined;
     const pilot: RunRequest['pilot'] = {
       records: chosen.all,
       finished: (item, outcome) => findings.finished(item, outcome),
@@ -130,7 +130,7 @@ async function viewOf(
 }
 
 /** Without a person at the terminal, and if the question is cancelled, the answer is `no`. */
-async function ask(others: number, { findAsker, say }: Terminal): Promise<Answer> {
+async function ask(others: number, { findAsker, say }: Terminal): Promise<Reply> {
   const asker = findAsker?.();
   if (!asker) return 'no';
   for (;;) {

@@ -56,9 +56,13 @@ export function refuseAnswers(plan: Plan, { keepAnswers, replay, maxKept, queue 
   if (option === undefined) return;
   if (isStreamed) refuse(`${option} needs an output file, because the answers are kept beside it\ngive one with --out`);
   if (queue !== undefined) refuse(`${option} does not work with --queue, whose workers are on other machines: leave one of the two out`);
-  if (!replay) return;
+  if (replay) refuseUnkept(plan, refuse);
+}
+
+/** Refuses nodes whose answers are not kept, also because a request contains a field that is computed from the time. */
+function refuseUnkept({ steps }: Plan, refuse: (message: string) => void): void {
   const timed = new Set<string>();
-  for (const { id, node } of allSteps(plan.steps)) {
+  for (const { id, node } of allSteps(steps)) {
     const unkept = node.action?.unkept ?? (node.action && node.reads.some(({ field }) => timed.has(field)) ? 'now()' : undefined);
     if (unkept) refuse(`--replay cannot run the node ${id}: ${unkeptText[unkept]}`);
     for (const field of node.timedFields ?? []) timed.add(field);

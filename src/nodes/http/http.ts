@@ -68,9 +68,7 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
   const base: BaseAction = {
     ...policyOf({ options, connection, mapping, rules }, context),
     credentials: credentialNeeds(options, connection, origin),
-    expands: mapping?.expands ?? false,
-    paths: mapping?.paths ?? [],
-    fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
+    ...mapped(mapping, saving),
     usesFiles: usesFiles(options),
     written: { method: options.method, url: writtenUrl(options.url, connection?.baseUrl) },
     unkept: options.save ? 'save' : request.usesNow ? 'now()' : undefined,
@@ -88,6 +86,11 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     answered: connection && mapping ? { connection: connection.name, fields: mapping.fields } : undefined,
     ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
+}
+
+function mapped(mapping: Mapping | undefined, saving: Saving | undefined): Pick<Action, 'expands' | 'paths' | 'fields'> {
+  const fields = [...(saving ? savedFields : []), ...(mapping?.fields ?? [])];
+  return { expands: mapping?.expands ?? false, paths: mapping?.paths ?? [], fields };
 }
 
 /** The fields that options besides the request read. */

@@ -141,6 +141,16 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 function CountsLine({ view }: { readonly view: RunView }) {
   const { counts, gone, answers, earlier, leftMs, pauses, workers } = view;
   const rows = rowsApart(view);
+  const figures: readonly (readonly [number: number, text: string, several?: string])[] = [
+    [counts.filtered, 'filtered'],
+    [counts.passedThrough, 'passed through with _error'],
+    [counts.waiting, 'wait for an earlier record'],
+    [counts.retries, 'retry', 'retries'],
+    [counts.cached, 'from the cache'],
+    [answers?.used ?? 0, 'kept answer', 'kept answers'],
+    [earlier, 'from earlier parts of the run'],
+  ];
+  const more = figures.filter(([number]) => number > 0);
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
@@ -148,13 +158,9 @@ function CountsLine({ view }: { readonly view: RunView }) {
       {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
       {gone && <Figure number={gone.records} text="gone from the input" />}
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
-      {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
-      {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}
-      {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
-      {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}
-      {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
-      {answers && answers.used > 0 && <Figure number={answers.used} text={answers.used === 1 ? 'kept answer' : 'kept answers'} />}
-      {earlier > 0 && <Figure number={earlier} text="from earlier parts of the run" />}
+      {more.map(([number, one, several]) => (
+        <Figure number={number} text={number === 1 ? one : (several ?? one)} />
+      ))}
       {workers && <WorkersFigure {...workers} />}
       {leftMs !== undefined && <span>about {durationText(leftMs)} left</span>}
       {pauses.current && (
