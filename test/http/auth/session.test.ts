@@ -166,7 +166,7 @@ describe('an API where you log in first (auth of type session)', () => {
     const { code, stderr, out, written } = await run(flow, 3, [], own);
     expect(code).toBe(7);
     for (const message of messages) expect(stderr).toMatch(new RegExp(message));
-    expect(stderr.includes('automate credentials set wiki')).toBe(login.includes('credential'));
+    expect(/^ {2}reason: .*\n {2}set a new one: automate credentials set wiki\n/m.test(stderr)).toBe(login.includes('credential'));
     expect(out).not.toContain('1,');
     expect(editsOf(wiki.requests).filter(({ method }) => method === 'POST')).toEqual([]);
     expect(written).not.toMatch(/canary-(?:wrong|login|before|password)/);
