@@ -52,7 +52,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       : `\nif "${delimiter}" separates the cells: --delimiter '${delimiter}'`,
   'output-exists': ({ of }) =>
     of === 'out'
-      ? '\nchoose another file with --out, or overwrite it, at the end of the run with --replace, or now with --force'
+      ? '\nchoose another file with --out, or overwrite it: --replace does so at the end of the run, --force at once'
       : '\nit might contain failed records of an earlier run: choose another file with --errors, or overwrite it with --replace or --force',
   'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}choose another file with --${of}`,
   'being-written': ({ of }) => `\nwait for it, or choose another file with --${of}`,

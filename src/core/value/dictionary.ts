@@ -10,10 +10,10 @@ type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransfor
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 
 /** Keeps a member named `__proto__`, which zod's own record schema drops. */
-export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
+export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value, error?: string): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
     if (!isMapping(input)) {
-      context.issues.push({ code: 'invalid_type', expected: 'record', input });
+      context.issues.push({ code: 'invalid_type', expected: 'record', input, ...(error !== undefined && { message: error }) });
       return z.NEVER;
     }
     const members = membersOf<unknown>(input).map(([key, member]) => {
