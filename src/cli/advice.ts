@@ -65,6 +65,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     isComplete
       ? '\nrun it again with --replace in addition to --resume: the old files stay until the new ones are complete'
       : `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
+  'nothing-to-resume': () => '\nto keep it until a new run is complete: --replace instead of --resume\nto delete it at once: --force',
   'journal-damaged': () => startOver,
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
