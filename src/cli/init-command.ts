@@ -179,7 +179,7 @@ function resultText(starter: Starter, path: string, options: InitOptions, writte
   const unused = starter.usesFields
     ? []
     : [
-        `it sends the same request for every record, because it uses no field: write one where its value belongs, such as ${starter.reference}`,
+        `it sends the same request for every record, because it uses no field: write a field where its value belongs, such as ${starter.reference}`,
       ];
   return [
     path,
