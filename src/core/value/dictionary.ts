@@ -31,9 +31,10 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** The schema that replaces this one when the JSON Schema is generated. */
+/** The schema that replaces this one when the JSON Schema is generated. Checks and descriptions make a copy, so its parents count, too. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
-  return representations.get(schema);
+  const { parent } = schema._zod;
+  return representations.get(schema) ?? (parent && representationOf(parent));
 }
 
 /** Makes `representation` replace this schema when the JSON Schema is generated. Returns the schema itself. */
