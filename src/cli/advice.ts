@@ -52,7 +52,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       : `\nif "${delimiter}" separates the cells: --delimiter '${delimiter}'`,
   'output-exists': ({ of }) =>
     of === 'out'
-      ? '\nchoose another file with --out, or overwrite it, at the end of the run with --replace, or now with --force'
+      ? '\nchoose another file with --out, or overwrite it: --replace does so at the end of the run, --force at once'
       : '\nit might contain failed records of an earlier run: choose another file with --errors, or overwrite it with --replace or --force',
   'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}choose another file with --${of}`,
   'being-written': ({ of }) => `\nwait for it, or choose another file with --${of}`,
@@ -65,6 +65,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     isComplete
       ? '\nrun it again with --replace in addition to --resume: the old files stay until the new ones are complete'
       : `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
+  'nothing-to-resume': () => '\nto keep it until a new run is complete: --replace instead of --resume\nto delete it at once: --force',
   'journal-damaged': () => startOver,
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',

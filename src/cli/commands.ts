@@ -26,7 +26,7 @@ export const commands: readonly ListedCommand[] = [
   {
     name: 'notify',
     usage: '[options] <kind:credential>',
-    help: 'send a test message to whom runs with --notify tell that they have ended',
+    help: 'send a test message to the address that --notify uses at the end of a run',
     load: async () => (await import('./notify.ts')).notify,
   },
   {

@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
@@ -7,6 +8,7 @@ import { otherDelimiter, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import type { InputOptions } from '../core/run-options.ts';
 import { referableNames } from '../core/template/template.ts';
+import { isLoopback } from '../core/template/url.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import type { ValuePath } from '../core/value/value.ts';
 import { namingErrors } from '../files/naming-errors.ts';
@@ -106,9 +108,13 @@ function schemaNotes(schema: string | undefined): string[] {
   return [`there is no ${schema} yet; write it: automate schema --out ${shellWord(schema)}`];
 }
 
-/** The flow's credits are counted under it: the folder's name, or the URL's host for a flow in the current folder. */
-function flowName(folder: string, url: string | undefined): string {
+/**
+ * The flow's credits are counted under its name: the folder's, or the URL's host for a flow in the current folder. Undefined
+ * if the host is an IP address or this machine, which does not say what the API is about.
+ */
+function flowName(folder: string, url: string | undefined): string | undefined {
   const host = url !== undefined && resolve(folder) === process.cwd() && URL.canParse(url) ? new URL(url).hostname : '';
+  if (isLoopback(host) || isIP(host.replace(/^\[|\]$/g, ''))) return undefined;
   return host || basename(resolve(folder)) || 'flow';
 }
 
@@ -173,7 +179,7 @@ function resultText(starter: Starter, path: string, options: InitOptions, writte
   const unused = starter.usesFields
     ? []
     : [
-        `it sends the same request for every record, because it uses no field: write one where its value belongs, such as ${starter.reference}`,
+        `it sends the same request for every record, because it uses no field: write a field where its value belongs, such as ${starter.reference}`,
       ];
   return [
     path,

@@ -97,7 +97,7 @@ export function createSearch(forms: readonly Form[]): (text: string) => string {
 
 interface Starts {
   readonly forms: readonly Form[];
-  /** Has a group for each form. */
+  /** Matches the start of any form. Its n-th group belongs to the n-th form. */
   readonly expression: RegExp;
 }
 

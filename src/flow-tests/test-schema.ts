@@ -30,7 +30,7 @@ const requestHelp = 'the method and the URL, mcp CONNECTION/TOOL, or llm NODE';
 
 const sent = z.strictObject({
   headers: textByName.optional().describe('headers that the request must have'),
-  body: anyValue.optional().describe('the body that the request must have; of a mapping, only the keys that you write are compared'),
+  body: anyValue.optional().describe('the body that the request must have; if you write a mapping, only its keys are compared'),
 });
 
 const faults = ['timeout', 'refused', 'reset', 'unknown_host'] as const;

@@ -49,6 +49,7 @@ const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while:
 
 /** Added to the message about a missing key whose value is hard to guess. */
 const missingAdvice: Readonly<Record<string, string>> = {
+  'auth.credential': '\nexpected the name under which the secret is stored, such as credential: my-token',
   'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
 };
 

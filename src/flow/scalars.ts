@@ -71,7 +71,7 @@ function wholeWord(text: string): RegExp {
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);
 }
 
-/** For a plain scalar that YAML reads as a number with another text, such as `01234`. */
+/** The message for a plain scalar that YAML reads as a number with a different text, such as `01234`. */
 export function changedNumber(node: unknown): string | undefined {
   if (!isScalar(node) || typeof node.value !== 'number' || node.type !== 'PLAIN' || node.source === undefined) return undefined;
   if (jsonNumber.test(node.source) || String(node.value) === node.source) return undefined;

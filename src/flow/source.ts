@@ -36,11 +36,11 @@ export interface FlowSource {
   readonly warnings: readonly Problem[];
   /** Undefined for a connection, and for YAML whose meaning is unclear. */
   readonly variables: SourceVariables | undefined;
-  /** At this path or its nearest existing parent. `within` is the text of the mistake inside the value, or its offset in the value. */
+  /** Creates a problem at this path or its nearest existing parent. `within`: the wrong part of the value, or the offset of that part. */
   at(place: ValuePath, message: string | CodedMessage, within?: string | number): Problem;
   /** Creates a problem at the name of the member with this path. */
   atName(place: ValuePath, message: string): Problem;
-  /** For a number that YAML reads with another text, such as `01234`. */
+  /** The message for a number that YAML reads as a different text, such as `01234`. */
   changedNumber(place: ValuePath): string | undefined;
   /** After this, the path with the correct name leads to the misspelt member's value. */
   rename(place: ValuePath, correct: string): void;

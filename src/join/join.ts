@@ -18,7 +18,7 @@ const member = z.strictObject({
   replace: z.boolean().optional().describe('if true, the field may replace a column of the input; otherwise a warning says so'),
 });
 
-const pairs = dictionary(fieldName, column);
+const pairs = dictionary(fieldName, column, 'expected a mapping of fields to columns, such as id: customer');
 
 const joinOptions = z.strictObject({
   file: z

@@ -63,7 +63,7 @@ export class MemoryRows implements Rows {
       if (this.#number(row, 3) !== hash || !this.#hasKey(row, keyBytes)) continue;
       found.push(this.#text(row));
     }
-    // The rows of a slot are linked backwards.
+    // Each row of a slot links to the row before it, so the last row was found first.
     return found.reverse().slice(0, max);
   }
 

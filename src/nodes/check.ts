@@ -19,7 +19,7 @@ const checkOptions = z.strictObject({
   action: z
     .enum(['reject', 'warn'])
     .default('reject')
-    .describe('reject: a record that breaks a rule fails, with all its reasons; warn: it goes on, and is counted'),
+    .describe('reject: a record that breaks a rule fails, with all its reasons; warn: the record continues, and is counted'),
 });
 
 /** The check node, which refuses records that break a rule before they cost a request. It makes no call. */

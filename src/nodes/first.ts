@@ -22,7 +22,7 @@ import { conditionReads, innerParts } from './inner.ts';
 
 const firstOptions = z.strictObject({
   until: condition.describe(
-    'a condition on the record, which is looked at before the first step and after each: when it is true, no further step is asked; a name that does not exist yet makes it false',
+    'a condition on the record, which is evaluated before the first step and after each step: when it is true, no further step is asked; a name that does not exist yet makes it false',
   ),
   found_by: fieldName
     .optional()

@@ -98,7 +98,7 @@ function isFailed(piece: Piece): piece is FailedPiece {
 
 export interface OldPart {
   texts(): AsyncIterable<string>;
-  /** Begins with the first row of the earlier output, before which there is no separator. */
+  /** True if the part begins with the first row of the earlier output. No separator precedes this row. */
   readonly isFirst: boolean;
   readonly hasRows: boolean;
 }

@@ -128,8 +128,9 @@ function linesOf(cell: string): string[] {
 }
 
 /**
- * True if the lines of a cell look like rows of the table, as if its closing quote were missing: the first line would complete its row, and
- * another one is a row that begins with a number if this row does. In texts with commas, blanks follow the commas.
+ * True if the lines of a cell look like rows of the table, as if its closing quote were missing. The first line must complete the cell's
+ * own row, and a later line must be a whole row. If the cell's row begins with a number, the later row must begin with one, too. A line
+ * with a blank after a delimiter is text with commas, and not a row.
  */
 function hasRows(
   cells: readonly string[],

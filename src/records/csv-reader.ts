@@ -223,7 +223,7 @@ function areEmpty(cells: readonly string[], from: number): boolean {
   return cells.slice(from).every((cell) => cell === '');
 }
 
-/** Adds the empty cells that a row lacks, and removes those behind the last column. */
+/** Adds the empty cells that a row lacks, and removes those after the last column. */
 function fill(cells: string[], { names }: TableHeader): void {
   if (cells.length > names.length && areEmpty(cells, names.length)) cells.length = names.length;
   while (cells.length < names.length) cells.push('');

@@ -106,7 +106,7 @@ export class Idempotency {
     this.#put(request, { hash, kind: request.kind, ...stored });
   }
 
-  /** For a request that has sent nothing to upstream APIs; a repetition is processed as new. Works even if the disk is full. */
+  /** Forgets a request for which nothing was sent to an API: a repetition is processed as a new request. Works even if the disk is full. */
   forget(request: NamedRequest): void {
     const id = idOf(request);
     this.#underWay.delete(id);

@@ -193,7 +193,7 @@ export function addCookie(name: string, value: string, known: KnownSecrets): voi
     known.add(value);
 }
 
-/** Takes the secret of a header, and all cookies of the headers for cookies. */
+/** Adds the secret in a header, or every cookie in `Cookie` and `Set-Cookie`. */
 export function addSecretHeader(name: string, value: string, known: KnownSecrets): void {
   known.addVariables(name, value);
   if (/^(?:cookie|set-cookie)$/i.test(name)) {

@@ -56,7 +56,8 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
   const referring = withReferences(nodeOf(hidden.request), example);
   const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
-  const text = flowText(withBase(node, about), referring, { ...about, examples: sent });
+  const name = about.name ?? nameInPath(node.url);
+  const text = flowText(withBase(node, about), referring, { ...about, name, examples: sent });
   if (secrets?.isIn(text)) throw unusableRequest('a secret of the file is in a part of the request that cannot refer to a credential');
   return {
     ...cleaned,
@@ -73,6 +74,13 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     needsAllowHttp: isPlainHttp(node.url),
     lacksColumns: takesField || hidden.fields.length > 0,
   };
+}
+
+/** The last word of the path that is the same for every record, without an extension such as `.json`. */
+function nameInPath(url: string): string {
+  const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*|[?#].*$/gi, '');
+  const words = path.split('/').map((segment) => percentDecoded(segment).replace(/\.[a-z]+$/i, ''));
+  return words.findLast((word) => /^\p{L}[\p{L}\p{N}_-]*$/u.test(word) && !/^v\d+$/i.test(word) && !looksRandom(word)) ?? 'flow';
 }
 
 /** A user name without a password, before the host, is often a token. */

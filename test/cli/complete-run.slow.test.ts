@@ -151,7 +151,7 @@ describe('the completion note, a file that marks a run as complete', () => {
     await automate(['run', 'flow.yaml', '--in', '-', '--out', 'piped.csv', '--resume'], { stdin: 'id\n1\n' });
     expect(await automate(['run', 'flow.yaml', '--in', '-', '--out', 'piped.csv', '--resume'], { stdin: 'id\n5\n' })).toMatchObject({
       code: 73,
-      stderr: expect.stringContaining('there is nothing to resume'),
+      stderr: expect.stringMatching(/there is nothing to resume\n {2}to keep it until a new run is complete: --replace /),
     });
   });
 

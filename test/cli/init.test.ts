@@ -210,6 +210,21 @@ describe('automate init --from-curl', () => {
     expect(parse(await place.read(`${folder[0]}/flow.yaml`)).name).toBe(name);
   });
 
+  test.each([
+    ['http://127.0.0.1:4010/v1/airports/AKL', 'airports'],
+    ['http://localhost:4010/api/users.json?id=AKL', 'users'],
+    ['http://shop.localhost/v2/AKL/orders/', 'orders'],
+    ['http://[::1]:4010/users/17', 'users'],
+    ['https://192.0.2.7/v1/users/AKL', 'users'],
+    ['http://127.0.0.1:4010/v1/AKL', 'flow'],
+    ['http://127.0.0.1:4010', 'flow'],
+    ['http://127.0.0.1:4010/k8Xq2Lm9Zt4Rw7Vb1Np5/AKL', 'flow'],
+  ])('names the flow after the last fixed word of the path if the host says nothing about the API: %s', async (url, name) => {
+    const place = await workplace({ 'trips.csv': 'airport\nAKL\n' });
+    expect(await place.automate(['init', '--in', 'trips.csv', '--from-curl', `curl ${url}`])).toMatchObject({ code: 0 });
+    expect(parse(await place.read('flow.yaml')).name).toBe(name);
+  });
+
   test('keeps numbers in the body numeric, even if their values come from CSV cells', async () => {
     const place = await workplace({ 'rows.csv': 'id,price\n17,2.5\n' });
     const body = '{"id":17,"text":{"id":"17"},"price":2.5,"other":3}';

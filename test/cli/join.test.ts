@@ -135,6 +135,7 @@ describe('a join', () => {
     [`${usual}\nsheet: Owners`, '6:12: expected an Excel workbook (.xlsx), found csv'],
     [`${usual}\ndelimiter: ";;"`, '6:16: expected one character or "tab", found ";;"'],
     [usual.replace('{ domain: website }', '{}'), '4:9: expected at least one field and its column'],
+    [usual.replace('{ domain: website }', 'domain'), '4:9: expected a mapping of fields to columns, such as id: customer, found "domain"'],
     [usual.replace('owners.csv', 'owners.pdf'), '3:11: owners.pdf: expected a file'],
   ])('is a problem of the flow with the options %j', async (options, message) => {
     const { code, stderr, place } = await joinedRun(join(options));

@@ -81,7 +81,7 @@ describe('--notify', () => {
 
   test.each([
     ['slack:FAR', 'expected an address that begins with https://, found http://'],
-    ['slack:NONE', 'NONE'],
+    ['slack:NONE', 'there is no credential "NONE"\nstore it: automate credentials set NONE\n'],
   ])('%s is a warning, and changes nothing', async (target, message) => {
     const { run } = await noticed();
     const { code, stderr } = await run('--in', 'even.csv', '--notify', target, '--notify-if', 'always');

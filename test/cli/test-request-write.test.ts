@@ -27,7 +27,9 @@ describe('automate test-request --write', () => {
   test('adds the chosen paths to the map, and changes no other byte of the flow', async () => {
     const { write, read, flow, path, automate } = await flowWith();
     await chmod(path('flow.yaml'), 0o640);
-    const { code, stderr } = await write('--write', 'data.user.name, data.user["odd, key"],$status');
+    expect((await write()).stdout).toContain('without map, no field is added');
+    const { code, stdout, stderr } = await write('--write', 'data.user.name, data.user["odd, key"],$status');
+    expect(stdout).not.toContain('without map');
     expect([code, stderr]).toEqual([
       0,
       expect.stringContaining('wrote 3 fields into the map of "profile" in flow.yaml\n  name: data.user.name\n'),

@@ -274,7 +274,11 @@ describe('an MCP node with fail_when or retry_when', () => {
 describe('the check of fail_when and retry_when', () => {
   test.each([
     ['fail_when: has(errors)', 'errors)', 'no variable "errors"; expected status, headers, body or record'],
-    ['fail_when: \'status == "200"\'', 'status', 'not a CEL expression: no such overload: int == string'],
+    [
+      'fail_when: \'status == "200"\'',
+      'status',
+      'not a CEL expression: no such overload: int == string (text and numbers do not mix: convert one of them, as in int("5") or string(5))',
+    ],
     ['fail_when: body.a ==', '', 'not a CEL expression: unexpected token: EOF'],
     ['fail_when: status', 'status', 'expected a condition that is true or false, found one that gives int'],
     ['retry_when: 5', '5', 'expected a CEL expression such as has(body.errors), found 5'],

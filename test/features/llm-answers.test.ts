@@ -65,7 +65,7 @@ describe('the thinking at the beginning of an answer', () => {
       expect(failures).toMatchObject([
         {
           class: 'answer',
-          message: expect.stringMatching(/^the model gave no answer behind its thinking: <think>.*\nthinking: keep takes/s),
+          message: expect.stringMatching(/^the model gave no answer after its thinking: <think>.*\nthinking: keep takes/s),
         },
       ]);
       expect(await answerTo(content, 'thinking: keep')).toBe(content);

@@ -83,7 +83,7 @@ describe('records with the same value of serial_by', () => {
     expect([failures, rows.map(({ n }) => n)]).toEqual([[], [1, 2, 3, 4]]);
   });
 
-  test('keep their order in a poll, whose waits count as part of the way', async () => {
+  test('keep their order in a poll: the next record waits until the poll has ended', async () => {
     const poll = `  - type: poll
     every: 5s
     until: status == "done"

@@ -172,6 +172,10 @@ describe('the JSON Schema of flow files', () => {
     'nodes: [{ type: set }]\nvars: { a-b: 1 }',
     'nodes: [{ type: set }]\nvars: { a: 1 }\nopen_vars: a',
     'nodes: [{ type: http, url: "https://a.com", concurrency: "5" }]',
+    'nodes: [{ type: http, url: "https://a.com", auth: { type: jwt, credential: k, lasts: soon } }]',
+    'nodes: [{ type: http, url: "https://a.com", auth: { type: jwt, credential: k, claims: admin } }]',
+    'nodes: [{ type: http, url: "https://a.com", auth: { type: hmac, credential: k, of: "{body}", headers: "X: {signature}" } }]',
+    'nodes: [{ type: join, file: owners.csv, on: id, map: [name] }]',
   ])('refuses a flow that the flow compiler refuses: %s', (yaml) => {
     expect(flowProblems(yaml)).not.toEqual([]);
     expect(breaches(schema, parse(yaml))).not.toEqual([]);

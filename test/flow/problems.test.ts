@@ -115,6 +115,12 @@ nodes:
     ]);
   });
 
+  test('says what a missing credential is', () => {
+    expect(ofNode('auth: { type: bearer }')).toMatchObject([
+      { message: 'the key "credential" is missing\nexpected the name under which the secret is stored, such as credential: my-token' },
+    ]);
+  });
+
   test('does not also report a misspelt key as missing', () => {
     expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
     expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual([

@@ -7,7 +7,7 @@ import { openText, problem, shown } from './reading.ts';
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 
 describe('--ragged', () => {
-  test('fills short rows with empty cells, and leaves out empty cells behind the last column', async () => {
+  test('fills short rows with empty cells, and leaves out empty cells after the last column', async () => {
     const text = 'id,name,city\n1\n2,Bob\n3,Cy,Rome,,\n4,Di,Oslo,,x\n5,Ed,Ulm,""\n,\n';
     for (const chunkSize of [1, 100]) {
       expect(await csv(text, { ragged: true, chunkSize })).toEqual([

@@ -12,6 +12,7 @@ import { createTransport, type Transport } from '../../http/transport.ts';
 import { doneOf } from '../../report/reported-run.ts';
 import { type RunView, summaryJson } from '../../report/run-view.ts';
 import { exitCodes } from '../../run/exit-codes.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import type { GivenRunOptions } from './run-options.ts';
 
@@ -168,7 +169,7 @@ async function receiverOf(target: NoticeTarget, options: NoticeOptions, terminal
     else return { ...target, origin, path };
   } catch (error) {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
-    refuse(error instanceof Failure ? 'its secret is no address' : error.message);
+    refuse(error instanceof Failure ? 'its secret is not an address' : messageWithAdvice(error));
   }
   return undefined;
 }

@@ -28,7 +28,7 @@ export function refusePilot({ in: inputs = [], input, out, unordered, limit, ski
   if (!input) refuse('--pilot chooses among the records of an input, and --no-input has none: leave --pilot out');
   if (inputs.length === 0 || inputs.includes('-'))
     refuse('--pilot needs an input file, because it reads the records twice, and stdin can be read only once\ngive one with --in FILE');
-  if (out === '-') refuse('--pilot needs an output file, for which the results of its records are kept\ngive one with --out FILE');
+  if (out === '-') refuse('--pilot needs an output file, because the results of its records are kept next to it\ngive one with --out FILE');
   if (unordered) refuse('--pilot keeps the order of the records: leave --unordered out');
   if (limit !== undefined || skip !== undefined) refuse('--pilot chooses among all records of the input: leave --limit and --skip out');
   if (queue !== undefined)
@@ -46,7 +46,7 @@ export function refusePilotOf({ serialOrder }: Plan, options: GivenRun, files: O
     refuse(`--pilot needs an input file, because it reads the records twice, and ${stream} is a stream\nwrite its records to a file first`);
   if (!isFileOrFree(files.out))
     refuse(
-      `--pilot needs an output file, for which the results of its records are kept, and ${files.out} is a stream\ngive one with --out FILE`,
+      `--pilot needs an output file, because the results of its records are kept next to it, and ${files.out} is a stream\ngive one with --out FILE`,
     );
   if (!canResume(files))
     refuse(

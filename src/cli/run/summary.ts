@@ -155,7 +155,7 @@ function goneLines({ gone }: RunView): string[] {
 }
 
 function reasonLines({ reason }: RunView): string[] {
-  return reason === undefined ? [] : [`  reason: ${reason}`];
+  return reason === undefined ? [] : [`  reason: ${reason.replaceAll('\n', '\n  ')}`];
 }
 
 function workerLines({ endedWorkers }: RunView): string[] {

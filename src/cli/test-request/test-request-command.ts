@@ -82,7 +82,7 @@ async function show(preview: Preview, action: Action, options: WithInputs<TestRe
   const { request } = preview;
   const line = curl && request && !('kind' in request) ? curlText(request, folder) : undefined;
   if (json) return printJson(previewValue(preview, action, line), terminal);
-  const text = previewText(preview, action, line);
+  const text = previewText(preview, action, { curl: line, isWriting: options.write !== undefined });
   if (text !== '') await terminal.print(text);
 }
 
@@ -126,14 +126,20 @@ async function recordOf(
 }
 
 /** Shows the request, the structure of the response, and the values that the node's map finds in it. */
-function previewText(preview: Preview, action: Action, curl?: string): string {
+function previewText(preview: Preview, action: Action, { curl, isWriting }: { curl: string | undefined; isWriting: boolean }): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];
-  return [...lines, ...(response ? answerLines(preview, response, action) : [])].map(cleaned).join('\n');
+  return [...lines, ...(response ? answerLines(preview, response, { action, isWriting }) : [])].map(cleaned).join('\n');
 }
 
-function answerLines(preview: Preview, response: ActionResponse, action: Action): string[] {
-  return ['', ...headLines(response, durationText(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
+function answerLines(
+  preview: Preview,
+  response: ActionResponse,
+  { action, isWriting }: { readonly action: Action; readonly isWriting: boolean },
+): string[] {
+  // A node without a map is about to get one.
+  const mapped = isWriting && action.fields.length === 0 ? [] : mapLines(preview, action);
+  return ['', ...headLines(response, durationText(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapped];
 }
 
 function bodyLines({ body, unread, response }: Preview): string[] {

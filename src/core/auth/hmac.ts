@@ -83,7 +83,10 @@ export const hmac = defineAuthType({
         .enum(['unix', 'unix_ms', 'iso'])
         .default('unix')
         .describe('the form of {timestamp}: seconds or milliseconds since 1970, or a date such as 2026-11-25T10:30:00.000Z'),
-      key_encoding: z.enum(['base64', 'hex']).optional().describe('how the secret is written, if it is not used as it is'),
+      key_encoding: z
+        .enum(['base64', 'hex'])
+        .optional()
+        .describe('how to decode the secret before it is used, if it is written in base64 or hex'),
       headers: values('headers').optional().describe('the headers to add, with placeholders; {signature} is the signature'),
       query: values('query').optional().describe('the query parameters to add, with placeholders; {signature} is the signature'),
     })

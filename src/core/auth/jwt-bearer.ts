@@ -12,8 +12,8 @@ export const jwtBearer = defineAuthType({
     .strictObject({
       type: z.literal('oauth2_jwt_bearer'),
       ...keyOptions,
-      token_url: z.string().optional().describe('URL from which access tokens are requested; a JSON key file says it itself'),
-      audience: z.string().optional().describe('for whom the assertion is (claim aud), if it is not the token_url'),
+      token_url: z.string().optional().describe('URL from which access tokens are requested; a JSON key file contains it'),
+      audience: z.string().optional().describe('the recipient of the assertion (claim aud), if it is not the token_url'),
       algorithm: z.enum(keyAlgorithms).optional().describe('the algorithm (default: it follows from the key)'),
       lasts: lasts.default(300_000).describe('how long an assertion is valid (default: 5m)'),
       scopes: z.array(z.string()).default([]).describe('the scopes to request'),

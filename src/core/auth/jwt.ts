@@ -12,11 +12,11 @@ export const jwt = defineAuthType({
       type: z.literal('jwt'),
       ...keyOptions,
       credential: keyOptions.credential.describe('the name of the credential that holds the private key (PEM), or a secret for HS256'),
-      audience: z.string().optional().describe('for whom the token is (claim aud)'),
+      audience: z.string().optional().describe('the recipient of the token (claim aud)'),
       algorithm: z
         .enum([...keyAlgorithms, 'HS256', 'HS384', 'HS512'])
         .optional()
-        .describe('the algorithm (default: it follows from the key; HS256 for a secret that is no key)'),
+        .describe('the algorithm (default: it follows from the key; HS256 for a secret that is not a key)'),
       lasts: lasts.default(600_000).describe('how long a token is valid (default: 10m)'),
       header: headerName
         .refine((header) => !isClientHeader(header), {

@@ -21,9 +21,9 @@ export const keyOptions = {
   credential: credentialName.describe(
     'the name of the credential that holds the private key (PEM), or the JSON key file that Google gives you',
   ),
-  issuer: z.string().optional().describe('who issues it (claim iss); a JSON key file says it itself'),
-  subject: z.string().optional().describe('on whose behalf (claim sub)'),
-  key_id: z.string().optional().describe('the id of the key (header kid); a JSON key file says it itself'),
+  issuer: z.string().optional().describe('the issuer (claim iss); a JSON key file contains it'),
+  subject: z.string().optional().describe('the account for which the program acts (claim sub)'),
+  key_id: z.string().optional().describe('the id of the key (header kid); a JSON key file contains it'),
   claims: dictionary(z.string().min(1, 'expected the name of a claim'), z.unknown())
     .superRefine((written, { addIssue }) => {
       for (const name of Object.keys(written)) {

@@ -171,8 +171,9 @@ function unknownNames({ login, send = {} }: WrittenSession): NameProblem[] {
   const unknown = (path: ValuePath, name: string): NameProblem[] => {
     if (known.includes(name)) return [];
     const later = all.includes(name) ? `\n"${name}" is taken from the answer to this request or a later one` : '';
-    const choices = didYouMean(name, known) || (known.length === 0 ? '' : `; expected ${known.join(', ')}`);
-    return [{ message: `no value "${name}" of the session${later || choices}`, path: [...path] }];
+    const taking = `\ntake it from the answer to a login, for example take: { ${name}: body.${name} }`;
+    const choices = didYouMean(name, known) || (known.length === 0 ? taking : `; expected ${known.join(', ')}`);
+    return [{ message: `the session has no value "${name}"${later || choices}`, path: [...path] }];
   };
   const inLogins = login.flatMap((request, index) => {
     const found = secretsOf(request).flatMap(({ kind, name, at }) => (kind === 'session' ? unknown(['login', index, ...at], name) : []));

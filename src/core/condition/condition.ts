@@ -13,6 +13,8 @@ import {
   ExpressionError,
   expressionError,
   isTooDeep,
+  mixedNumbers,
+  operandTypes,
   overloadText,
   parseError,
   tooDeep,
@@ -375,14 +377,10 @@ function reasonText(summary: string): string {
 function typeAdvice(summary: string): string {
   if (/overload.*\bnull\b|got 'null'$/.test(summary))
     return ' (a field is null, for example because the answer lacks it: test it first, as in has(age) && age >= 18)';
-  const [, left, right] = /^no such overload: (\S+) \S+ (\S+)$/.exec(summary)?.map((type) => type.replace(/^dyn<(.*)>$/, '$1')) ?? [];
-  const types = [left, right];
+  const types = operandTypes(summary);
   const isNumber = types.includes('int') || types.includes('double');
   if (types.includes('string') && isNumber) return ' (a CSV cell is text: convert it, as in int(age))';
-  if (types.includes('int') && types.includes('double')) {
-    return ' (int and double do not mix: convert them, as in double(price) * 2.0)';
-  }
-  return '';
+  return types.includes('int') && types.includes('double') ? mixedNumbers : '';
 }
 
 function evaluationFailure(message: string): Failure {

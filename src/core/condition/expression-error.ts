@@ -73,8 +73,23 @@ export function expressionError(error: CelError, writtenAt: (offset: number) => 
   if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
   const overload = overloadText(reason, source.slice(offset));
   if (overload !== undefined) return new ExpressionError(overload, offset);
-  const advice = code === 'incompatible_ternary_branches' ? branchAdvice(reason) : '';
+  const advice = code === 'incompatible_ternary_branches' ? branchAdvice(reason) : operandAdvice(reason);
   return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}${advice}`, offset);
+}
+
+/** The types of the two operands, if an operator does not accept them together. */
+export function operandTypes(summary: string): readonly string[] {
+  const [, ...types] = /^no such overload: (\S+) \S+ (\S+)$/.exec(summary) ?? [];
+  return types.map((type) => type.replace(/^dyn<(.*)>$/, '$1'));
+}
+
+export const mixedNumbers = ' (int and double do not mix: convert them, as in double(price) * 2.0)';
+
+function operandAdvice(reason: string): string {
+  const types = operandTypes(reason);
+  const isNumber = types.includes('int') || types.includes('double');
+  if (types.includes('string') && isNumber) return ' (text and numbers do not mix: convert one of them, as in int("5") or string(5))';
+  return types.includes('int') && types.includes('double') ? mixedNumbers : '';
 }
 
 function branchAdvice(reason: string): string {

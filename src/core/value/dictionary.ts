@@ -10,10 +10,10 @@ type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransfor
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 
 /** Keeps a member named `__proto__`, which zod's own record schema drops. */
-export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
+export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value, error?: string): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
     if (!isMapping(input)) {
-      context.issues.push({ code: 'invalid_type', expected: 'record', input });
+      context.issues.push({ code: 'invalid_type', expected: 'record', input, ...(error !== undefined && { message: error }) });
       return z.NEVER;
     }
     const members = membersOf<unknown>(input).map(([key, member]) => {
@@ -31,9 +31,10 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** The schema that replaces this one when the JSON Schema is generated. */
+/** The schema that replaces this one when the JSON Schema is generated. Checks and descriptions make a copy, so its parents count, too. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
-  return representations.get(schema);
+  const { parent } = schema._zod;
+  return representations.get(schema) ?? (parent && representationOf(parent));
 }
 
 /** Makes `representation` replace this schema when the JSON Schema is generated. Returns the schema itself. */

@@ -34,9 +34,9 @@ export function signingKey(auth: JwtSettings, given: KeyText, { allowsSecret }: 
   const isKey = pem === undefined || pem.includes('-----BEGIN');
   if (!isKey) {
     if (file || !allowsSecret)
-      throw unusableSecret(credential, 'is no private key: expected a PEM document that begins with -----BEGIN PRIVATE KEY-----');
+      throw unusableSecret(credential, 'is not a private key: expected a PEM document that begins with -----BEGIN PRIVATE KEY-----');
     const { algorithm = 'HS256' } = auth;
-    if (!algorithm.startsWith('HS')) throw unusableSecret(credential, `is no private key (PEM), which the algorithm ${algorithm} needs`);
+    if (!algorithm.startsWith('HS')) throw unusableSecret(credential, `is not a private key (PEM), which the algorithm ${algorithm} needs`);
     return { key: Buffer.from(text), algorithm };
   }
   const key = pem === undefined ? keyOfJwk(file as object, credential) : keyOfPem(pem, auth, given);
@@ -67,7 +67,7 @@ function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }
       credential,
       isEncrypted
         ? `cannot be decrypted with the passphrase in "${auth.passphrase}"`
-        : 'is no complete private key: store the whole file, with its first and last line',
+        : 'is not a complete private key: store the whole file, with its first and last line',
     );
   }
 }
@@ -75,7 +75,7 @@ function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }
 function keyOfJwk(jwk: object, credential: string): KeyObject {
   const key = orUndefined(() => createPrivateKey({ key: jwk as never, format: 'jwk' }));
   if (key) return key;
-  throw unusableSecret(credential, 'is no private key (JWK)');
+  throw unusableSecret(credential, 'is not a private key (JWK)');
 }
 
 /** The algorithms that fit a key. The first of them is the default. */

@@ -60,7 +60,7 @@ function serverOf(url: string | undefined, credential: string): string {
   if (url === undefined) throw unusableSecret(credential, 'does not say the token server, as a JSON key file does: add token_url to auth');
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return url;
-  throw unusableSecret(credential, 'has a token_uri that is no https URL');
+  throw unusableSecret(credential, 'has a token_uri that is not an https URL');
 }
 
 /** No other request would have another result, so the run ends. Servers that cannot be reached, or have no time, are asked again. */

@@ -187,7 +187,7 @@ export const httpOptions = z.strictObject({
     after: answerExpression(['status', 'headers', 'body'])
       .optional()
       .describe(
-        'an expression for the seconds to wait, such as body.parameters.retry_after, if the server says them in the body; it takes precedence over Retry-After',
+        'an expression for the seconds to wait, such as body.parameters.retry_after, if the server sends them in the body; it takes precedence over Retry-After',
       ),
   })
     .prefault(defaultRetry)

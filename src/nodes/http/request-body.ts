@@ -185,7 +185,8 @@ function checkedNames(
   const taken = session ? takenNames(session) : [];
   for (const { kind, name, at } of found) {
     const [issue] = kind === 'credential' ? (credentialName.safeParse(name).error?.issues ?? []) : [];
-    const unknown = kind === 'session' && !taken.includes(name) ? `no value "${name}" of the session${didYouMean(name, taken)}` : undefined;
+    const unknown =
+      kind === 'session' && !taken.includes(name) ? `the session has no value "${name}"${didYouMean(name, taken)}` : undefined;
     const problem = issue?.message ?? unknown;
     if (problem !== undefined) context.problem(at, `${problem}\na body with data of that shape is written as JSON text`);
   }

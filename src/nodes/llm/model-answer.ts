@@ -68,8 +68,8 @@ function argumentsOf(given: Value): string {
 function noAnswer({ check }: AnswerParts, said: string | undefined, body: Value, usage: TokenUsage): UnusableAnswer {
   if (said === undefined)
     return new UnusableAnswer(`expected an answer from a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
-  const reason = check && 'the answer does not fit the schema (there is nothing behind its thinking)';
-  return new UnusableAnswer(`${reason ?? 'the model gave no answer behind its thinking'}: ${excerpt(said)}\n${keepIt}`, '', usage, reason);
+  const reason = check && 'the answer does not fit the schema (there is nothing after its thinking)';
+  return new UnusableAnswer(`${reason ?? 'the model gave no answer after its thinking'}: ${excerpt(said)}\n${keepIt}`, '', usage, reason);
 }
 
 const keepIt = 'thinking: keep takes the thinking for the answer';

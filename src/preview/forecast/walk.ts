@@ -17,7 +17,7 @@ export interface WalkListener {
 
 interface Surroundings {
   readonly clock: EvaluationClock;
-  /** Completes requests that need a lookup first. If undefined, such requests count as they are. */
+  /** Completes requests that need a lookup before they are sent. Undefined to count such requests without the lookup. */
   readonly lookups?: Lookups;
 }
 

@@ -224,6 +224,14 @@ describe('an invalid expression', () => {
   });
 
   test.each([
+    ['double(price) * 2', 'double * int (int and double do not mix: convert them, as in double(price) * 2.0)'],
+    ['"total " + int(n)', 'string + int (text and numbers do not mix: convert one of them, as in int("5") or string(5))'],
+    ['true + 1', 'bool + int'],
+  ])('is refused, and the message says how to convert the operands: %s', (source, message) => {
+    expect(problem(() => compileExpression(source))).toMatchObject({ message: `not a CEL expression: no such overload: ${message}` });
+  });
+
+  test.each([
     ['{{id}} == 1', 'id == 1', 0],
     ['a && {{ id }} == {{b}}', 'a && id == b', 5],
     ['int({{age}})', 'int(age)', 4],

@@ -103,11 +103,11 @@ describe('a request with auth of type jwt', () => {
   });
 
   test.each<[string, string, object]>([
-    ['is no complete private key', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----', {}],
+    ['is not a complete private key', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----', {}],
     ['is a public key: expected the private key', rsa.publicKey.export({ type: 'spki', format: 'pem' }) as string, {}],
     ['which cannot sign with ES256: expected algorithm RS256, RS384, RS512, PS256', pem, { algorithm: 'ES256' }],
     ['which cannot sign with HS256', pem, { algorithm: 'HS256' }],
-    ['is no private key (PEM), which the algorithm RS256 needs', 'hello', { algorithm: 'RS256' }],
+    ['is not a private key (PEM), which the algorithm RS256 needs', 'hello', { algorithm: 'RS256' }],
     ['is an RSA key of 1024 bits', pemOf(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey), {}],
     ['is a JSON document without private_key', '{"a":1}', {}],
   ])('sends nothing if the credential %s', async (message, text, options) => {
@@ -213,7 +213,7 @@ describe('a request with auth of type oauth2_jwt_bearer', () => {
   test.each<[string, object, object]>([
     ['does not say the token server', { token_uri: undefined }, {}],
     ['does not say the issuer', { client_email: undefined }, {}],
-    ['has a token_uri that is no https URL', { token_uri: 'http://tokens.example.com/' }, {}],
+    ['has a token_uri that is not an https URL', { token_uri: 'http://tokens.example.com/' }, {}],
   ])('sends nothing if the key file %s', async (message, more, options) => {
     const { server, keyFile } = await tokenServer();
     const sending = createSender({ secrets: { c: keyFile(more) } }).get(server.origin, { auth: bearerAuth(options) });

@@ -166,7 +166,7 @@ describe('an API where you log in first (auth of type session)', () => {
     const { code, stderr, out, written } = await run(flow, 3, [], own);
     expect(code).toBe(7);
     for (const message of messages) expect(stderr).toMatch(new RegExp(message));
-    expect(stderr.includes('automate credentials set wiki')).toBe(login.includes('credential'));
+    expect(/^ {2}reason: .*\n {2}set a new one: automate credentials set wiki\n/m.test(stderr)).toBe(login.includes('credential'));
     expect(out).not.toContain('1,');
     expect(editsOf(wiki.requests).filter(({ method }) => method === 'POST')).toEqual([]);
     expect(written).not.toMatch(/canary-(?:wrong|login|before|password)/);
@@ -295,11 +295,15 @@ describe('a session in a flow', () => {
     ['{ type: session, login: { url: "http://other.example.com/l" } }', 'https'],
     [
       '{ type: session, login: { url: /l, take: { token: t } }, send: { headers: { A: { session: tokn } } } }',
-      'no value "tokn" of the session; did you mean "token"?',
+      'the session has no value "tokn"; did you mean "token"?',
     ],
     [
       '{ type: session, login: { url: /l, form: { a: { session: t } }, take: { t: t } } }',
       '"t" is taken from the answer to this request or a later one',
+    ],
+    [
+      '{ type: session, login: { url: /l }, send: { headers: { A: { session: token } } } }',
+      'the session has no value "token"\n  take it from the answer to a login, for example take: { token: body.token }\n',
     ],
     ['{ type: session, login: { url: /l, body: {}, form: {} } }', 'expected only one of body, form and text'],
     ['{ type: session, login: { url: /l }, lasts: 20x }', 'expected a duration such as 20m, or a path such as body.expires_in'],
@@ -315,7 +319,7 @@ describe('a session in a flow', () => {
     expect(await problemsOf('none', '    body: { a: { session: x } }\n')).toContain('is valid');
     const session = '{ type: session, login: { url: /l, take: { token: t } } }';
     expect(await problemsOf(session, '    body: { a: [{ session: tokn }] }\n')).toContain(
-      'no value "tokn" of the session; did you mean "token"?',
+      'the session has no value "tokn"; did you mean "token"?',
     );
     expect(await problemsOf(session, '    body: { a: [{ session: token }] }\n')).toContain('is valid');
   });

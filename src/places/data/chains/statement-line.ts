@@ -66,10 +66,13 @@ const noise =
 /** Matches the code of a payment service before the name of the business, such as `SQ *`. */
 const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
 
-/** It has at least three digits, or two after letters or `#`. */
+/** A number that could be that of a store: at least three digits, or two after letters or `#`. */
 const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 
-/** It has at least four digits, or two after letters or `#`. The words after it may be a town that is not in the data. */
+/**
+ * A number that is surely that of a store: at least four digits, or two after letters or `#`. The words after it may be a town that is not
+ * in the data.
+ */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
 /** Maximum number of words in a town's name. */
