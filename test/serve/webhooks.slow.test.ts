@@ -45,7 +45,7 @@ describe('a webhook of the server', () => {
         flow: 'ask',
         state: 'finished',
         ending: 'complete',
-        counts: { read: 10, written: 9, failed: 1, retries: 0, waiting: 0 },
+        counts: { read: 10, written: 9, rows: 9, failed: 1, retries: 0, waiting: 0 },
         credits: 10,
       },
     });

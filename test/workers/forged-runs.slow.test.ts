@@ -205,7 +205,8 @@ Buffer.from = function (value, ...more) {
     expect(stderr).toContain("no worker can process the run: an unexpected error (shown in the worker's output)");
     expect(stderr).toContain('--resume');
     expect(server.requests).toEqual([]);
-    place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+    const good = textOf(place.start(['worker', '--queue', redis.url, '--lease', '5s']).child);
+    await until(() => good().includes(' is ready: '));
     const resumed = await place.automate([...runArgs, '--resume', '--queue', redis.url]);
     expect(resumed.code, resumed.stderr).toBe(0);
     expect(await place.read('out.csv')).toBe('id,name\n1,name 1\n2,name 2\n');
