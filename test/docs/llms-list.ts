@@ -9,7 +9,15 @@ If you are an agent, begin with \`automate skill\`. It explains each step of the
 
 /** A page that is in none of the sections is in the last one. */
 const sections: Readonly<Record<string, readonly string[]>> = {
-  Start: ['README.md', 'docs/getting-started.md', 'docs/recipes.md', 'docs/coming-from.md', 'docs/how-long.md', 'docs/limits.md', 'docs/agents.md'],
+  Start: [
+    'README.md',
+    'docs/getting-started.md',
+    'docs/recipes.md',
+    'docs/coming-from.md',
+    'docs/how-long.md',
+    'docs/limits.md',
+    'docs/agents.md',
+  ],
   Flows: ['flow-reference', 'mapping-and-templates', 'expressions', 'variables', 'connections', 'credentials', 'testing'].map(inDocs),
   Runs: ['files', 'errors-and-retries', 'credits', 'updates', 'guarantees', 'running-unattended', 'performance', 'workers'].map(inDocs),
   'What a node can do': ['xml-and-csv', 'uploads-and-downloads', 'llm', 'mcp', 'lookups', 'places', 'geocode', 'census'].map(inDocs),
