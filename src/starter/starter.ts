@@ -1,7 +1,8 @@
 import { isReferable } from '../core/template/template.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
-import { type KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
+import { withVariables } from './graphql.ts';
+import { KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import {
@@ -52,7 +53,7 @@ export interface UrlBase {
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [], secrets } = about;
-  const hidden = withSecretFields(withLoginHeader(request), secrets);
+  const hidden = withSecretFields(withQueryVariables(withLoginHeader(request), secrets), secrets);
   const referring = withReferences(nodeOf(hidden.request), example);
   const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
@@ -80,6 +81,10 @@ function withLoginHeader(request: WrittenRequest): WrittenRequest {
   const [, scheme = '', user = '', rest = ''] = /^(https?:\/\/)([^/?#@:]+):?@(.*)$/is.exec(request.url) ?? [];
   if (user === '') return request;
   return { ...request, url: scheme + rest, headers: [...request.headers, ['Authorization', `Basic ${btoa(`${user}:`)}`]] };
+}
+
+function withQueryVariables(request: WrittenRequest, secrets = new KnownSecrets()): WrittenRequest {
+  return request.body === undefined ? request : { ...request, body: withVariables(request.body, secrets.rule) };
 }
 
 /** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */
