@@ -366,6 +366,7 @@ describe('automate connections add http NAME --auth session', () => {
 
   test.each([
     [[], 'expected --auth-set login=VALUE for --auth session'],
+    [['--auth-set', 'login.url=/canary'], `expected login=JSON, found "login.url"\n  for example: --auth-set 'login={"url":"/login",`],
     [['--auth-set', 'login={canary'], '--auth-set login: expected JSON, such as {"url":"/login"}, found text that is not JSON'],
     [['--auth-set', `login=${login.replace('"/login"', '"http://shop.example.com/login"')}`], 'https'],
   ])('refuses %j', async (more, message) => {
