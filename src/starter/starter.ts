@@ -53,7 +53,8 @@ export interface UrlBase {
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [], secrets } = about;
-  const hidden = withSecretFields(withQueryVariables(withLoginHeader(request), secrets), secrets);
+  const url = request.url.replace(pathSession, '');
+  const hidden = withSecretFields(withQueryVariables(withLoginHeader({ ...request, url }), secrets), secrets);
   const referring = withReferences(nodeOf(hidden.request), example);
   const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
@@ -64,6 +65,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     text,
     notes: [
       ...referring.notes,
+      ...(url === request.url ? [] : ['the session in the path of the URL was left out: auth of type session can log in']),
       ...hidden.fields.map((field) => `a secret is taken from the field "${field}", because it cannot be a credential in its place`),
       ...cleaned.notes,
       ...exampleNotes(sent),
@@ -75,6 +77,9 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     lacksColumns: takesField || hidden.fields.length > 0,
   };
 }
+
+/** Servers in Java add the session to a path, as they do not know yet whether the client keeps cookies. */
+const pathSession = /;jsessionid=[^/?#;]*/gi;
 
 /** A user name without a password, before the host, is often a token. */
 function withLoginHeader(request: WrittenRequest): WrittenRequest {

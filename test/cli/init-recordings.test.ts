@@ -92,6 +92,29 @@ describe('the flow of a request of a collection', () => {
     expect(Object.values(written.nodes[0].map ?? {}).filter((path) => String(path).includes('[]'))).toEqual([]);
   });
 
+  test('signs its own token if Postman does so with ASAP', async () => {
+    const values = {
+      alg: 'RS256',
+      iss: 'me',
+      sub: 'me',
+      aud: 'https://a.example.com',
+      kid: 'k/1',
+      privateKey: 'canary-key',
+      claims: '{"a":true}',
+    };
+    const asap = Object.entries(values).map(([key, value]) => ({ key, value }));
+    const item = [{ name: 'a', request: { url: 'https://a.example.com/x', auth: { type: 'asap', asap } } }];
+    const place = await workplace({ 'c.json': JSON.stringify({ info: {}, item }) });
+    const { stderr } = await place.automate(['init', 'new', '--from-postman', 'c.json', '--request', 'a']);
+    expect(stderr).toContain('auth "asap": store the private key (PEM) as the credential example-key');
+    const text = await place.read('new/flow.yaml');
+    expect(text).not.toContain('canary');
+    expect(parse(text).nodes[0].auth).toEqual({
+      ...{ type: 'jwt', algorithm: 'RS256', issuer: 'me', subject: 'me', audience: 'https://a.example.com', key_id: 'k/1' },
+      ...{ claims: { a: true }, credential: 'example-key' },
+    });
+  });
+
   test('has no auth, but a note, if the type of auth is unknown', async () => {
     const place = await workplace({ 'c.json': JSON.stringify(first) });
     const { stderr } = await place.automate(['init', 'new', '--from-postman', 'c.json', '--request', 'Auths/hawk']);
@@ -183,6 +206,22 @@ describe('a literal secret inside of a value', () => {
     const place = await workplace({ 'a.har': har({}, url) });
     expect((await place.automate(['init', '--from-har', 'a.har'])).stdout).toContain('/graphql?query=***&x=1');
     expect(await nodeOf(har({}, url))).toMatchObject({ url: 'https://api.example.com/graphql?x=1', auth: { query: 'query' } });
+  });
+
+  test('is recognized by its name, although it is a plain word', async () => {
+    const names = ['pin', 'card_pin', 'cvv', 'mfa_code', 'verificationCode', 'credentials', 'creds', 'appKey', 'security_answer'];
+    const { body } = await nodeOf(
+      json({ ...Object.fromEntries(names.map((name, index) => [name, `${'ab'[index % 2]}open sesame`])), spin: 'x' }),
+    );
+    expect(body).toEqual({ ...Object.fromEntries(names.map((name) => [name, { credential: expect.any(String) }])), spin: 'x' });
+  });
+
+  test('that is the session in a path is left out', async () => {
+    const place = await workplace({ 'a.har': har({}, 'https://api.example.com/app;jsessionid=0A1B2C3D4E5F67890A1B/items?x=1') });
+    const made = await place.automate(['init', 'new', '--from-har', 'a.har', '--entry', '1']);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('the session in the path of the URL was left out')]);
+    expect(parse(await place.read('new/flow.yaml')).nodes[0].url).toBe('https://api.example.com/app/items?x=1');
+    expect((await place.automate(['init', '--from-har', 'a.har'])).stdout).toContain('/app;jsessionid=***/items?x=1');
   });
 
   test('is found in a command for curl, too', async () => {
