@@ -88,8 +88,8 @@ function filled(
 ): Filled {
   const own = (parts: readonly Template[]) =>
     parts
-      .filter(([, pieces]) => pieces.some((piece) => nameOf(piece) === 'signature') === (facts.signature !== undefined))
-      .map(([name, pieces]) => [name, pieces.map((piece) => textOf(piece, request, facts)).join('')] as const);
+      .filter(([, pieces]) => pieces.map(nameOf).includes('signature') === (facts.signature !== undefined))
+      .map(([name, pieces]) => [name, textOfAll(pieces, request, facts)] as const);
   const parameters = own(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
   return { headers: Object.fromEntries(own(headers)), query: parameters.join('&') || undefined };
 }
@@ -108,6 +108,10 @@ async function bodyHash(algorithm: string, encoding: BinaryToTextEncoding, reque
 
 function nameOf(piece: HmacPiece): Placeholder | undefined {
   return typeof piece === 'object' ? piece.name : undefined;
+}
+
+function textOfAll(pieces: readonly HmacPiece[], request: SignedRequest, facts: Facts): string {
+  return pieces.map((piece) => textOf(piece, request, facts)).join('');
 }
 
 function textOf(piece: HmacPiece, request: SignedRequest, facts: Facts): string {
