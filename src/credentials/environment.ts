@@ -105,7 +105,7 @@ export function checkedSecret(text: string, where: string): string {
     const documents = found === 'a line break' ? '\nonly a PEM or JSON document can have several lines' : '';
     throw new AutomateError('credential', `expected a secret on one line, found ${found} in ${where}${documents}`);
   }
-  if (/^\s*-----BEGIN /.test(secret) && !secret.includes('-----END '))
+  if (/^\s*-----BEGIN /m.test(secret) && !secret.includes('-----END '))
     throw new AutomateError('credential', `expected a whole PEM document, found only its beginning in ${where}\npass the file: < FILE`);
   if (secret.length > maxSecretLength) {
     throw new AutomateError('credential', `expected a secret of at most ${maxSecretLength} characters, found ${secret.length} in ${where}`);
@@ -113,9 +113,9 @@ export function checkedSecret(text: string, where: string): string {
   return secret;
 }
 
-/** True for a PEM document (RFC 7468) and for a JSON object, such as a key file. */
+/** True for a PEM document (RFC 7468), which can begin with text, as openssl writes it, and for a JSON object, such as a key file. */
 export function isDocument(text: string): boolean {
-  if (/^\s*-----BEGIN [^-]*-----[\r\n\t -~]*-----END [^-]*-----\s*$/.test(text)) return true;
+  if (/-----BEGIN [^-]*-----[\r\n\t -~]*-----END [^-]*-----\s*$/.test(text)) return true;
   return /^\s*\{/.test(text) && orUndefined(() => JSON.parse(text) as unknown) !== undefined;
 }
 

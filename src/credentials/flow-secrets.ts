@@ -188,8 +188,7 @@ function addOnce(problems: Problem[], problem: Problem): void {
   if (!problems.some((one) => one.message === message && one.line === line && one.column === column)) problems.push(problem);
 }
 
-const pairExpected =
-  'expected username:password, found no ":"\nor write the user name into the flow: auth: { type: basic, username: NAME, credential: NAME }';
+const pairExpected = 'expected username:password, found no ":"\nor write the user name into auth, as in username: ada';
 
 interface UseContext {
   readonly store: CredentialStore | undefined;

@@ -69,12 +69,10 @@ export function textsToMask(secret: string): string[] {
 }
 
 function keyTexts(pem: string): string[] {
-  const key = pem
-    .replaceAll('\\n', '\n')
-    .replace(/-----[^-]*-----/g, '')
-    .replace(/^[\w-]+:.*$/gm, '')
-    .trim();
-  return [key, key.replace(/\s+/g, '')];
+  return [...pem.replaceAll('\\n', '\n').matchAll(/-----BEGIN [^-]*-----(.*?)-----END/gs)].flatMap(([, text = '']) => {
+    const key = text.replace(/^[\w-]+:.*$/gm, '').trim();
+    return [key, key.replace(/\s+/g, '')];
+  });
 }
 
 /** The members of a JSON key file that no output may contain. Ids, addresses and URLs are public. */

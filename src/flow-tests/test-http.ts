@@ -1,3 +1,4 @@
+import type { Documents } from '../core/answer/document.ts';
 import { retryAfterMs } from '../core/answer/rate-limit.ts';
 import { type Auth, signature, signedFrom } from '../core/auth/auth.ts';
 import { combined } from '../core/auth/auth-type.ts';
@@ -10,6 +11,7 @@ import type { FormPart } from '../core/transfer.ts';
 import { type JsonObject, jsonOf, type Value } from '../core/value/value.ts';
 import { version } from '../core/version.ts';
 import type { Secret } from '../credentials/secret.ts';
+import type { SessionTools } from '../http/auth/sessions.ts';
 import { createHttp } from '../http/client.ts';
 import { failureOf } from '../http/error.ts';
 import type { WireRequest } from '../http/exchange.ts';
@@ -41,11 +43,12 @@ export interface TestHttpParts {
   readonly clock: Clock;
   readonly credentials: readonly string[];
   readonly allowHttp: boolean;
+  readonly documents?: Documents;
 }
 
 /** Makes an HTTP port that takes its answers from a test instead of the network. It signs requests and follows redirects as in a run. */
 export function createTestHttp(parts: TestHttpParts): Http {
-  const { clock, allowHttp, credentials } = parts;
+  const { clock, allowHttp, credentials, documents } = parts;
   const secrets = new Map<string, Secret>(credentials.map((name) => [name, { text: testSecret(name), from: 'the test' }]));
   const nothing = () => undefined;
   const tools = {
@@ -61,10 +64,24 @@ export function createTestHttp(parts: TestHttpParts): Http {
     abort: nothing,
     async send(request) {
       const http = createHttp({ ...tools, transport: transportFor(request, parts) });
-      const response = await http.send(withoutFiles(withTestSignature(request)));
-      return withSavedBody(request, response);
+      const send = () => http.send(withoutFiles(withTestSignature(request)));
+      const response = await send();
+      const isEnded = await endsSession(request, response, { ...tools, documents });
+      return withSavedBody(request, isEnded ? await send() : response);
     },
   };
+}
+
+/** A run then logs in again and repeats the request once. */
+async function endsSession(
+  { auth = [] }: HttpRequest,
+  response: HttpResponse,
+  tools: Pick<SessionTools, 'allowHttp' | 'documents' | 'wallNow'>,
+): Promise<boolean> {
+  const session = auth.find(isSession);
+  if (!session) return false;
+  const { hasEnded, planOf } = await import('../http/auth/sessions.ts');
+  return hasEnded(session, planOf(session, tools), response, tools);
 }
 
 /** Replaces what would need a key or a server: an access token, a value of a session, or a signature over the request is then `test-NAME`. */

@@ -14,14 +14,15 @@ import type { TestAnswer } from './test-schema.ts';
 
 /** Nothing is sent, stored or paid. Only the data embedded in automate is real. */
 export function createTestPorts(parts: TestHttpParts, report: (event: Event) => void): Ports {
+  const documents = createDocuments(parts.clock);
   return {
     clock: parts.clock,
-    http: createTestHttp(parts),
+    http: createTestHttp({ ...parts, documents }),
     tools: createTestTools(parts.answers, parts.clock),
     lookups: createLateLookups(),
     ledger: freeLedger,
     cache: memoryCache(parts.clock),
-    documents: createDocuments(parts.clock),
+    documents,
     spending: new RunSpending(undefined),
     report,
     uuidOf: createUuids('test'),

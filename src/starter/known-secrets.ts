@@ -84,7 +84,10 @@ export class KnownSecrets {
   readonly rule: NameRule = (name, place, text, isLiteral) => {
     // The members of a body that is JSON text are judged one by one.
     const isJsonText = name === 'body' && /^\s*[[{]/.test(text);
-    return isPossiblySecret(name, place, text, isLiteral) || (!isJsonText && this.isIn(text));
+    return (
+      isPossiblySecret(name, place, text, isLiteral) ||
+      (!isJsonText && (this.isIn(text) || secretsNamedIn(percentDecoded(text)).length > 0))
+    );
   };
 }
 
@@ -160,14 +163,25 @@ const secretElement = new RegExp(
   'gi',
 );
 
+/** The names and values in a text, such as JSON, XML, a URL or GraphQL, whose names suggest a secret. */
+function namesAndValuesIn(text: string): (readonly [name: string, value: string])[] {
+  const patterns = [secretMember, secretPair, secretArgument, secretInUrl, ...(text.includes('</') ? [secretElement] : [])];
+  return patterns.flatMap((pattern) =>
+    [...text.matchAll(pattern)].map(([, name = '', quoted, bare = '']) => [name, quoted ?? bare] as const),
+  );
+}
+
+function secretsNamedIn(text: string): string[] {
+  const isSecret = (name: string, value: string) =>
+    isPossiblySecret(name, 'body', value, true) && (hasSecretName(name) || isNamedSecret(name, 'body', value, true));
+  return namesAndValuesIn(text).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
+}
+
 /** Takes the secrets of a body, which are recognized by their names. */
 export function addSecretsIn(text: string, known: KnownSecrets): void {
-  for (const pattern of [secretMember, secretPair, secretArgument, secretInUrl, ...(text.includes('</') ? [secretElement] : [])]) {
-    for (const [, name = '', quoted, bare = ''] of text.matchAll(pattern)) {
-      const value = quoted ?? bare;
-      known.addVariables(name, value);
-      if (hasSecretName(name) || isNamedSecret(name, 'body', value, true)) known.add(value);
-    }
+  for (const [name, value] of namesAndValuesIn(text)) {
+    known.addVariables(name, value);
+    if (hasSecretName(name) || isNamedSecret(name, 'body', value, true)) known.add(value);
   }
 }
 

@@ -2,7 +2,8 @@ import { isReferable } from '../core/template/template.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
 import type { ValuePath } from '../core/value/value.ts';
-import { type KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
+import { withVariables } from './graphql.ts';
+import { KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import {
@@ -52,7 +53,8 @@ export interface UrlBase {
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [], secrets } = about;
-  const hidden = withSecretFields(withLoginHeader(request), secrets);
+  const url = request.url.replace(pathSession, '');
+  const hidden = withSecretFields(withQueryVariables(withLoginHeader({ ...request, url }), secrets), secrets);
   const referring = withReferences(nodeOf(hidden.request), example);
   const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
@@ -64,6 +66,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
     text,
     notes: [
       ...referring.notes,
+      ...(url === request.url ? [] : ['the session in the path of the URL was left out: auth of type session can log in']),
       ...hidden.fields.map((field) => `a secret is taken from the field "${field}", because it cannot be a credential in its place`),
       ...cleaned.notes,
       ...exampleNotes(sent),
@@ -83,11 +86,18 @@ function nameInPath(url: string): string {
   return words.findLast((word) => /^\p{L}[\p{L}\p{N}_-]*$/u.test(word) && !/^v\d+$/i.test(word) && !looksRandom(word)) ?? 'flow';
 }
 
+/** Servers in Java add the session to a path, as they do not know yet whether the client keeps cookies. */
+const pathSession = /;jsessionid=[^/?#;]*/gi;
+
 /** A user name without a password, before the host, is often a token. */
 function withLoginHeader(request: WrittenRequest): WrittenRequest {
   const [, scheme = '', user = '', rest = ''] = /^(https?:\/\/)([^/?#@:]+):?@(.*)$/is.exec(request.url) ?? [];
   if (user === '') return request;
   return { ...request, url: scheme + rest, headers: [...request.headers, ['Authorization', `Basic ${btoa(`${user}:`)}`]] };
+}
+
+function withQueryVariables(request: WrittenRequest, secrets = new KnownSecrets()): WrittenRequest {
+  return request.body === undefined ? request : { ...request, body: withVariables(request.body, secrets.rule) };
 }
 
 /** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */

@@ -92,6 +92,29 @@ describe('the flow of a request of a collection', () => {
     expect(Object.values(written.nodes[0].map ?? {}).filter((path) => String(path).includes('[]'))).toEqual([]);
   });
 
+  test('signs its own token if Postman does so with ASAP', async () => {
+    const values = {
+      alg: 'RS256',
+      iss: 'me',
+      sub: 'me',
+      aud: 'https://a.example.com',
+      kid: 'k/1',
+      privateKey: 'canary-key',
+      claims: '{"a":true}',
+    };
+    const asap = Object.entries(values).map(([key, value]) => ({ key, value }));
+    const item = [{ name: 'a', request: { url: 'https://a.example.com/x', auth: { type: 'asap', asap } } }];
+    const place = await workplace({ 'c.json': JSON.stringify({ info: {}, item }) });
+    const { stderr } = await place.automate(['init', 'new', '--from-postman', 'c.json', '--request', 'a']);
+    expect(stderr).toContain('auth "asap": store the private key (PEM) as the credential example-key');
+    const text = await place.read('new/flow.yaml');
+    expect(text).not.toContain('canary');
+    expect(parse(text).nodes[0].auth).toEqual({
+      ...{ type: 'jwt', algorithm: 'RS256', issuer: 'me', subject: 'me', audience: 'https://a.example.com', key_id: 'k/1' },
+      ...{ claims: { a: true }, credential: 'example-key' },
+    });
+  });
+
   test('has no auth, but a note, if the type of auth is unknown', async () => {
     const place = await workplace({ 'c.json': JSON.stringify(first) });
     const { stderr } = await place.automate(['init', 'new', '--from-postman', 'c.json', '--request', 'Auths/hawk']);
@@ -117,4 +140,96 @@ describe('init from a collection', () => {
       expect([[0, 2].includes(code as number), texts.join().includes(`: ${secret}\n`)]).toEqual([true, false]);
     },
   );
+});
+
+describe('a literal secret inside of a value', () => {
+  const har = (postData: object, url = 'https://api.example.com/graphql') => {
+    const headers = [{ name: 'accept', value: 'application/json' }];
+    const response = { status: 200, content: { mimeType: 'application/json', text: '{"ok":true}' } };
+    return JSON.stringify({ log: { entries: [{ request: { method: 'POST', url, headers, postData }, response }] } });
+  };
+  const json = (body: unknown) => har({ mimeType: 'application/json', text: JSON.stringify(body) });
+
+  async function nodeOf(text: string) {
+    const place = await workplace({ 'a.har': text });
+    const made = await place.automate(['init', 'new', '--from-har', 'a.har', '--entry', '1']);
+    const written = await place.read('new/flow.yaml');
+    expect([made.code, secretsIn(['open sesame', '482913', 'hunter two'], [written, made.stdout, made.stderr])]).toEqual([0, []]);
+    return parse(written).nodes[0];
+  }
+
+  test.each([
+    [
+      'mutation { login(input: { email: "a@b.de", password: "open sesame" }) { id } }',
+      'mutation($password: String!) { login(input: { email: "a@b.de", password: $password }) { id } }',
+      { password: {} },
+    ],
+    ['{ me(token: "open sesame") { id } }', 'query($token: String!) { me(token: $token) { id } }', { token: {} }],
+    [
+      'query Me($id: ID!) @live { me(id: $id, otp: 482913, note: "a \\"password: b\\"") { id } }',
+      'query Me($otp: Int!, $id: ID!) @live { me(id: $id, otp: $otp, note: "a \\"password: b\\"") { id } }',
+      { otp: {} },
+    ],
+    [
+      '# a comment\nmutation Two { a(password: """open sesame""") { ...F } b(password: "hunter two") { id } } fragment F on X { id }',
+      '# a comment\nmutation Two($password: String!, $password_2: String!) { a(password: $password) { ...F } b(password: $password_2) { id } } fragment F on X { id }',
+      { password: {}, password_2: {} },
+    ],
+  ])('becomes a variable of a GraphQL query: %s', async (query, expected, variables) => {
+    const credential = { credential: expect.any(String) };
+    const values = Object.fromEntries(Object.keys(variables).map((name) => [name, credential]));
+    expect((await nodeOf(json({ query }))).body).toEqual({ query: expected, variables: values });
+    expect((await nodeOf(json([{ query, variables: { big: 1 } }]))).body).toEqual([{ query: expected, variables: { big: 1, ...values } }]);
+  });
+
+  test.each([
+    [
+      'a GraphQL document of several operations',
+      json({ query: 'query A { a(token: "open sesame") { id } } query B { b }' }),
+      'body',
+      'query',
+    ],
+    [
+      'a form',
+      har({ mimeType: 'application/x-www-form-urlencoded', text: `data=${encodeURIComponent('{"password":"open sesame"}')}` }),
+      'form',
+      'data',
+    ],
+    ['a body with JSON text', json({ data: '{"user":{"password":"open sesame"}}' }), 'body', 'data'],
+    ['a body with XML text', json({ data: '<a><Password>open sesame</Password></a>' }), 'body', 'data'],
+  ])('makes the whole value a credential: %s', async (_name, text, part, name) => {
+    expect((await nodeOf(text))[part]).toEqual({ [name]: { credential: expect.any(String) } });
+  });
+
+  test('is neither shown nor written in a parameter of a URL', async () => {
+    const url = `https://api.example.com/graphql?query=${encodeURIComponent('{ me(token: "open sesame") { id } }')}&x=1`;
+    const place = await workplace({ 'a.har': har({}, url) });
+    expect((await place.automate(['init', '--from-har', 'a.har'])).stdout).toContain('/graphql?query=***&x=1');
+    expect(await nodeOf(har({}, url))).toMatchObject({ url: 'https://api.example.com/graphql?x=1', auth: { query: 'query' } });
+  });
+
+  test('is recognized by its name, although it is a plain word', async () => {
+    const names = ['pin', 'card_pin', 'cvv', 'mfa_code', 'verificationCode', 'credentials', 'creds', 'appKey', 'security_answer'];
+    const { body } = await nodeOf(
+      json({ ...Object.fromEntries(names.map((name, index) => [name, `${'ab'[index % 2]}open sesame`])), spin: 'x' }),
+    );
+    expect(body).toEqual({ ...Object.fromEntries(names.map((name) => [name, { credential: expect.any(String) }])), spin: 'x' });
+  });
+
+  test('that is the session in a path is left out', async () => {
+    const place = await workplace({ 'a.har': har({}, 'https://api.example.com/app;jsessionid=0A1B2C3D4E5F67890A1B/items?x=1') });
+    const made = await place.automate(['init', 'new', '--from-har', 'a.har', '--entry', '1']);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('the session in the path of the URL was left out')]);
+    expect(parse(await place.read('new/flow.yaml')).nodes[0].url).toBe('https://api.example.com/app/items?x=1');
+    expect((await place.automate(['init', '--from-har', 'a.har'])).stdout).toContain('/app;jsessionid=***/items?x=1');
+  });
+
+  test('is found in a command for curl, too', async () => {
+    const place = await workplace({});
+    const body = JSON.stringify({ query: 'mutation { login(password: "open sesame") { id } }' }).replaceAll("'", "'\\''");
+    await place.automate(['init', 'new', '--from-curl', `curl https://api.example.com/graphql --json '${body}'`]);
+    expect(parse(await place.read('new/flow.yaml')).nodes[0].body.query).toBe(
+      'mutation($password: String!) { login(password: $password) { id } }',
+    );
+  });
 });

@@ -1,5 +1,7 @@
 import { constants, type ServerHttp2Session } from 'node:http2';
 import { describe, expect, test } from 'vitest';
+import { type Auth, boundAuth } from '../../src/core/auth/auth.ts';
+import { authTypes } from '../../src/core/auth/auth-types.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { type Http2Seen, http2Server, reply } from '../helpers/http2-server.ts';
@@ -54,6 +56,14 @@ describe('a request with http2: true', () => {
     expect(first).toMatchObject({ httpVersion: '1.1' });
     for (let index = 1; index < 4; index++) expect(textOf(await get(`${server.origin}/${index}`))).toBe(`/${index}`);
     expect(server.connections()).toBe(1);
+  });
+
+  test('logs in over HTTP/2, too, because some servers speak nothing else', async () => {
+    const server = await http2Server((seen) => reply(seen, seen.path), good);
+    const session = authTypes.find(({ type }) => type === 'session') as (typeof authTypes)[number];
+    const auth = boundAuth(session.options.parse({ type: 'session', login: { url: '/login' } }) as Auth, server.origin);
+    expect(await sender().get(`${server.origin}/x`, { auth })).toMatchObject({ httpVersion: '2' });
+    expect(server.requests.map(({ path }) => path)).toEqual(['/login', '/x']);
   });
 
   test('uses HTTP/1.1 without TLS', async () => {

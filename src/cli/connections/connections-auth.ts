@@ -153,7 +153,7 @@ function refuseForeignSetting(name: string, { type, parts }: Type): void {
   if ((part.isMapping === true) !== (member !== undefined && member !== ''))
     throw new AutomateError(
       'usage',
-      `--auth-set: expected ${part.isMapping ? `${option}.NAME=VALUE` : `${option}=VALUE`}, found "${name}"`,
+      `--auth-set: expected ${part.isMapping ? `${option}.NAME=VALUE` : `${option}=${part.isData ? 'JSON' : 'VALUE'}`}, found "${name}"${part.isData ? `\nfor example: ${wordsFor(option, part)}` : ''}`,
     );
 }
 

@@ -113,11 +113,13 @@ export const hmac = defineAuthType({
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],
   sign({ headers, query }, shown): Signature {
     const filled = (value: string) => value.replaceAll('{signature}', shown);
+    // Placeholders stay readable: this URL is only shown, and compared in tests of flows.
+    const shownInQuery = (value: string) => encodeURIComponent(filled(value)).replace(/%7B(\w+)%7D/g, '{$1}');
     const parameters = Object.keys(query);
     return {
       headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)])),
       ...(parameters.length > 0 && {
-        query: parameters.map((name) => `${encodeURIComponent(name)}=${encodeURIComponent(filled(query[name] as string))}`).join('&'),
+        query: parameters.map((name) => `${encodeURIComponent(name)}=${shownInQuery(query[name] as string)}`).join('&'),
         parameters,
       }),
     };

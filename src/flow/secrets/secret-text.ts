@@ -41,11 +41,14 @@ export function isPossiblySecret(name: string, place: NamedPlace, text: string, 
 export function hasSecretName(name: string): boolean {
   if (/[cx]srf|(?:^|[-_.])sid$/i.test(name)) return true;
   const plain = plainName(name);
-  return secretName.test(plain) && !pagingToken.test(plain);
+  return wholeSecretName.test(plain) || (secretName.test(plain) && !pagingToken.test(plain));
 }
 
+/** As the end of longer names, these mean other things. */
+const wholeSecretName = /^x?(?:authentication|bearer|creds|credentials|(?:user|card)?pin|cvv2?|cvc2?|appkey|securityanswer)$/;
+
 const secretName =
-  /(?:passw(?:or)?d|passwordconfirmation|passcode|passphrase|secret|token|jwt|apikey|session(?:id|key)?|(?:php|j)sess(?:ion)?id|clientassertion|codeverifier|authenticity\w*|otp)$/;
+  /(?:passw(?:or)?d|passwordconfirmation|passcode|passphrase|secret|token|jwt|apikey|session(?:id|key)?|(?:php|j)sess(?:ion)?id|clientassertion|codeverifier|authenticity\w*|otp|(?:mfa|totp|sms|2fa|twofactor|verification)code)$/;
 
 const pagingToken = /(?:page|next|prev|previous|cursor|continue|continuation|sync|skip|change|resume|max|delta|start)\w*token$/;
 

@@ -40,7 +40,8 @@ function credentialsIn(text: string, credential: string): AwsCredentials {
   const expected = 'expected ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the JSON that aws configure export-credentials prints';
   if (/^\s*\{/.test(text)) {
     const found = Object(orUndefined(() => JSON.parse(text) as unknown)) as Record<string, unknown>;
-    const { AccessKeyId, SecretAccessKey, SessionToken, Token, Expiration } = found;
+    // The answers of aws sts assume-role and aws iam create-access-key have them one level deeper.
+    const { AccessKeyId, SecretAccessKey, SessionToken, Token, Expiration } = Object(found.Credentials ?? found.AccessKey ?? found);
     if (typeof AccessKeyId !== 'string' || typeof SecretAccessKey !== 'string')
       throw unusableSecret(credential, `is a JSON document without AccessKeyId and SecretAccessKey: ${expected}`);
     const token = SessionToken ?? Token;

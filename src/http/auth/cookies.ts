@@ -3,7 +3,7 @@ import type { HttpResponse } from '../../core/ports.ts';
 import { withoutEcho } from './echo.ts';
 import type { RequestSigner } from './request-signers.ts';
 
-/** Shorter values are masked only if the cookie is one that browsers hide from scripts, because they can be ordinary words. */
+/** Shorter values are masked only if the login takes the cookie, or browsers hide it from scripts, because they can be ordinary words. */
 const longValue = 12;
 
 /** Some sites change a cookie with every answer. Requests in flight may still have earlier values. */
@@ -13,6 +13,7 @@ const maxValues = 100;
 export class Cookies implements RequestSigner {
   readonly #secret: (text: string, slot: string) => void;
   readonly #slot: string;
+  readonly #taken = new Set<string>();
   /** The last values that are masked. */
   readonly #values = new Set<string>();
   /** Cookies that are marked Secure are sent to this machine over http, as browsers do. */
@@ -33,6 +34,14 @@ export class Cookies implements RequestSigner {
     return answer;
   };
 
+  /** Returns the value of a cookie that requests need in another place, too, and masks all its values. */
+  take(origin: string, name: string): string | undefined {
+    const value = this.value(origin, name);
+    if (value !== undefined) this.#hide(value, name);
+    this.#taken.add(name);
+    return value;
+  }
+
   /** The current value of a cookie, also if it goes only with some paths. */
   value(origin: string, name: string): string | undefined {
     return this.#jar.getCookiesSync(origin, { allPaths: true }).find(({ key }) => key === name)?.value;
@@ -47,7 +56,7 @@ export class Cookies implements RequestSigner {
     const cookie = Cookie.parse(line, { loose: true });
     if (!cookie) return;
     const { key, value, httpOnly, secure } = cookie;
-    if (httpOnly || secure || value.length >= longValue) this.#hide(value, key);
+    if (httpOnly || secure || this.#taken.has(key) || value.length >= longValue) this.#hide(value, key);
     this.#jar.setCookieSync(cookie, url, { ignoreError: true });
   }
 

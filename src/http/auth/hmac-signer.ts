@@ -83,10 +83,10 @@ function filled(
   { headers, query }: { readonly headers: readonly Template[]; readonly query: readonly Template[] },
   facts: Facts,
 ): FilledTemplate {
-  const isDue = (pieces: readonly HmacPiece[]) => pieces.map(nameOf).includes('signature') === (facts.signature !== undefined);
-  const textOfAll = (pieces: readonly HmacPiece[]) => pieces.map((piece) => textOf(piece, request, facts)).join('');
   const own = (parts: readonly Template[]) =>
-    parts.flatMap(([name, pieces]) => (isDue(pieces) ? [[name, textOfAll(pieces)] as const] : []));
+    parts
+      .filter(([, pieces]) => pieces.map(nameOf).includes('signature') === (facts.signature !== undefined))
+      .map(([name, pieces]) => [name, textOfAll(pieces, request, facts)] as const);
   const parameters = own(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
   return { headers: Object.fromEntries(own(headers)), query: parameters.join('&') || undefined };
 }
@@ -104,6 +104,10 @@ async function addPiece(mac: Hmac, piece: HmacPiece, request: SignedRequest, fac
 
 function nameOf(piece: HmacPiece): Placeholder | undefined {
   return typeof piece === 'object' ? piece.name : undefined;
+}
+
+function textOfAll(pieces: readonly HmacPiece[], request: SignedRequest, facts: Facts): string {
+  return pieces.map((piece) => textOf(piece, request, facts)).join('');
 }
 
 function textOf(piece: HmacPiece, request: SignedRequest, facts: Facts): string {

@@ -40,7 +40,7 @@ export function signingKey(auth: JwtSettings, given: KeyText, { allowsSecret }: 
     return { key: Buffer.from(text), algorithm };
   }
   const key = pem === undefined ? keyOfJwk(file as object, credential) : keyOfPem(pem, auth, given);
-  return { key, algorithm: algorithmOf(key, auth, credential), ...facts };
+  return { key: withoutParameters(key), algorithm: algorithmOf(key, auth, credential, part('alg')), ...facts };
 }
 
 function jsonIn(text: string): Record<string, unknown> | undefined {
@@ -51,7 +51,9 @@ function jsonIn(text: string): Record<string, unknown> | undefined {
 function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }: KeyText): KeyObject {
   // In variables of CI systems, line breaks are often written as \n.
   const pem = /[\r\n]/.test(written.trim()) ? written : written.replaceAll('\\n', '\n');
-  const [, kind = ''] = /-----BEGIN ([^-]*)-----/.exec(pem) ?? [];
+  // Next to the key, openssl also writes the parameters of its curve, or its certificate.
+  const kinds = [...pem.matchAll(/-----BEGIN ([^-]*)-----/g)].map(([, kind = '']) => kind);
+  const kind = kinds.find((one) => one.includes('PRIVATE KEY')) ?? kinds[0] ?? '';
   if (!kind.includes('PRIVATE KEY'))
     throw unusableSecret(credential, `is a ${kind.toLowerCase() || 'PEM document'}: expected the private key`);
   const isEncrypted = pem.includes('ENCRYPTED');
@@ -78,6 +80,14 @@ function keyOfJwk(jwk: object, credential: string): KeyObject {
   throw unusableSecret(credential, 'is not a private key (JWK)');
 }
 
+/** A key that may sign only with RSA-PSS has another kind, which jose does not accept. The key inside is the same (RFC 8017, A.1.2). */
+function withoutParameters(key: KeyObject): KeyObject {
+  if (key.asymmetricKeyType !== 'rsa-pss') return key;
+  const der = key.export({ type: 'pkcs8', format: 'der' });
+  // Before the key stand 13 bytes (lengths of two bytes, because a key of 2048 bits is so long) and the parameters.
+  return createPrivateKey({ key: der.subarray(13 + (der[8] as number)), format: 'der', type: 'pkcs1' });
+}
+
 /** The algorithms that fit a key. The first of them is the default. */
 function algorithmsFor(key: KeyObject): readonly string[] {
   const curve = key.asymmetricKeyDetails?.namedCurve;
@@ -95,7 +105,8 @@ function algorithmsFor(key: KeyObject): readonly string[] {
   }
 }
 
-function algorithmOf(key: KeyObject, { algorithm }: JwtSettings, credential: string): string {
+/** `said` is the algorithm in a JWK. */
+function algorithmOf(key: KeyObject, { algorithm }: JwtSettings, credential: string, said: string | undefined): string {
   const fitting = algorithmsFor(key);
   const [first] = fitting;
   const kind = key.asymmetricKeyDetails?.namedCurve ?? key.asymmetricKeyType;
@@ -108,7 +119,7 @@ function algorithmOf(key: KeyObject, { algorithm }: JwtSettings, credential: str
       credential,
       `is a key of the kind ${kind}, which cannot sign with ${algorithm}: expected algorithm ${fitting.join(', ')}`,
     );
-  return algorithm ?? first;
+  return algorithm ?? fitting.find((one) => one === said) ?? first;
 }
 
 /** For clocks that differ. */

@@ -11,7 +11,7 @@ import type { AnswerCondition } from '../../core/condition/condition.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 import type { ReportProblem } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
+import { isObject, jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { abortIfLong } from '../../files/time-limit.ts';
 import { throwAsSent } from '../error.ts';
 import { Cookies } from './cookies.ts';
@@ -44,9 +44,9 @@ export class LoginSessions {
 
   /** If the answer says that the session has ended, calls `send` once more after a new login. */
   sendWith(auth: SessionAuth, request: HttpRequest, tools: SessionTools, send: SendInSession): Promise<HttpResponse> {
-    const { origin, clientCert } = request;
+    const { origin, clientCert, http2 } = request;
     const key = `${origin} ${authKey(auth)}`;
-    const session = this.#sessions.get(key) ?? new OpenSession(auth, { origin, clientCert }, tools);
+    const session = this.#sessions.get(key) ?? new OpenSession(auth, { origin, clientCert, http2 }, tools);
     this.#sessions.set(key, session);
     return session.sendWith(send, tools);
   }
@@ -87,9 +87,12 @@ export class LoggedIn {
   }
 }
 
+/** The part of a request that a login to the same origin repeats. */
+type Sample = Pick<HttpRequest, 'origin' | 'clientCert' | 'http2'>;
+
 class OpenSession {
   readonly #auth: SessionAuth;
-  readonly #sample: Pick<HttpRequest, 'origin' | 'clientCert'>;
+  readonly #sample: Sample;
   readonly #plan: SessionPlan;
   /** Those of the last request, because an earlier run may have ended. */
   #tools: SessionTools;
@@ -100,14 +103,11 @@ class OpenSession {
   /** Renewals since the last success. */
   #renewals = 0;
 
-  constructor(auth: SessionAuth, sample: Pick<HttpRequest, 'origin' | 'clientCert'>, tools: SessionTools) {
+  constructor(auth: SessionAuth, sample: Sample, tools: SessionTools) {
     this.#auth = auth;
     this.#sample = sample;
     this.#tools = tools;
-    const problem: ReportProblem = (_, message) => {
-      throw new Failure('request', typeof message === 'string' ? message : message.message, { sent: false });
-    };
-    this.#plan = planSession(auth, { allowHttp: tools.allowHttp, problem });
+    this.#plan = planOf(auth, tools);
   }
 
   async sendWith(send: SendInSession, tools: SessionTools): Promise<HttpResponse> {
@@ -191,8 +191,8 @@ class OpenSession {
   async #sendLogin(login: LoginPlan, index: number, session: LoggedIn): Promise<LoginAnswer> {
     let request = this.#requestOf(login, session);
     for (let redirects = 0; ; redirects++) {
-      const response = await this.#tools.send(request, session).catch((error) => throwUnsent(error, this.#where(login, index)));
-      const answer = await this.#answerOf(response);
+      const response = await this.#tools.send(request, session).catch((error) => this.#throwUnsent(error, this.#where(login, index)));
+      const answer = await answerOf(response, this.#tools);
       const { status, retryAfterMs } = response;
       if (status === 429 || status >= 500) {
         const message = `${this.#where(login, index)}: the server answered ${status}${saidIn(answer)}`;
@@ -207,6 +207,15 @@ class OpenSession {
     }
   }
 
+  /** The record's own request was not sent, so it costs no credit. An answer that cannot be read is no better the next time. */
+  #throwUnsent(error: unknown, where: string): never {
+    if (!(error instanceof Failure)) throw error;
+    const { kind, message, status, retryable, retryAfterMs, code, details } = error;
+    if (kind === 'parse') throw this.#refusal(`${where} has an answer that cannot be read: ${message}`);
+    const facts = { status, retryable, retryAfterMs, sent: false, code, details };
+    throw new Failure(kind, `${where}: ${message}`, facts as ConstructorParameters<typeof Failure>[2]);
+  }
+
   #requestOf(login: LoginPlan, session: LoggedIn): HttpRequest {
     const { method, origin, path, body, secretBody, auth } = login;
     const sample = this.#sample;
@@ -214,7 +223,7 @@ class OpenSession {
     const headers = Object.fromEntries(Object.entries(login.headers).map(([name, value]) => [name, textOf(value)]));
     return {
       ...{ method, origin, path, headers, body, secretBody, auth: auth.length === 0 ? undefined : auth },
-      ...(origin === sample.origin && { clientCert: sample.clientCert }),
+      ...(origin === sample.origin && { clientCert: sample.clientCert, http2: sample.http2 }),
       timeoutMs: loginTimeoutMs,
       maxBodyBytes: maxLoginBytes,
       followAny: false,
@@ -228,14 +237,14 @@ class OpenSession {
     const inHead = take.filter(({ from }) => 'paths' in from && from.paths.some(({ root }) => root !== 'body'));
     const isTaken = inHead.length > 0 && inHead.every(({ from }) => 'paths' in from && firstValue(from.paths, answer) !== undefined);
     if (!expect) return isTaken;
-    return !expect.named.includes('body') && this.#isTrue(expect, answer);
+    return !expect.named.includes('body') && isTrue(expect, answer, this.#tools);
   }
 
   #check(login: LoginPlan, index: number, answer: LoginAnswer, isRedirected: boolean): void {
     const { status } = answer;
     const refused = (reason: string) => this.#refusal(`${this.#where(login, index)} was refused: ${reason}${saidIn(answer)}`);
     if (login.expect) {
-      if (this.#isTrue(login.expect, answer)) return;
+      if (isTrue(login.expect, answer, this.#tools)) return;
       throw refused(`the server answered ${status}, and expect is false: ${login.expect.source}`);
     }
     // The page after a login can be missing although the login has succeeded.
@@ -250,10 +259,15 @@ class OpenSession {
     const refused = `${where} was refused: the server answered ${answer.status}`;
     if ('cookie' in from) {
       session.take(name, from);
-      if (session.cookies?.value(origin, from.cookie) !== undefined) return;
+      if (session.cookies?.take(origin, from.cookie) !== undefined) return;
       throw this.#refusal(`${refused}, and set no cookie "${from.cookie}" (take.${name})`);
     }
-    const text = textOf(firstValue(from.paths, answer) ?? '');
+    const value = firstValue(from.paths, answer) ?? '';
+    if (isObject(value) || Array.isArray(value)) {
+      const found = Array.isArray(value) ? 'a list' : 'an object';
+      throw this.#refusal(`${refused}, and "${from.paths.at(-1)?.text}" is ${found}, not a text (take.${name})${saidIn(answer)}`);
+    }
+    const text = textOf(value);
     if (text === '') throw this.#refusal(`${refused}, and the answer has no "${from.paths.at(-1)?.text}" (take.${name})${saidIn(answer)}`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
     if (/[\x00-\x1f\x7f]/.test(text)) throw this.#refusal(`${where}: the value of take.${name} has a control character`);
@@ -266,46 +280,64 @@ class OpenSession {
     return seconds > 0 ? usableMs(seconds * 1000) : undefined;
   }
 
-  async #hasEnded(response: HttpResponse): Promise<boolean> {
-    if (this.#auth.renewOn.includes(response.status)) return true;
-    const { renewWhen } = this.#plan;
-    return renewWhen !== undefined && this.#isTrue(renewWhen, await this.#answerOf(response));
-  }
-
-  /** A condition that cannot be evaluated, for example because the body has no such member, is false. */
-  #isTrue(condition: AnswerCondition, answer: LoginAnswer): boolean {
-    const all: Readonly<Record<string, () => Value>> = {
-      status: () => answer.status,
-      headers: () => objectOf(Object.keys(answer.headers).map((name) => [name.toLowerCase(), answer.header(name.toLowerCase()) ?? ''])),
-      body: () => answer.body ?? null,
-    };
-    const fields = new Map(condition.named.map((name) => [name, all[name]?.() ?? null] as const));
-    try {
-      return condition.evaluate(fields, { wallNow: () => this.#tools.wallNow(), abortIfLong });
-    } catch (error) {
-      if (error instanceof Failure) return false;
-      throw error;
-    }
-  }
-
-  async #answerOf(response: HttpResponse): Promise<LoginAnswer> {
-    const { documents } = this.#tools;
-    const kind = documents && documentKind(response, 'auto');
-    const document = kind && documents ? await readDocument(response, kind, documents) : undefined;
-    const read = { ...response, document: document ?? response.document };
-    const { status, header, headers } = response;
-    try {
-      return { status, header, headers, body: readBody(read, 'auto', false) };
-    } catch (error) {
-      if (error instanceof Failure) return { status, header, headers, body: undefined };
-      throw error;
-    }
+  #hasEnded(response: HttpResponse): Promise<boolean> {
+    return hasEnded(this.#auth, this.#plan, response, this.#tools);
   }
 
   #refusal(message: string): LimitReached {
     const { credential } = this.#auth;
     const facts = credential === '' ? undefined : ({ code: 'credential', details: { credential, remedy: 'renew' } } as const);
     return new LimitReached(message, 'refused-credential', facts);
+  }
+}
+
+/** Throws a Failure if the options of the session cannot be used. */
+export function planOf(auth: SessionAuth, { allowHttp }: Pick<SessionTools, 'allowHttp'>): SessionPlan {
+  const problem: ReportProblem = (_at, message) => {
+    throw new Failure('request', typeof message === 'string' ? message : message.message, { sent: false });
+  };
+  return planSession(auth, { allowHttp, problem });
+}
+
+type ReadingTools = Pick<SessionTools, 'documents' | 'wallNow'>;
+
+/** True if the answer says that the session has ended. */
+export async function hasEnded(
+  { renewOn }: Session,
+  { renewWhen }: SessionPlan,
+  response: HttpResponse,
+  tools: ReadingTools,
+): Promise<boolean> {
+  if (renewOn.includes(response.status)) return true;
+  return renewWhen !== undefined && isTrue(renewWhen, await answerOf(response, tools), tools);
+}
+
+/** A condition that cannot be evaluated, for example because the body has no such member, is false. */
+function isTrue(condition: AnswerCondition, answer: LoginAnswer, { wallNow }: ReadingTools): boolean {
+  const all: Readonly<Record<string, () => Value>> = {
+    status: () => answer.status,
+    headers: () => objectOf(Object.keys(answer.headers).map((name) => [name.toLowerCase(), answer.header(name.toLowerCase()) ?? ''])),
+    body: () => answer.body ?? null,
+  };
+  const fields = new Map(condition.named.map((name) => [name, all[name]?.() ?? null] as const));
+  try {
+    return condition.evaluate(fields, { wallNow: () => wallNow(), abortIfLong });
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
+
+async function answerOf(response: HttpResponse, { documents }: ReadingTools): Promise<LoginAnswer> {
+  const kind = documents && documentKind(response, 'auto');
+  const document = kind && documents ? await readDocument(response, kind, documents) : undefined;
+  const read = { ...response, document: document ?? response.document };
+  const { status, header, headers } = response;
+  try {
+    return { status, header, headers, body: readBody(read, 'auto', false) };
+  } catch (error) {
+    if (error instanceof Failure) return { status, header, headers, body: undefined };
+    throw error;
   }
 }
 
@@ -343,18 +375,9 @@ function redirected(request: HttpRequest, { status, header }: HttpResponse): Htt
   return { ...request, method: 'GET', path: target.path, headers, body: undefined, secretBody: undefined };
 }
 
-/** What the server said, without what might be a token: a login's answer can contain one that is not known yet. */
+/** The words of the server, without what might be a token: a login's answer can contain one that is not known yet. */
 function saidIn({ body }: LoginAnswer): string {
   if (body === undefined) return '';
   const text = excerpt(typeof body === 'string' ? body : jsonOf(body), 300);
-  return `: ${text.replace(/[\w+/=.~-]*(?:\d[\w+/=.~-]*){4}|[\w+/=.~-]{25,}/g, '***')}`;
-}
-
-/** The record's own request was not sent, so it costs no credit. */
-function throwUnsent(error: unknown, where: string): never {
-  if (!(error instanceof Failure)) throw error;
-  const { kind, message, status, retryable, retryAfterMs, code, details } = error;
-  throw new Failure(kind, `${where}: ${message}`, { status, retryable, retryAfterMs, sent: false, code, details } as ConstructorParameters<
-    typeof Failure
-  >[2]);
+  return `: ${text.replace(/(?=[\w+/=.~-]{8})[\w+/=.~-]*(?:\d[\w+/=.~-]*){4}|[\w+/=.~-]{25,}/g, '***')}`;
 }

@@ -49,6 +49,8 @@ function wayOf(type: string, read: Read, variables: Variables): Way | undefined 
       return oauth2(read, variables);
     case 'jwt':
       return jwt(read, variables);
+    case 'asap':
+      return asap(read, variables);
     default:
       return undefined;
   }
@@ -139,6 +141,18 @@ function jwt(read: Read, variables: Variables): Way {
       ...(isQuery ? ['Postman sends the token in the query; the flow sends it in the header Authorization'] : []),
       ...(read('isSecretBase64Encoded') === 'true' ? ['the key is encoded in base64: decode it before you store it'] : []),
     ],
+  };
+}
+
+/** Atlassian's name for a JWT that is signed with a private key. */
+function asap(read: Read, variables: Variables): Way {
+  const texts = { algorithm: read('alg'), issuer: read('iss'), subject: read('sub'), audience: read('aud'), key_id: read('kid') };
+  const claims = jsonIn(read('claims'), variables);
+  return {
+    auth: { type: 'jwt', ...literals(texts, variables), ...(Object.keys(claims).length > 0 && { claims }) },
+    what: 'the private key (PEM)',
+    secret: read('privateKey'),
+    kind: 'key',
   };
 }
 

@@ -148,6 +148,7 @@ describe('a request with auth of type aws_sigv4', () => {
   test.each([
     ['with a session token', `${pair}:session-token-1`],
     ['as exported JSON', exported('2099-01-01T00:00:00+00:00')],
+    ['as aws sts assume-role prints them', `{"Credentials":${exported('2099-01-01T00:00:00Z')},"AssumedRoleUser":{"Arn":"a"}}`],
   ])('accepts credentials %s, and masks each part', async (_form, text) => {
     const server = await httpServer();
     const { get, secrets } = createSender({ secrets: { aws: text } });

@@ -119,6 +119,10 @@ test('a run renews a stale nonce without a retry, a wrong password is exit code 
   const wrong = await run('Mufasa:hyenas-rule', 'wrong.csv');
   expect([wrong.code, wrong.stderr.includes('hyenas-rule')]).toEqual([7, false]);
   const before = server.requests.length;
-  expect((await run('no-colon', 'none.csv')).code).toBe(7);
+  const none = await run('no-colon', 'none.csv');
+  expect([none.code, none.stderr]).toEqual([
+    7,
+    expect.stringContaining('found no ":"\n  or write the user name into auth, as in username: ada\n'),
+  ]);
   expect(server.requests).toHaveLength(before);
 });

@@ -204,3 +204,18 @@ test('a run signs with hmac, and no output contains the secret or a signature', 
   expect(curl.stdout).toContain(`-H "X-Signature: $SIGNATURE"`);
   expect(curl.stderr).toContain('curl does not compute the signature: set SIGNATURE for it');
 });
+
+test('the URL of a request that is signed in its query is shown with the names of what is computed', async () => {
+  const server = await httpServer((_request, response) => json(response, { ok: true }));
+  const auth = 'auth: { type: hmac, credential: c, of: "{query}", query: { timestamp: "{timestamp}", signature: "{signature}" } }';
+  const answer = '{ request: "GET https://x.example.com/a?b=%7B&timestamp={timestamp}&signature=test-c", body: { ok: true } }';
+  const place = await workplace({
+    'flow.yaml': `nodes: [{ type: http, url: "${server.origin}/a?b=%7B", ${auth}, map: [ok] }]\n`,
+    'tested.yaml': `nodes: [{ type: http, url: "https://x.example.com/a?b=%7B", ${auth}, map: [ok] }]\n`,
+    'a.test.yaml': `flow: tested.yaml\ntests: [{ name: a, record: { id: 1 }, answers: [${answer}], rows: [{ ok: true }] }]\n`,
+  });
+  const args = ['run', 'flow.yaml', '--no-input', '--out', 'out.csv', '--verbose'];
+  const { stderr } = await place.automate(args, { env: { AUTOMATE_CREDENTIAL_C: secret } });
+  expect(stderr).toContain(`GET ${server.origin}/a?b=%7B&timestamp={timestamp}&signature=***  200`);
+  expect(await place.automate(['test', 'a.test.yaml'])).toMatchObject({ code: 0 });
+});

@@ -1,9 +1,10 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { constants, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import { decodeJwt, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import { jwt } from '../../../src/core/auth/jwt.ts';
 import { jwtBearer } from '../../../src/core/auth/jwt-bearer.ts';
+import { textsToMask } from '../../../src/credentials/secret.ts';
 import { readAllFiles, workplace } from '../../helpers/cli.ts';
 import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
 import { type Handler, httpServer, json } from '../../helpers/http-server.ts';
@@ -14,6 +15,7 @@ const pemOf = (key: KeyObject, more: object = {}) => key.export({ type: 'pkcs8',
 const pem = pemOf(rsa.privateKey);
 const jwtAuth = (options: object): Auth => jwt.options.parse({ type: 'jwt', credential: 'c', ...options });
 const bearerAuth = (options: object): Auth => jwtBearer.options.parse({ type: 'oauth2_jwt_bearer', credential: 'c', ...options });
+const ecParameters = '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
 const tokenIn = (header: unknown) => String(header).replace('Bearer ', '');
 
 describe('a request with auth of type jwt', () => {
@@ -53,8 +55,28 @@ describe('a request with auth of type jwt', () => {
     ['Windows line breaks', pem.replaceAll('\n', '\r\n')],
     ['line breaks written as \\n', pem.trim().replaceAll('\n', '\\n')],
     ['JWK', JSON.stringify(rsa.privateKey.export({ format: 'jwk' }))],
+    ['openssl pkcs12, with text before it', `Bag Attributes\n    friendlyName: robot\nKey Attributes: <No Attributes>\n${pem}`],
+    ['a key and its certificate', `-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n${pem}`],
   ])('accepts a key in the form %s', async (_form, text) => {
     await expect(jwtVerify(tokenIn(await sent({ issuer: 'i' }, { c: text })), rsa.publicKey)).resolves.toBeDefined();
+  });
+
+  test.each([
+    ['EC key as openssl ecparam writes it', 'ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' }), ecParameters],
+    ['RSA key that may sign only with RSA-PSS', 'PS256', generateKeyPairSync('rsa-pss', { modulusLength: 2048 }), ''],
+  ] as const)('accepts an %s', async (_form, alg, { privateKey, publicKey }, before) => {
+    const text = before + (alg === 'ES256' ? privateKey.export({ type: 'sec1', format: 'pem' }) : pemOf(privateKey));
+    const [head = '', claims = '', signature = ''] = tokenIn(await sent({ issuer: 'i' }, { c: text })).split('.');
+    const how = alg === 'ES256' ? { dsaEncoding: 'ieee-p1363' as const } : { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
+    const isSigned = verify('sha256', Buffer.from(`${head}.${claims}`), { key: publicKey, ...how }, Buffer.from(signature, 'base64url'));
+    expect([JSON.parse(Buffer.from(head, 'base64url').toString()).alg, isSigned]).toEqual([alg, true]);
+  });
+
+  test('is signed with the algorithm that a JWK says, unless the flow says another one', async () => {
+    const c = JSON.stringify({ ...rsa.privateKey.export({ format: 'jwk' }), alg: 'PS256', kid: 'k9' });
+    const headOf = async (options: object) => (await jwtVerify(tokenIn(await sent(options, { c })), rsa.publicKey)).protectedHeader;
+    expect(await headOf({})).toMatchObject({ alg: 'PS256', kid: 'k9' });
+    expect(await headOf({ algorithm: 'RS384' })).toMatchObject({ alg: 'RS384' });
   });
 
   test('accepts an encrypted key with its passphrase', async () => {
@@ -311,7 +333,13 @@ test('credentials set stores a key file with several lines from stdin, and refus
   const env = { AUTOMATE_VAULT_PASSPHRASE: 'open sesame vault' };
   const set = (stdin: string) => place.automate(['credentials', 'set', 'robot', '--backend', 'vault'], { stdin, env });
   expect(await set(pem)).toMatchObject({ code: 0 });
+  expect(await set(`Bag Attributes\n    friendlyName: robot\n${pem}`)).toMatchObject({ code: 0 });
   expect(await set(JSON.stringify({ private_key: pem }, null, 2))).toMatchObject({ code: 0 });
   const refused = await set('one\ntwo\n');
   expect([refused.code, refused.stderr]).toEqual([7, expect.stringContaining('only a PEM or JSON document can have several lines')]);
+});
+
+test('a key is masked as its text without line breaks, also if something else stands before it', () => {
+  const text = pem.split('\n').slice(1, -2).join('');
+  for (const before of ['', ecParameters, 'Bag Attributes\n    friendlyName: robot\n']) expect(textsToMask(before + pem)).toContain(text);
 });

@@ -159,6 +159,12 @@ describe('an API where you log in first (auth of type session)', () => {
       env,
       ['answered 200', 'has no "body.query.tokens.csrf_token" \\(take.csrf\\)'],
     ],
+    [
+      'take finds no text',
+      '\n        - { url: "/api?action=csrf", take: { csrf: body.query.tokens } }',
+      env,
+      ['answered 200', '"body.query.tokens" is an object, not a text \\(take.csrf\\)'],
+    ],
     ['the status is no success', '\n        - { url: "/api?action=edit", take: { csrf: body.x } }', env, ['answered 403', 'badtoken']],
   ])('ends the run with exit 7 before the first record if %s', async (_name, login, own, messages) => {
     const wiki = await wikiServer({ badToken: 403 });
@@ -364,6 +370,7 @@ describe('automate connections add http NAME --auth session', () => {
 
   test.each([
     [[], 'expected --auth-set login=VALUE for --auth session'],
+    [['--auth-set', 'login.url=/canary'], `expected login=JSON, found "login.url"\n  for example: --auth-set 'login={"url":"/login",`],
     [['--auth-set', 'login={canary'], '--auth-set login: expected JSON, such as {"url":"/login"}, found text that is not JSON'],
     [['--auth-set', `login=${login.replace('"/login"', '"http://shop.example.com/login"')}`], 'https'],
   ])('refuses %j', async (more, message) => {
@@ -501,8 +508,47 @@ test.each([
 ])('the answer to a login that is %s is refused', async (_name, answer, message) => {
   const server = await httpServer((_request, response) => answer(response));
   const flow = `nodes: [{ type: http, url: "${server.origin}/x", retry: { max: 0 }, auth: { type: session, login: { url: /login } } }]\n`;
-  const { code, written } = await run(flow, 1);
-  expect(code).not.toBe(0);
+  const { code, written } = await run(flow, 3);
+  expect(code).toBe(7);
   expect(written).toMatch(new RegExp(message));
   expect(server.requests.map(({ path }) => path)).toEqual(['/login']);
+});
+
+test('what a server says about a refused login is shown with its numbers, but without what can be a token', async () => {
+  const server = await httpServer((_request, response) => json(response, { error: { code: -32602 }, id: 'canary-token-1234' }));
+  const login = '{ url: /login, take: { t: token } }';
+  const { stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
+  expect(stderr).toContain('{"error":{"code":-32602},"id":"***"}');
+});
+
+test('a cookie that the login takes is masked, also a short one, and however often it changes', async () => {
+  let count = 0;
+  const server = await httpServer(({ headers: { cookie = '' } }, response) => {
+    response.setHeader('set-cookie', [`xsrf=qx7kmp${count++}; Path=/`, 'lang=en; Path=/']);
+    return json(response, { cookie });
+  });
+  const auth = 'auth: { type: session, login: { url: /login, take: { x: $cookies.xsrf } }, send: { headers: { X-XSRF: { session: x } } } }';
+  const { out, written } = await run(`nodes: [{ type: http, url: "${server.origin}/x", concurrency: 1, map: [cookie], ${auth} }]\n`, 3);
+  expect(server.requests.map(({ headers }) => headers['x-xsrf'])).toEqual([undefined, 'qx7kmp0', 'qx7kmp1', 'qx7kmp2']);
+  expect(out.split('\n')[3]).toBe('3,xsrf=***; lang=en');
+  expect(written).not.toContain('qx7kmp');
+});
+
+describe('a session in a test of a flow', () => {
+  const ofStatus = (status: number) => `{ request: "GET https://x.example.com/a", status: ${status}, body: { ok: true } }`;
+  const flow =
+    'nodes: [{ type: http, url: "https://x.example.com/a", retry: { max: 0 }, map: [ok], auth: { type: session, login: { url: /l }, renew_when: status == 440 } }]\n';
+
+  test.each([
+    ['ends with a status of renew_on', [401, 200], 'rows: [{ ok: true }]'],
+    ['ends as renew_when says', [440, 200], 'rows: [{ ok: true }]'],
+    ['ends twice', [401, 401], 'fails: { status: 401 }'],
+    ['goes on', [403], 'fails: { status: 403 }'],
+  ])('that %s sends the request as often as a run does', async (_name, statuses, expected) => {
+    const answers = statuses.map(ofStatus).join(', ');
+    const tests = `flow: flow.yaml\ntests: [{ name: a, record: { id: 1 }, answers: [${answers}], ${expected} }]\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'flow.test.yaml': tests });
+    const { code, stdout } = await place.automate(['test', 'flow.test.yaml']);
+    expect([stdout, code]).toEqual([expect.stringContaining('1 passed'), 0]);
+  });
 });
