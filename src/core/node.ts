@@ -179,6 +179,8 @@ export interface Node {
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
   /** Returns the rows as `run` does, but without waiting. Only for nodes that make no call; a joined file must be open. */
   readonly rowsAtOnce?: (fields: Fields, clock: EvaluationClock) => readonly Fields[];
+  /** The names of the rules that the node checks, in their order. */
+  readonly rules?: readonly string[];
   /** Set only for a node that looks records up in a file beside the flow. */
   readonly joined?: JoinedFile;
   /** True if a record for which the node returns no rows counts as filtered. */

@@ -46,6 +46,7 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
     reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
     ...(schema && { readsAny: true }),
     columns: (before) => [...before],
+    rules: [...all.map(([name]) => name), ...(file === undefined ? [] : [file])],
     // A record that the check refuses has no rows to remember.
     rowsAtOnce: (fields) => [fields],
     async run(fields, runContext) {
@@ -54,7 +55,7 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
       if (misfit !== undefined) broken.push({ name: file as string, reason: `${file}: ${misfit}` });
       if (broken.length === 0) return [fields];
       runContext.report({ type: 'rules-broken', rules: broken.map(({ name }) => name) });
-      if (action === 'reject') throw new Failure('check', broken.map(({ reason }) => reason).join('; '));
+      if (action === 'reject') throw new Failure('check', broken.map(({ reason }) => reason).join('; '), { sent: false });
       return [fields];
     },
   };

@@ -317,10 +317,7 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
-    brokenRules: listed(tally.brokenRules, ([node, counts]) => ({
-      node,
-      rules: [...counts].map(([rule, records]) => ({ rule, records })),
-    })),
+    brokenRules: brokenRulesOf(plan, tally),
     joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
@@ -347,6 +344,15 @@ function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun,
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function brokenRulesOf(plan: Plan, { brokenRules }: Tally): RunView['brokenRules'] {
+  const checks = allSteps(plan.steps).filter(({ id }) => brokenRules.has(id));
+  return listed(checks, ({ id, node: { rules = [] } }) => {
+    const counts = brokenRules.get(id);
+    return { node: id, rules: rules.flatMap((rule) => (counts?.has(rule) ? [{ rule, records: counts.get(rule) as number }] : [])) };
+  });
 }
 
 /** In the order of the flow. */
@@ -564,6 +570,7 @@ export function summaryJson(view: RunView): string {
     input_notes: view.inputNotes,
     replaced: view.replaced,
     joins: view.joins,
+    checks: view.brokenRules,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
     searches: view.searches?.map(({ node, known, notFound, steps }) => ({
       ...{ node, known, not_found: notFound },

@@ -25,9 +25,9 @@ describe('a check', () => {
     expect(await place.read('out.csv')).toBe('email,age,ok\na@b,17,true\n');
     expect(server.requests).toHaveLength(1);
     const errors = await place.read('out.errors.csv');
-    expect(errors).toContain('check-1,check,,"no e-mail address; age is not between 0 and 120 (expected a whole number, found ""x"")",1,2');
-    expect(errors).toContain('check-1,check,,age is not between 0 and 120,1,3');
-    expect(errors).toContain('check-1,check,,no e-mail address,1,4');
+    expect(errors).toContain('check-1,check,,"no e-mail address; age is not between 0 and 120 (expected a whole number, found ""x"")",0,2');
+    expect(errors).toContain('check-1,check,,age is not between 0 and 120,0,3');
+    expect(errors).toContain('check-1,check,,no e-mail address,0,4');
     expect(stderr).toContain('\n  check-1: no e-mail address 2, age is not between 0 and 120 2\n');
   });
 
@@ -36,6 +36,20 @@ describe('a check', () => {
     const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
     expect([code, await place.read('out.csv')]).toEqual([0, contacts]);
     expect(stderr).toContain('check-1: no e-mail address 2, age is not between 0 and 120 2\n');
+    const counts = [
+      { rule: 'no e-mail address', records: 2 },
+      { rule: 'age is not between 0 and 120', records: 2 },
+    ];
+    expect(JSON.parse(await place.read('summary.json')).checks).toEqual([{ node: 'check-1', rules: counts }]);
+  });
+
+  test('is in the report and in one line of the summary, with the rules in the order of the flow', async () => {
+    const flow = flowOf('\n    rules: { "first\\nline": age == "30", second: email == "ef", third: "true" }\n    action: warn\n');
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'email,age\nab,30\nef,31\nef,32\n' });
+    const { code, stderr } = await place.automate([...run, '--report', 'report.html']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('\n  check-1: first line 2, second 1\n')]);
+    const text = (await place.read('report.html')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('Broken rules by records Node Rule Records check-1 first line 2 check-1 second 1');
   });
 
   test.each([

@@ -38,6 +38,12 @@ describe('a join', () => {
     expect(JSON.parse(await place.read('summary.json')).joins).toEqual([{ node: 'join-1', file: 'data/owners.csv', found: 2, of: 4 }]);
   });
 
+  test('is in the report', async () => {
+    const { place } = await joinedRun(join(usual), {}, [...run, '--report', 'report.html']);
+    const text = (await place.read('report.html')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('Joined files how often a record was found Node File Found join-1 owners.csv 2 of 4');
+  });
+
   test.each([
     ['delimiter: ";"', 'owners.csv', 'website;owner_name;team\nacme.com;Ann;red\n'],
     ['header_line: 3', 'owners.csv', 'Export of today\n\nwebsite,owner_name,team\nacme.com,Ann,red\n'],
