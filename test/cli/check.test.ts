@@ -139,9 +139,13 @@ describe('the schema of a record', () => {
   });
 
   test.each([
-    ['{', 'it is not JSON: '],
+    ['{', 'contact.json is not a usable JSON Schema: it is not JSON: '],
+    ['yes\nno', `it is not JSON: Unexpected token 'y', "yes no" is not valid JSON\n  3 |`],
     ['[]', 'expected a JSON object'],
-    ['{"type":"text"}', 'schema is invalid: data/type must be equal to one of the allowed values'],
+    ['{"type":"text"}', 'contact.json is not a usable JSON Schema: $.type: expected one of "array", "boolean", '],
+    ['{"properties":{"id":{"minimum":"1"}}}', '$.properties.id.minimum: expected number, found "1"'],
+    ['{"$ref":"text.json"}', 'text.json is not a usable JSON Schema: it is not JSON: '],
+    ['{"$ref":"type.json#/$defs/a"}', 'type.json is not a usable JSON Schema: $["$defs"].a.required: expected array, found "id"'],
     [
       '{"$schema":"http://json-schema.org/draft-04/schema#"}',
       '$schema: expected draft 7 or 2020-12, found http://json-schema.org/draft-04/schema#',
@@ -150,10 +154,13 @@ describe('the schema of a record', () => {
     ['{"$ref":"#/$defs/x"}', 'there is no schema at #/$defs/x'],
     ['{"$ref":"other.json"}', 'the file other.json cannot be read: there is no such file'],
   ])('is a problem of the flow if the file is %s', async (text, message) => {
-    const place = await workplace({ 'flow.yaml': flowOf('\n    schema: contact.json\n'), 'contact.json': text, 'rows.csv': contacts });
+    const flow = flowOf('\n    schema: contact.json\n');
+    const beside = { 'text.json': 'id: integer', 'type.json': '{"$defs":{"a":{"required":"id"}}}' };
+    const place = await workplace({ 'flow.yaml': flow, 'contact.json': text, 'rows.csv': contacts, ...beside });
     const { code, stderr } = await place.automate(run);
     expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
     expect(stderr).toContain('flow.yaml:3:13: ');
+    expect(stderr).toContain('\n1 problem in flow.yaml');
   });
 
   test('belongs to the flow for --resume, --update and retry', async () => {
