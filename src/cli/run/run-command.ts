@@ -67,7 +67,7 @@ export async function withSignals(
       return showRun(request, written, terminal, {
         ...signals,
         ended(result) {
-          ({ view } = result);
+          view = result.view ?? result.brokenView;
         },
       });
     });
