@@ -234,3 +234,22 @@ describe('a joined file that changes', () => {
     expect((await place.automate([...run, '--resume'])).code).not.toBe(73);
   });
 });
+
+describe('a join in a first', () => {
+  const inFirst = (more: string) =>
+    `nodes:\n  - type: first\n    until: has(owner) && owner != ""\n    nodes:\n      - { type: join, file: owners.csv, on: { domain: website }, map: { owner: owner_name }${more} }\n`;
+
+  test('is a source like others', async () => {
+    const { out, stderr } = await joinedRun(inFirst(''));
+    expect(out).toBe('id,domain,owner\n1,acme.com,Ann\n2,none.com,\n3,,\n4,bolt.io,Bob\n');
+    expect(stderr).toContain('first-1.join-1 found 2 of 4; 2 not found');
+  });
+
+  test.each([
+    ['missing: drop', 'flow.yaml:5:103: `missing: drop` can drop the record, but a step of `first` gives exactly one row'],
+    ['many: all', 'flow.yaml:5:100: `many: all` can make several rows, but a step of `first` gives exactly one row'],
+  ])('is a problem of the flow with %s', async (more, message) => {
+    const { code, stderr } = await joinedRun(inFirst(`, ${more}`));
+    expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
+  });
+});

@@ -195,7 +195,7 @@ describe('steps that are not one row', () => {
   test.each([
     ['{ type: filter, where: "id > 1" }', '7:17: a filter can drop the record, but a step of `first` gives exactly one row'],
     ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" } }', 'this map can make several rows, but'],
-    ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" }, when_empty: drop }', 'drop can drop the record'],
+    ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" }, when_empty: drop }', '`when_empty: drop` can drop the record'],
     ['{ type: http, url: "https://x.example.com", paginate: { type: next_url, path: next }, map: { a: b } }', 'can make several rows, but'],
     ['{ type: loop, while: "false", nodes: [{ type: set, fields: { a: 1 } }] }', 'can make several rows, but'],
     ['{ type: poll, until: "true", nodes: [{ type: filter, where: "id > 1" }] }', 'a filter can drop the record'],
