@@ -129,6 +129,8 @@ export interface BuildContext {
   answersOf(field: string): string | undefined;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /** True if a record whose fields are all strings can be a row of a table, too. */
+  readonly mayBeCells: boolean;
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
   fileText(at: ValuePath, path: string): string | undefined;
   /**

@@ -42,6 +42,7 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
   }
   for (const [name, rule] of all) context.warnOfCells(['rules', name], rule);
   const schema = schemaOption('schema', file, context.isCell(''), context);
+  const ofCells = schema && context.mayBeCells ? schemaOption('schema', file, true, context) : undefined;
   return {
     reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
     ...(schema && { readsAny: true }),
@@ -51,7 +52,7 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
     rowsAtOnce: (fields) => [fields],
     async run(fields, runContext) {
       const broken = all.flatMap(([name, rule]) => brokenRule(name, rule, fields, runContext.clock));
-      const misfit = schema?.problem(objectOf([...fields]));
+      const misfit = (ofCells && areCells(fields) ? ofCells : schema)?.problem(objectOf([...fields]));
       if (misfit !== undefined) broken.push({ name: file as string, reason: `${file}: ${misfit}` });
       if (broken.length === 0) return [fields];
       runContext.report({ type: 'rules-broken', rules: broken.map(({ name }) => name) });
@@ -59,6 +60,10 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
       return [fields];
     },
   };
+}
+
+function areCells(fields: Fields): boolean {
+  return [...fields.values()].every((value) => typeof value === 'string');
 }
 
 interface BrokenRule {

@@ -41,6 +41,7 @@ export interface FlowFileOptions extends LimitOverrides {
   /** True if there is no folder for files that a flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
+  readonly mayBeCells?: boolean;
   readonly columns?: readonly string[];
   readonly added?: readonly string[];
   /** The name if the file has no `name` key; undefined to use the file's name. */

@@ -138,6 +138,20 @@ describe('the schema of a record', () => {
     expect(await place.read('out.csv')).toBe('age,active\n17,true\n');
   });
 
+  test('takes a record of a test as a row of a table if its fields are all strings', async () => {
+    const flow = flowOf('\n    schema: contact.json\n');
+    const contact = schema({ properties: { age: { type: 'integer' } } });
+    const test = (record: string, result: string) => `  - { name: '${record}', record: ${record}, ${result} }\n`;
+    const tests = [
+      test('{ age: "17" }', 'rows: [{ age: "17" }]'),
+      test('{ age: "x" }', 'fails: { class: check }'),
+      test('{ age: "17", tags: [new] }', 'fails: { class: check }'),
+    ];
+    const files = { 'flow.yaml': flow, 'contact.json': contact, 'flow.test.yaml': `flow: flow.yaml\ntests:\n${tests.join('')}` };
+    const { code, stdout } = await (await workplace(files)).automate(['test', '.']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('3 passed, 0 failed')]);
+  });
+
   test.each([
     ['{', 'contact.json is not a usable JSON Schema: it is not JSON: '],
     ['yes\nno', `it is not JSON: Unexpected token 'y', "yes no" is not valid JSON\n  3 |`],
