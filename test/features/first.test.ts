@@ -95,6 +95,12 @@ describe('a first node', () => {
     expect(searches(events)).toContainEqual(expect.objectContaining({ record: 1, asked: [{ step: 'hunter', credits: 1 }] }));
   });
 
+  test('counts what a first inside a step has spent for this step, too', async () => {
+    const both = `{ id: both, type: first, until: has(email), nodes: [${apollo}, ${hunter}] }`;
+    const { events } = await runFlow(flowOf({ steps: [both] }), [{ id: 1 }], answering({ apollo: byApollo(null), hunter: byHunter('h@x') }));
+    expect(searches(events)).toContainEqual(expect.objectContaining({ node: 'first-1', asked: [{ step: 'both', credits: 2 }] }));
+  });
+
   test('starts every step from the record as it came in', async () => {
     const steps = [
       '{ id: guess, type: set, fields: { name: "guessed", company: "acme" } }',
