@@ -317,8 +317,6 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
-    brokenRules: brokenRulesOf(plan, tally),
-    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -400,6 +398,8 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
     tokens: tokensOf(run),
     searches: searchesOf(run),
+    joins: joinsOf(plan, tally),
+    brokenRules: brokenRulesOf(plan, tally),
     credits: {
       spent: from.credits + credits,
       part: from.credits > 0 ? credits : undefined,

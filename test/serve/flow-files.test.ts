@@ -76,6 +76,17 @@ describe('a run on a server', () => {
   });
 });
 
+test('the page has how often a joined file was found, and the rules that were broken', async () => {
+  const { place, run } = await serving();
+  const rules = '{ "no site": domain != "none", long: size(domain) < 20 }';
+  await place.write('flows/join.yaml', `nodes:\n  - { type: check, rules: ${rules}, action: warn }\n${joining.replace('nodes:\n', '')}`);
+  const ended = (await run('join', 'domain\nacme.example\nnone\n')).run;
+  expect(JSON.parse(await place.read(`.automate/serve/runs/${ended.id}/view.json`))).toMatchObject({
+    joins: [{ node: 'join-2', file: 'data/owners.csv', found: 1, of: 2 }],
+    brokenRules: [{ node: 'check-1', rules: [{ rule: 'no site', records: 1 }] }],
+  });
+});
+
 describe('a call', () => {
   test('uses a schema as it is then', async () => {
     const { place, call } = await serving();
