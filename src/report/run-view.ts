@@ -572,10 +572,7 @@ export function summaryJson(view: RunView): string {
     joins: view.joins,
     checks: view.brokenRules,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
-    searches: view.searches?.map(({ node, known, notFound, steps }) => ({
-      ...{ node, known, not_found: notFound },
-      steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
-    })),
+    searches: view.searches?.map(searchJson),
     attributions: view.attributions,
     next: view.next.map(({ command }) => command),
   };
@@ -595,6 +592,10 @@ function failureJson({ node, class: kind, status, count, firstRecords, first, me
     ...{ node: node ?? null, class: kind, status: status ?? null, count, first_records: firstRecords, message: first?.message },
     messages: messages.map(({ message, count: times }) => ({ message, count: times })),
   };
+}
+
+function searchJson({ node, known, notFound, steps }: SearchView): object {
+  return { node, known, not_found: notFound, steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })) };
 }
 
 function goneJson({ records, of, file, repeated, unreadable }: NonNullable<RunView['gone']>): object {
