@@ -97,7 +97,11 @@ describe('a first node', () => {
 
   test('counts what a first inside a step has spent for this step, too', async () => {
     const both = `{ id: both, type: first, until: has(email), nodes: [${apollo}, ${hunter}] }`;
-    const { events } = await runFlow(flowOf({ steps: [both] }), [{ id: 1 }], answering({ apollo: byApollo(null), hunter: byHunter('h@x') }));
+    const { events } = await runFlow(
+      flowOf({ steps: [both] }),
+      [{ id: 1 }],
+      answering({ apollo: byApollo(null), hunter: byHunter('h@x') }),
+    );
     expect(searches(events)).toContainEqual(expect.objectContaining({ node: 'first-1', asked: [{ step: 'both', credits: 2 }] }));
   });
 
