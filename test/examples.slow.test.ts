@@ -21,6 +21,12 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
     { code: 4, files: { 'positions.csv': 'expected.csv', 'positions.errors.csv': 'expected.errors.csv' } },
     { code: 4, files: { 'positions.csv': 'expected.retried.csv', 'positions.errors.csv': 'expected.retried.errors.csv' } },
   ],
+  check: [{ code: 4, files: { 'checked.csv': 'expected.csv', 'checked.errors.csv': 'expected.errors.csv' } }],
+  gone: [
+    { code: 0, files: { 'watched.csv': 'expected.monday.csv', 'gone.csv': 'expected.header.csv' } },
+    { code: 0, files: { 'watched.csv': 'expected.csv', 'gone.csv': 'expected.gone.csv' } },
+    { code: 0, files: { 'removed.csv': 'expected.gone.csv' } },
+  ],
   owners: [{ code: 0, files: { 'owned.csv': 'expected.csv' } }],
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
@@ -70,8 +76,15 @@ async function playground(name: string): Promise<Workplace> {
   onTestFinished(api.close);
   const place = await workplace();
   await cp(examples, place.folder, { recursive: true });
-  const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
-  let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
+  const folder = name === 'serve' ? 'serve/flows' : name;
+  const flows = (await readdir(join(examples, folder))).filter((file) => file.endsWith('.yaml') && !file.endsWith('.test.yaml'));
+  for (const flow of flows) await aimAt(api.origin, place, `${folder}/${flow}`);
+  return place;
+}
+
+/** Lets a flow send its requests to servers for this test alone. */
+async function aimAt(api: string, place: Workplace, flow: string): Promise<void> {
+  let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api);
   for (const [address, script] of Object.entries(scripts)) {
     // The port of the API can begin with the same digits.
     const written = new RegExp(`${address}(?!\\d)`, 'g');
@@ -79,7 +92,6 @@ async function playground(name: string): Promise<Workplace> {
   }
   // Starts the installed MCP server, because npx would download it.
   await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
-  return place;
 }
 
 test('the examples of a loop and of paginate have the same result', async () => {

@@ -70,7 +70,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'output-changed': () => '\nrestore its content, or start over with --force',
   'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
   'update-refused': () => '\nto run every record once, and replace the old files at the end: --replace --update',
-  'gone-unknown': () => '\nrun once without --gone: the new output has the columns that the flow keeps',
+  'gone-unknown': () => '\nrun once without --gone, with a flow that keeps the columns of --gone-key',
   'too-many-gone': ({ allowed }) => (allowed === undefined ? '' : `\nif they are gone indeed, allow it: --max-gone ${allowed}`),
   'option-reached': ({ option, value }) => ` (${optionFlag(option)} ${value})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,

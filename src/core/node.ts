@@ -129,6 +129,8 @@ export interface BuildContext {
   answersOf(field: string): string | undefined;
   /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
+  /** True if a record whose fields are all strings can be a row of a table, too. */
+  readonly mayBeCells: boolean;
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
   fileText(at: ValuePath, path: string): string | undefined;
   /**
@@ -179,6 +181,8 @@ export interface Node {
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
   /** Returns the rows as `run` does, but without waiting. Only for nodes that make no call; a joined file must be open. */
   readonly rowsAtOnce?: (fields: Fields, clock: EvaluationClock) => readonly Fields[];
+  /** The names of the rules that the node checks, in their order. */
+  readonly rules?: readonly string[];
   /** Set only for a node that looks records up in a file beside the flow. */
   readonly joined?: JoinedFile;
   /** True if a record for which the node returns no rows counts as filtered. */

@@ -248,6 +248,10 @@ export class RecordContext implements NodeContext, CallOwner {
     accepts: (rows: readonly Fields[]) => boolean,
   ): Asked {
     const { watch, credits, cost } = use as StepUse;
+    // A `first` inside a step spends for this step, too.
+    const outer = this.position.use;
+    if (outer) outer.credits += credits;
+    if (outer && cost !== undefined) outer.cost = rounded((outer.cost ?? 0) + cost);
     const failure = answer instanceof Failure ? answer : undefined;
     const rows = answer instanceof Failure ? [] : answer;
     watch?.finished(failure);

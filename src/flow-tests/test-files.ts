@@ -123,7 +123,7 @@ async function planFor({ file, flow: written, at }: TestFile, { env = defaultEnv
   if (!stat) throw flowError(`there is no flow ${flow}`);
   if (stat.isDirectory()) throw flowError(`expected the file of a flow, found the folder ${flow}`);
   const { var: variables = {}, allow_http: allowHttp = false } = options;
-  const plan = await loadFlow(flow, { env, var: Object.entries(variables), allowHttp, textCells: false });
+  const plan = await loadFlow(flow, { env, var: Object.entries(variables), allowHttp, textCells: false, mayBeCells: true });
   await readDataFiles(plan).catch((error: unknown) => {
     throw error instanceof AutomateError ? flowError(error.message) : error;
   });

@@ -19,6 +19,8 @@ export interface CompileOptions extends LimitOverrides {
   readonly withoutFiles?: boolean;
   /** True if all fields of the records are strings, as in CSV. */
   readonly textCells: boolean;
+  /** True if records whose fields are all strings can be rows of a table, as in tests of a flow. */
+  readonly mayBeCells?: boolean;
   /**
    * Returns the text of a file that the flow names, or the reason why it cannot be read. Throws DataNeeded until it is read. Undefined if the
    * flow can name no files.

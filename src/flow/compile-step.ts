@@ -146,6 +146,7 @@ function buildContext(id: string, at: ValuePath, wrong: Set<PropertyKey>, compil
     // A loop can carry a field over from an answer of another server.
     answersOf: (field) => (carried.includes(field) ? undefined : answeredFields.get(field)),
     isCell,
+    mayBeCells: compilation.mayBeCells ?? false,
     fileText(place, path) {
       const found = compilation.fileText?.(path) ?? { problem: 'this flow cannot read files' };
       if ('text' in found) compilation.files.set(path, found.text);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { detailsOf } from '../core/error-code.ts';
-import { Failure } from '../core/failure.ts';
+import { AutomateError, Failure } from '../core/failure.ts';
 import { type BuildContext, defineNode, type Node } from '../core/node.ts';
 import { charset, fieldName } from '../core/options/names.ts';
 import { copyOf, type Fields, withNulls } from '../core/record.ts';
@@ -124,7 +124,7 @@ function buildJoin(options: Options, context: BuildContext): Node | undefined {
     joined,
     rowsAtOnce: (record) => lookUp(record, joined.ready as Rows).rows,
     async run(record, run) {
-      const { rows, found, failure } = lookUpOrFail(record, joined.ready ?? (await joined.current()));
+      const { rows, found, failure } = lookUpOrFail(record, joined.ready ?? (await rowsNow(joined)));
       run.report({ type: 'joined', found });
       if (failure) throw failure;
       return rows;
@@ -139,6 +139,16 @@ function buildJoin(options: Options, context: BuildContext): Node | undefined {
       if (!(error instanceof Failure)) throw error;
       return { rows: [], found: error instanceof SeveralRows, failure: error };
     }
+  }
+}
+
+/** For a record outside a run, which no earlier reading of the file has stopped. */
+async function rowsNow(joined: JoinedRows): Promise<Rows> {
+  try {
+    return await joined.current();
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    throw new Failure('mapping', error.message.replaceAll(joined.path, joined.name), { sent: false });
   }
 }
 
@@ -169,7 +179,7 @@ function openedHead(
   const { path, head } = context.readBeside(name, key, async (path) => ({ path, head: await readJoinedHead(reading(path), wanted) }));
   if ('error' in head) {
     const { option = '' } = detailsOf(head.error, 'invalid-option') ?? {};
-    context.problem([optionNames[option] ?? 'file'], head.error.message);
+    context.problem([optionNames[option] ?? 'file'], head.error.message.replaceAll(path, name));
     return undefined;
   }
   const { columns } = head;

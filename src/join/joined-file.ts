@@ -225,9 +225,8 @@ class RowsReader {
   end(): { readonly rows: Rows; readonly database?: string } {
     if (this.#memory) return { rows: this.#memory };
     return this.#onDisk((disk) => {
-      disk.end();
-      const rows = DiskRows.own(disk.path, this.#shared);
-      return { rows, database: this.#shared ? disk.path : undefined };
+      const { rows, path } = disk.end(this.#shared);
+      return { rows, database: this.#shared ? path : undefined };
     });
   }
 

@@ -1,8 +1,10 @@
-import { mkdtempSync, rmSync, unlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type Database from 'libsql';
+import { orUndefined } from '../core/value/value.ts';
 import { loadLibrary } from '../files/database.ts';
+import { livingOwner, ownerText } from '../files/owner.ts';
 
 /** The rows of a joined file, by their keys. Each row is the JSON text of a list with the values of the mapped columns. */
 export interface Rows {
@@ -144,20 +146,50 @@ function hashOf(text: string): number {
   return hash;
 }
 
+const folderPrefix = 'automate-join-';
+
+/**
+ * A folder for one database. It is removed when the process exits, also at a signal. After `kill -9`, the last worker process removes it, or
+ * the next process that makes such a folder.
+ */
+class DatabaseFolder {
+  readonly database: string;
+  readonly #path: string;
+  readonly #exits = () => orUndefined(() => this.remove());
+
+  constructor() {
+    for (const name of readdirSync(tmpdir())) if (name.startsWith(folderPrefix)) removeIfAbandoned(join(tmpdir(), name));
+    this.#path = mkdtempSync(join(tmpdir(), folderPrefix));
+    this.database = join(this.#path, 'rows');
+    process.once('exit', this.#exits);
+    writeFileSync(join(this.#path, 'owner'), ownerText());
+  }
+
+  remove(): void {
+    process.off('exit', this.#exits);
+    rmSync(this.#path, { recursive: true, force: true });
+  }
+}
+
+/** A folder without an owner's name is just being made, or belongs to another user. */
+function removeIfAbandoned(folder: string): void {
+  const owner = orUndefined(() => readFileSync(join(folder, 'owner'), 'utf8'));
+  if (owner !== undefined && !livingOwner(owner, () => true)) orUndefined(() => rmSync(folder, { recursive: true, force: true }));
+}
+
 const rowsInStep = 500;
 
 /** Writes rows to a temporary SQLite database, which only its owner can read. */
 export class DiskRowsWriter {
   readonly #database: Database.Database;
-  readonly path: string;
+  readonly #folder = new DatabaseFolder();
   readonly #insert: Database.Statement;
   #waiting: (readonly [string, string])[] = [];
 
   /** Throws an Error if libsql cannot be loaded, or if the file cannot be created. */
   constructor() {
     const Library = loadLibrary();
-    this.path = join(mkdtempSync(join(tmpdir(), 'automate-join-')), 'rows');
-    this.#database = new Library(this.path);
+    this.#database = new Library(this.#folder.database);
     // Nobody needs the database after a crash.
     this.#database.exec('PRAGMA journal_mode = OFF');
     this.#database.exec('PRAGMA synchronous = OFF');
@@ -172,16 +204,22 @@ export class DiskRowsWriter {
     if (this.#waiting.length >= rowsInStep) this.#write();
   }
 
-  end(): void {
+  /** `isShared`: other processes will open the database by its path. Otherwise its folder is removed now, so that a crash leaves nothing behind. */
+  end(isShared: boolean): { readonly rows: DiskRows; readonly path: string } {
     this.#write();
     this.#database.exec('COMMIT');
     this.#database.exec('CREATE INDEX by_key ON rows (key)');
     this.#database.close();
+    const path = this.#folder.database;
+    const rows = new DiskRows(path, () => this.#folder.remove());
+    // An open file cannot be removed on Windows.
+    if (!isShared && process.platform !== 'win32') this.#folder.remove();
+    return { rows, path };
   }
 
   remove(): void {
     this.#database.close();
-    rmSync(dirname(this.path), { recursive: true, force: true });
+    this.#folder.remove();
   }
 
   #write(): void {
@@ -195,27 +233,18 @@ export class DiskRows implements Rows {
   readonly #select: Database.Statement;
   readonly #remove: () => void;
 
-  private constructor(path: string, remove: () => void) {
+  constructor(path: string, remove: () => void) {
     const Library = loadLibrary();
     this.#remove = remove;
     this.#database = new Library(path, { readonly: true });
     this.#select = this.#database.prepare('SELECT row FROM rows WHERE key = ? ORDER BY rowid LIMIT ?').raw();
   }
 
-  /** The database of another process, which removes it. */
+  /** The database of another process, which removes it unless it has been killed. */
   static ofOther(path: string): DiskRows {
-    return new DiskRows(path, () => undefined);
-  }
-
-  /** `isShared`: other processes will open the database by its path. Otherwise it has no path any more, so that a crash leaves nothing behind. */
-  static own(path: string, isShared: boolean): DiskRows {
-    const remove = () => rmSync(dirname(path), { recursive: true, force: true });
-    const rows = new DiskRows(path, remove);
-    if (!isShared && process.platform !== 'win32') {
-      unlinkSync(path);
-      remove();
-    }
-    return rows;
+    const exits = () => removeIfAbandoned(dirname(path));
+    process.once('exit', exits);
+    return new DiskRows(path, () => process.off('exit', exits));
   }
 
   find(key: string, max: number): readonly string[] {

@@ -42,22 +42,28 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
   }
   for (const [name, rule] of all) context.warnOfCells(['rules', name], rule);
   const schema = schemaOption('schema', file, context.isCell(''), context);
+  const ofCells = schema && context.mayBeCells ? schemaOption('schema', file, true, context) : undefined;
   return {
     reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
     ...(schema && { readsAny: true }),
     columns: (before) => [...before],
+    rules: [...all.map(([name]) => name), ...(file === undefined ? [] : [file])],
     // A record that the check refuses has no rows to remember.
     rowsAtOnce: (fields) => [fields],
     async run(fields, runContext) {
       const broken = all.flatMap(([name, rule]) => brokenRule(name, rule, fields, runContext.clock));
-      const misfit = schema?.problem(objectOf([...fields]));
+      const misfit = (ofCells && areCells(fields) ? ofCells : schema)?.problem(objectOf([...fields]));
       if (misfit !== undefined) broken.push({ name: file as string, reason: `${file}: ${misfit}` });
       if (broken.length === 0) return [fields];
       runContext.report({ type: 'rules-broken', rules: broken.map(({ name }) => name) });
-      if (action === 'reject') throw new Failure('check', broken.map(({ reason }) => reason).join('; '));
+      if (action === 'reject') throw new Failure('check', broken.map(({ reason }) => reason).join('; '), { sent: false });
       return [fields];
     },
   };
+}
+
+function areCells(fields: Fields): boolean {
+  return [...fields.values()].every((value) => typeof value === 'string');
 }
 
 interface BrokenRule {

@@ -98,14 +98,16 @@ interface RowsProblem {
 }
 
 function severalRows(
-  { filters, action, streams, inner }: Node,
-  { when_empty: whenEmpty }: Readonly<Record<string, unknown>>,
+  { filters, joined, action, streams, inner }: Node,
+  { when_empty: whenEmpty, many }: Readonly<Record<string, unknown>>,
 ): RowsProblem | undefined {
+  if (joined && filters) return { option: 'missing', can: '`missing: drop` can drop the record', wayOut: 'write missing: keep' };
+  if (joined && many === 'all') return { option: 'many', can: '`many: all` can make several rows', wayOut: 'write many: first' };
   if (filters) return { option: 'type', can: 'a filter can drop the record', wayOut: 'to pass a step over, write `when` at the step' };
   if (whenEmpty === 'drop')
     return {
       option: 'when_empty',
-      can: 'drop can drop the record',
+      can: '`when_empty: drop` can drop the record',
       wayOut: 'leave it out: a step without an answer passes on to the next',
     };
   if (action && expands(action))

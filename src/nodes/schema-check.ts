@@ -15,14 +15,24 @@ export interface SchemaOptions {
 /** Number of places that a message names. */
 const shownPlaces = 3;
 
+/** A file that is no usable JSON Schema. */
+export class SchemaError extends Error {
+  constructor(file: string, reason: string) {
+    super(`${file} is not a usable JSON Schema: ${reason}`);
+  }
+}
+
+/** A file to which a schema refers cannot be read, which `read` has reported. */
+export class UnreadFile extends Error {}
+
 /** A compiled JSON Schema (json-schema.org), of draft 7 or 2020-12. */
 export class SchemaCheck {
   readonly #validate: ValidateFunction;
   readonly #properties: JsonObject;
 
-  /** `file` is relative to the flow. Throws an Error if the text is no JSON Schema, or refers to one that is not there. */
+  /** `file` is relative to the flow. Throws a SchemaError if the text is no JSON Schema or refers to none, and an UnreadFile. */
   constructor(file: string, text: string, options: SchemaOptions) {
-    const schema = parsed(text);
+    const schema = parsed(file, text);
     this.#validate = compiled(file, schema, options);
     this.#properties = isObject(schema.properties as Value) ? (schema.properties as JsonObject) : {};
   }
@@ -36,48 +46,52 @@ export class SchemaCheck {
   problem(value: Value): string | undefined {
     // A check that converts texts changes the value.
     if (this.#validate(plainValue(value))) return undefined;
-    const places = new Map<string, string>();
-    for (const error of this.#validate.errors ?? []) {
-      const { place, message } = problemText(error);
-      if (!places.has(place)) places.set(place, `${place}: ${message}`);
-    }
-    const more = places.size - shownPlaces;
-    return [...[...places.values()].slice(0, shownPlaces), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+    return problemsText(this.#validate.errors ?? []);
   }
+}
+
+function problemsText(errors: readonly ErrorObject[]): string {
+  const places = new Map<string, string>();
+  for (const error of errors) {
+    const { place, message } = problemText(error);
+    if (!places.has(place)) places.set(place, `${place}: ${message}`);
+  }
+  const more = places.size - shownPlaces;
+  return [...[...places.values()].slice(0, shownPlaces), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
 type Schema = Record<string, unknown>;
 
-function parsed(text: string): Schema {
+function parsed(file: string, text: string): Schema {
   let schema: unknown;
   try {
     schema = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new Error(`it is not JSON: ${(error as Error).message}`);
+    throw new SchemaError(file, `it is not JSON: ${excerpt((error as Error).message)}`);
   }
-  if (!isMapping(schema)) throw new Error('expected a JSON object');
+  if (!isMapping(schema)) throw new SchemaError(file, 'expected a JSON object');
   return schema as Schema;
 }
 
 /** A schema that does not name its draft is of 2020-12 if it is valid there, and otherwise of draft 7. */
 function compiled(file: string, schema: Schema, options: SchemaOptions): ValidateFunction {
-  const drafts = draftsOf(schema);
   const errors: unknown[] = [];
-  for (const draft of drafts) {
+  for (const draft of draftsOf(file, schema)) {
     try {
       return compiledAs(draft, file, schema, options);
     } catch (error) {
+      if (!(error instanceof SchemaError)) throw error;
       errors.push(error);
     }
   }
   throw errors[0];
 }
 
-function draftsOf({ $schema: written }: Schema): (typeof Ajv | typeof Ajv2020)[] {
+function draftsOf(file: string, { $schema: written }: Schema): (typeof Ajv | typeof Ajv2020)[] {
   if (written === undefined) return [Ajv2020, Ajv];
   if (/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(written))) return [Ajv2020];
   if (/^https?:\/\/json-schema\.org\/draft-07\/schema#?$/.test(String(written))) return [Ajv];
-  throw new Error(`$schema: expected draft 7 or 2020-12, found ${String(written)}`);
+  throw new SchemaError(file, `$schema: expected draft 7 or 2020-12, found ${String(written)}`);
 }
 
 function compiledAs(Draft: typeof Ajv | typeof Ajv2020, file: string, schema: Schema, options: SchemaOptions): ValidateFunction {
@@ -92,14 +106,19 @@ function compiledAs(Draft: typeof Ajv | typeof Ajv2020, file: string, schema: Sc
   });
   formats.default(ajv);
   const uri = uriOf(file);
+  refuseOtherThanSchema(ajv, file, schema);
   addFilesBeside(ajv, { file, schema, uri }, options);
   try {
     return ajv.compile({ $id: uri, ...schema });
   } catch (error) {
     const [, reference] = /can't resolve reference (\S+)/.exec((error as Error).message) ?? [];
-    if (reference === undefined) throw error;
-    throw new Error(`there is no schema at ${reference}\nexpected a part of the file (#/$defs/name) or a file beside it`);
+    if (reference === undefined) throw new SchemaError(file, (error as Error).message);
+    throw new SchemaError(file, `there is no schema at ${reference}\nexpected a part of the file (#/$defs/name) or a file beside it`);
   }
+}
+
+function refuseOtherThanSchema(ajv: Ajv | Ajv2020, file: string, schema: Schema): void {
+  if (!ajv.validateSchema(schema)) throw new SchemaError(file, problemsText(ajv.errors ?? []));
 }
 
 function uriOf(file: string): string {
@@ -122,8 +141,9 @@ function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri }: SchemaFile, o
     if (target === base || ajv.schemas[target] || ajv.refs[target]) continue;
     const path = pathBeside(file, decodeURI(name));
     const text = options.read(path);
-    if (text === undefined) throw new Error(`$ref: ${reference}: ${path} cannot be read`);
-    const { $schema: _, ...found } = parsed(text);
+    if (text === undefined) throw new UnreadFile();
+    const { $schema: _, ...found } = parsed(path, text);
+    refuseOtherThanSchema(ajv, path, found);
     ajv.addSchema(found, target);
     addFilesBeside(ajv, { file: path, schema: found, uri: target }, options);
   }

@@ -24,8 +24,8 @@ export function schemaOption(
   try {
     return new library.SchemaCheck(file, text, { convertsText, read: (path) => context.fileText([option], path) });
   } catch (error) {
-    if (error instanceof DataNeeded) throw error;
-    context.problem([option], `${file} is not a usable JSON Schema: ${(error as Error).message}`);
+    if (error instanceof library.SchemaError) context.problem([option], error.message);
+    else if (!(error instanceof library.UnreadFile)) throw error;
     return undefined;
   }
 }

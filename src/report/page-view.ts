@@ -43,6 +43,11 @@ export function pageView(view: RunView, { isOwn, out }: ReportedRun['request']['
     lookups: view.lookups.slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
     tokens: view.tokens.slice(0, maxRows),
     searches: view.searches?.slice(0, maxRows),
+    joins: view.joins?.slice(0, maxRows).map((join) => ({ ...join, file: shortened(join.file) })),
+    brokenRules: view.brokenRules?.map(({ node, rules }) => ({
+      node,
+      rules: rules.slice(0, maxRows).map(({ rule, records }) => ({ rule: shortened(rule), records })),
+    })),
     credits: { ...view.credits, spent: rounded(view.credits.spent) },
     command: command && cutCommand(command),
     next: view.next.map((step) => ({ why: shortened(step.why), command: cutCommand(step.command) })),

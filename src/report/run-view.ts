@@ -350,11 +350,6 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
     replaced: listed(plan.replacedColumns([...(source.firstFields ?? []), ...progress.lateFields]), ({ node, field }) => ({ node, field })),
     ignoredErrors: listed(tally.ignoredErrors, ([node, answers]) => ({ node, answers })),
     notRenamed: listed(tally.notRenamed, ([node, counts]) => [...counts].map(([field, records]) => ({ node, field, records })))?.flat(),
-    brokenRules: listed(tally.brokenRules, ([node, counts]) => ({
-      node,
-      rules: [...counts].map(([rule, records]) => ({ rule, records })),
-    })),
-    joins: joinsOf(plan, tally),
     shortPages: listed(tally.short, ([node, pages]) => ({ node, ...pages })),
     morePages: listed(tally.morePages.values(), ({ node, record, sign, paginate }) => ({ node, record, sign, paginate })),
     neverFound: neverFoundIn(run),
@@ -380,6 +375,15 @@ function goneOf({ request: { files }, claim, progress: { tally } }: ReportedRun,
 export function neverFoundIn({ claim, progress }: ReportedRun): RunView['neverFound'] {
   const missing = Object.entries(nextPathsSince(claim.from, progress.tally)).filter(([, { found }]) => !found);
   return listed(missing, ([node, { path }]) => ({ node, path }));
+}
+
+/** In the order of the flow. */
+function brokenRulesOf(plan: Plan, { brokenRules }: Tally): RunView['brokenRules'] {
+  const checks = allSteps(plan.steps).filter(({ id }) => brokenRules.has(id));
+  return listed(checks, ({ id, node: { rules = [] } }) => {
+    const counts = brokenRules.get(id);
+    return { node: id, rules: rules.flatMap((rule) => (counts?.has(rule) ? [{ rule, records: counts.get(rule) as number }] : [])) };
+  });
 }
 
 /** In the order of the flow. */
@@ -428,6 +432,8 @@ export function figuresOf(run: ReportedRun, end?: RunEnd): RunView {
     lookups: [...tally.lookups.values()].map(({ lacking, ...counts }) => ({ ...counts, lacking: Object.fromEntries(lacking) })),
     tokens: tokensOf(run),
     searches: searchesOf(run),
+    joins: joinsOf(plan, tally),
+    brokenRules: brokenRulesOf(plan, tally),
     credits: {
       spent: from.credits + credits,
       part: from.credits > 0 ? credits : undefined,
@@ -606,11 +612,9 @@ export function summaryJson(view: RunView): string {
     input_notes: view.inputNotes,
     replaced: view.replaced,
     joins: view.joins,
+    checks: view.brokenRules,
     lookups: view.lookups.length === 0 ? undefined : view.lookups.map(lookupJson),
-    searches: view.searches?.map(({ node, known, notFound, steps }) => ({
-      ...{ node, known, not_found: notFound },
-      steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })),
-    })),
+    searches: view.searches?.map(searchJson),
     ...{ attributions: view.attributions, pilot: view.pilot && pilotJson(view.pilot) },
     next: view.next.map(({ command }) => command),
   };
@@ -645,6 +649,10 @@ function pilotJson({ records, atRandom, paths, rest }: PilotView): object {
     paths: paths.map(({ expected: [least, most], ...found }) => ({ ...found, expected: { least, most } })),
     rest: { ...counts, cost, ms },
   };
+}
+
+function searchJson({ node, known, notFound, steps }: SearchView): object {
+  return { node, known, not_found: notFound, steps: steps.map(({ cost, ...counts }) => ({ ...counts, cost: cost ?? null })) };
 }
 
 function goneJson({ records, of, file, repeated, unreadable }: NonNullable<RunView['gone']>): object {

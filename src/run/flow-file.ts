@@ -41,6 +41,7 @@ export interface FlowFileOptions extends LimitOverrides {
   /** True if there is no folder for files that a flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
+  readonly mayBeCells?: boolean;
   readonly columns?: readonly string[];
   readonly added?: readonly string[];
   /** The name if the file has no `name` key; undefined to use the file's name. */
@@ -51,6 +52,8 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly files?: Readonly<Record<string, string>>;
   /** The rows of joined files, by the ids of the nodes; undefined to read the files beside the flow. */
   readonly sharedRows?: Readonly<Record<string, SharedRows>>;
+  /** Called with the path of each file that is read beside the flow, even if it cannot be read. */
+  readonly reads?: (path: string) => void;
   /** Called even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
@@ -62,7 +65,7 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 
 /** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
-  const { env, var: given, caller, saved, files, otherVariable, ...others } = options;
+  const { env, var: given, caller, saved, files, otherVariable, reads, ...others } = options;
   const savedConnections = () => saved ?? readConnections(process.env);
   await loadLibraries(text);
   // Without the file of connections, a flow that uses a saved one is not valid, which is found later.
@@ -75,39 +78,47 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
     takesStandIns: caller === 'later',
     other: otherVariable,
   };
-  const fileText = filesBeside(file, files);
-  const readBeside = readerBeside(file);
+  const pathBeside = (path: string) => {
+    const full = resolve(dirname(file), path);
+    reads?.(full);
+    // The path is for messages, in which a short one is easier to read.
+    return isAbsolute(path) ? path : join(dirname(file), path);
+  };
+  const fileText = filesBeside(pathBeside, files);
+  const readBeside = readerBeside(pathBeside);
   const compiled = (): Plan => ({
     ...compile(text, { file, nodeTypes, savedConnections, variables, fileText, readBeside, ...others }),
-    origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
+    origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined, reads: undefined } },
   });
   return withData(dataFolder, compiled);
 }
 
+/** Returns the path of a file that a flow names. */
+type PathBeside = (path: string) => string;
+
 type FileText = ReturnType<NonNullable<CompileOptions['fileText']>>;
 
 /** Reads each file once. `given` are texts that replace the files. */
-function filesBeside(flow: string, given: Readonly<Record<string, string>> | undefined): (path: string) => FileText {
+function filesBeside(pathBeside: PathBeside, given: Readonly<Record<string, string>> | undefined): (path: string) => FileText {
   const read = new Map<string, FileText>(Object.entries(given ?? {}).map(([path, text]) => [path, { text }]));
   return (path) => {
     const found = read.get(path);
     if (found) return found;
     if (given) return { problem: 'it was not sent with the flow' };
-    throw new DataNeeded(async () => void read.set(path, await readTextBeside(flow, path)));
+    throw new DataNeeded(async () => void read.set(path, await readTextBeside(resolve(pathBeside(path)))));
   };
 }
 
 /** Each key is read once. */
-function readerBeside(flow: string): BuildContext['readBeside'] {
+function readerBeside(pathBeside: PathBeside): BuildContext['readBeside'] {
   const found = new Map<string, unknown>();
   return <Result>(path: string, key: string, read: (file: string) => Promise<Result>) => {
     if (found.has(key)) return found.get(key) as Result;
-    throw new DataNeeded(async () => void found.set(key, await read(isAbsolute(path) ? path : join(dirname(flow), path))));
+    throw new DataNeeded(async () => void found.set(key, await read(pathBeside(path))));
   };
 }
 
-async function readTextBeside(flow: string, path: string): Promise<FileText> {
-  const file = resolve(dirname(flow), path);
+async function readTextBeside(file: string): Promise<FileText> {
   try {
     return { text: await readFile(file, 'utf8') };
   } catch (error) {

@@ -34,6 +34,8 @@ interface Unserved {
 interface Seen {
   /** Changes with the file. Empty if the file changed so recently that a further change might not change the string. */
   readonly version: string;
+  /** The files beside the flow, such as schemas, with the state in which they were read. */
+  readonly files: ReadonlyMap<string, string>;
   readonly flow: ServedFlow;
 }
 
@@ -152,7 +154,7 @@ export class FlowFolder {
     if (!stat?.isFile()) return undefined;
     const version = this.#versionOf(stat);
     const seen = this.#seen.get(path);
-    return seen && version !== '' && seen.version === version ? seen.flow : this.#read(id, path, stat);
+    return seen && version !== '' && seen.version === version && hasSameFiles(seen) ? seen.flow : this.#read(id, path, stat);
   }
 
   async #read(id: string, path: string, stat: Stats): Promise<ServedFlow | undefined> {
@@ -160,11 +162,16 @@ export class FlowFolder {
       const text = await readFile(path, 'utf8');
       const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
       const version = this.#versionOf(stat);
-      const seen = this.#seen.get(path)?.flow;
+      const seen = this.#seen.get(path);
       // Keeps the object of an unchanged flow, so that calls find the runtime that is already open for this object.
-      const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
-      const flow = isSame ? seen : { id, path, text, etag, updatedAt: stat.mtime, ...(await this.#check(id, path)) };
-      this.#seen.set(path, { version, flow });
+      if (seen?.flow.etag === etag && seen.flow.updatedAt.getTime() === stat.mtime.getTime() && hasSameFiles(seen)) {
+        this.#seen.set(path, { ...seen, version });
+        return seen.flow;
+      }
+      const files = new Map<string, string>();
+      const checked = await this.#check(id, path, (file) => files.set(file, stateOf(file)));
+      const flow = { id, path, text, etag, updatedAt: stat.mtime, ...checked };
+      this.#seen.set(path, { version, files, flow });
       return flow;
     } catch (error) {
       // The file was deleted, or it cannot be read.
@@ -181,9 +188,9 @@ export class FlowFolder {
     return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
   }
 
-  async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
+  async #check(id: string, path: string, reads: FlowFileOptions['reads']): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
     try {
-      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
+      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id, reads }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
       // The flow does not allow the value that was set for one of its variables.
@@ -191,6 +198,16 @@ export class FlowFolder {
       throw error;
     }
   }
+}
+
+function hasSameFiles({ files }: Seen): boolean {
+  return [...files].every(([file, state]) => stateOf(file) === state);
+}
+
+/** Empty if there is no such file. */
+function stateOf(file: string): string {
+  const found = orUndefined(() => statSync(file));
+  return found ? `${found.mtimeMs} ${found.ctimeMs} ${found.size} ${found.ino}` : '';
 }
 
 function entriesOf(root: string): ReadonlyMap<string, FolderEntry> {

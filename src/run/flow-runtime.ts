@@ -40,6 +40,8 @@ export interface SharedParts {
   readonly env: string | undefined;
   /** The quota may change during a call. Undefined if quotas never change. */
   quotaOf?(key: PayingKey): number | undefined;
+  /** The folder of the flows; undefined for a process without stored runs. */
+  readonly flows?: string;
   /** The folder for files that flows send and save; undefined for a server without such a folder. */
   readonly files: string | undefined;
   /** Paths that the records of all flows can neither send nor save to. */

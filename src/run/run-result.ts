@@ -21,6 +21,8 @@ export interface RunResult {
   readonly exitCode: number;
   /** Undefined if an error ended the run. */
   readonly view: RunView | undefined;
+  /** The figures of a run that an error has ended. */
+  readonly brokenView?: RunView;
   /** An earlier run had already written the whole output, so that this run had nothing to do. */
   readonly earlier?: CompleteRun;
   /** True for a pilot after which the run is resumed at once. */
@@ -86,24 +88,24 @@ function keptReason({ request, output, claim }: OpenRun, ending: Ending): string
 
 /** Returns the result of a run that could not start or was ended by an error. `run` is undefined if the run did not start. */
 export async function failedRun(error: unknown, run: OpenRun | undefined): Promise<RunResult> {
-  if (run) await reportProblem(error, run);
   return {
     ending: 'failed',
     reason: error instanceof AutomateError ? error : undefined,
     exitCode: exitCodeOf(error),
     view: undefined,
+    brokenView: run && (await reportProblem(error, run)),
     error,
   };
 }
 
 /** Writes the summary and the report of a run that an error ended, as far as they can be written. */
-async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
+async function reportProblem(error: unknown, run: OpenRun): Promise<RunView | undefined> {
   const { request, progress } = run;
-  const { summary, report } = request.options;
-  if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
+  if (!(error instanceof AutomateError)) return undefined;
   const attributions = await attributionsOf(progress.tally.sources).catch(() => undefined);
   const view = runViewOf(run, { exitCode: exitCodeOf(error), problem: request.words?.message(error) ?? error.message, attributions });
   for (const write of [writeReportOf, writeSummaryOf]) await write(run, view).catch(() => undefined);
+  return view;
 }
 
 async function writeReportOf({ request: { options, files }, session }: OpenRun, view: RunView): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { PayingKey } from '../credits/rest.ts';
 import { Gates } from '../engine/gates.ts';
 import { createClock } from '../files/clock.ts';
@@ -79,7 +79,21 @@ export class Server {
     const quotaOf = (key: PayingKey) => (keys.directory.key(key.id) ?? key).quota;
     const withoutFiles = files === undefined;
     const reserved = [reservedFlows(dir), ...reservedFiles(ownFiles, 'a file that the server reads')];
-    this.shared = { gates, workers, routes, allowHttp, cacert, env, files, reserved, withoutFiles, quotaOf, metrics, say };
+    this.shared = {
+      gates,
+      workers,
+      routes,
+      allowHttp,
+      cacert,
+      env,
+      flows: resolve(dir),
+      files,
+      reserved,
+      withoutFiles,
+      quotaOf,
+      metrics,
+      say,
+    };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles, caller: 'later' });

@@ -25,9 +25,9 @@ describe('a check', () => {
     expect(await place.read('out.csv')).toBe('email,age,ok\na@b,17,true\n');
     expect(server.requests).toHaveLength(1);
     const errors = await place.read('out.errors.csv');
-    expect(errors).toContain('check-1,check,,"no e-mail address; age is not between 0 and 120 (expected a whole number, found ""x"")",1,2');
-    expect(errors).toContain('check-1,check,,age is not between 0 and 120,1,3');
-    expect(errors).toContain('check-1,check,,no e-mail address,1,4');
+    expect(errors).toContain('check-1,check,,"no e-mail address; age is not between 0 and 120 (expected a whole number, found ""x"")",0,2');
+    expect(errors).toContain('check-1,check,,age is not between 0 and 120,0,3');
+    expect(errors).toContain('check-1,check,,no e-mail address,0,4');
     expect(stderr).toContain('\n  check-1: no e-mail address 2, age is not between 0 and 120 2\n');
   });
 
@@ -36,6 +36,20 @@ describe('a check', () => {
     const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
     expect([code, await place.read('out.csv')]).toEqual([0, contacts]);
     expect(stderr).toContain('check-1: no e-mail address 2, age is not between 0 and 120 2\n');
+    const counts = [
+      { rule: 'no e-mail address', records: 2 },
+      { rule: 'age is not between 0 and 120', records: 2 },
+    ];
+    expect(JSON.parse(await place.read('summary.json')).checks).toEqual([{ node: 'check-1', rules: counts }]);
+  });
+
+  test('is in the report and in one line of the summary, with the rules in the order of the flow', async () => {
+    const flow = flowOf('\n    rules: { "first\\nline": age == "30", second: email == "ef", third: "true" }\n    action: warn\n');
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'email,age\nab,30\nef,31\nef,32\n' });
+    const { code, stderr } = await place.automate([...run, '--report', 'report.html']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('\n  check-1: first line 2, second 1\n')]);
+    const text = (await place.read('report.html')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('Broken rules by records Node Rule Records check-1 first line 2 check-1 second 1');
   });
 
   test.each([
@@ -124,10 +138,28 @@ describe('the schema of a record', () => {
     expect(await place.read('out.csv')).toBe('age,active\n17,true\n');
   });
 
+  test('takes a record of a test as a row of a table if its fields are all strings', async () => {
+    const flow = flowOf('\n    schema: contact.json\n');
+    const contact = schema({ properties: { age: { type: 'integer' } } });
+    const test = (record: string, result: string) => `  - { name: '${record}', record: ${record}, ${result} }\n`;
+    const tests = [
+      test('{ age: "17" }', 'rows: [{ age: "17" }]'),
+      test('{ age: "x" }', 'fails: { class: check }'),
+      test('{ age: "17", tags: [new] }', 'fails: { class: check }'),
+    ];
+    const files = { 'flow.yaml': flow, 'contact.json': contact, 'flow.test.yaml': `flow: flow.yaml\ntests:\n${tests.join('')}` };
+    const { code, stdout } = await (await workplace(files)).automate(['test', '.']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('3 passed, 0 failed')]);
+  });
+
   test.each([
-    ['{', 'it is not JSON: '],
+    ['{', 'contact.json is not a usable JSON Schema: it is not JSON: '],
+    ['yes\nno', `it is not JSON: Unexpected token 'y', "yes no" is not valid JSON\n  3 |`],
     ['[]', 'expected a JSON object'],
-    ['{"type":"text"}', 'schema is invalid: data/type must be equal to one of the allowed values'],
+    ['{"type":"text"}', 'contact.json is not a usable JSON Schema: $.type: expected one of "array", "boolean", '],
+    ['{"properties":{"id":{"minimum":"1"}}}', '$.properties.id.minimum: expected number, found "1"'],
+    ['{"$ref":"text.json"}', 'text.json is not a usable JSON Schema: it is not JSON: '],
+    ['{"$ref":"type.json#/$defs/a"}', 'type.json is not a usable JSON Schema: $["$defs"].a.required: expected array, found "id"'],
     [
       '{"$schema":"http://json-schema.org/draft-04/schema#"}',
       '$schema: expected draft 7 or 2020-12, found http://json-schema.org/draft-04/schema#',
@@ -136,10 +168,13 @@ describe('the schema of a record', () => {
     ['{"$ref":"#/$defs/x"}', 'there is no schema at #/$defs/x'],
     ['{"$ref":"other.json"}', 'the file other.json cannot be read: there is no such file'],
   ])('is a problem of the flow if the file is %s', async (text, message) => {
-    const place = await workplace({ 'flow.yaml': flowOf('\n    schema: contact.json\n'), 'contact.json': text, 'rows.csv': contacts });
+    const flow = flowOf('\n    schema: contact.json\n');
+    const beside = { 'text.json': 'id: integer', 'type.json': '{"$defs":{"a":{"required":"id"}}}' };
+    const place = await workplace({ 'flow.yaml': flow, 'contact.json': text, 'rows.csv': contacts, ...beside });
     const { code, stderr } = await place.automate(run);
     expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
     expect(stderr).toContain('flow.yaml:3:13: ');
+    expect(stderr).toContain('\n1 problem in flow.yaml');
   });
 
   test('belongs to the flow for --resume, --update and retry', async () => {

@@ -226,7 +226,7 @@ describe('wrong use of --gone', () => {
     const { code, stderr } = await automate([...base, '--gone', 'gone.csv', '--gone-key', 'code']);
     expect([code, stderr]).toEqual([
       73,
-      'automate: out.csv has no column "code", so it is not known which of its records are gone\n  run once without --gone: the new output has the columns that the flow keeps\n',
+      'automate: out.csv has no column "code", so it is not known which of its records are gone\n  run once without --gone, with a flow that keeps the columns of --gone-key\n',
     ]);
     const noFolder = await automate([...base, '--gone', 'none/gone.csv', '--gone-key', 'id']);
     expect([noFolder.code, noFolder.stderr]).toEqual([74, expect.stringContaining('none/gone.csv cannot be written')]);

@@ -38,6 +38,12 @@ describe('a join', () => {
     expect(JSON.parse(await place.read('summary.json')).joins).toEqual([{ node: 'join-1', file: 'data/owners.csv', found: 2, of: 4 }]);
   });
 
+  test('is in the report', async () => {
+    const { place } = await joinedRun(join(usual), {}, [...run, '--report', 'report.html']);
+    const text = (await place.read('report.html')).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('Joined files how often a record was found Node File Found join-1 owners.csv 2 of 4');
+  });
+
   test.each([
     ['delimiter: ";"', 'owners.csv', 'website;owner_name;team\nacme.com;Ann;red\n'],
     ['header_line: 3', 'owners.csv', 'Export of today\n\nwebsite,owner_name,team\nacme.com,Ann,red\n'],
@@ -227,5 +233,24 @@ describe('a joined file that changes', () => {
     expect([refused, stderr]).toEqual([73, expect.stringContaining('the joined file owners.csv has changed')]);
     await place.write('owners.csv', owners);
     expect((await place.automate([...run, '--resume'])).code).not.toBe(73);
+  });
+});
+
+describe('a join in a first', () => {
+  const inFirst = (more: string) =>
+    `nodes:\n  - type: first\n    until: has(owner) && owner != ""\n    nodes:\n      - { type: join, file: owners.csv, on: { domain: website }, map: { owner: owner_name }${more} }\n`;
+
+  test('is a source like others', async () => {
+    const { out, stderr } = await joinedRun(inFirst(''));
+    expect(out).toBe('id,domain,owner\n1,acme.com,Ann\n2,none.com,\n3,,\n4,bolt.io,Bob\n');
+    expect(stderr).toContain('first-1.join-1 found 2 of 4; 2 not found');
+  });
+
+  test.each([
+    ['missing: drop', 'flow.yaml:5:103: `missing: drop` can drop the record, but a step of `first` gives exactly one row'],
+    ['many: all', 'flow.yaml:5:100: `many: all` can make several rows, but a step of `first` gives exactly one row'],
+  ])('is a problem of the flow with %s', async (more, message) => {
+    const { code, stderr } = await joinedRun(inFirst(`, ${more}`));
+    expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
   });
 });

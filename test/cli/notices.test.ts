@@ -45,6 +45,33 @@ describe('--notify', () => {
     expect(stderr).not.toMatch(/s3cret|k3y/);
   });
 
+  test('has the counts of a run that an error has ended', async () => {
+    const { run, notices, place } = await noticed();
+    await place.write('cut.csv', `id,note\n2,a\n4,b\n6,"${canary}`);
+    const { code } = await run('--in', 'cut.csv', '--notify', 'slack:OPS', '--notify', 'webhook:OPS');
+    expect(code).toBe(6);
+    const bodies = notices().map(([, , body]) => JSON.parse(body as string));
+    expect(bodies.find((body) => 'text' in body).text).toMatch(
+      /^flow\.yaml on \S+: ended by an error \(the input cannot be read\): 2 read, 2 written, 0 failed in /,
+    );
+    expect(bodies.find((body) => 'state' in body)).toMatchObject({ state: 'failed', exit_code: 6, read: 2, written: 2 });
+    expect(JSON.stringify(notices())).not.toContain(canary);
+  });
+
+  test('says that too many records are gone, and otherwise counts them', async () => {
+    const { run, notices, place } = await noticed();
+    const gone = ['--update', '--gone', 'gone.csv', '--gone-key', 'id', '--notify', 'slack:OPS', '--notify', 'webhook:OPS'];
+    await place.write('now.csv', 'id\n2\n4\n6\n8\n');
+    expect((await run('--in', 'now.csv', ...gone)).code).toBe(0);
+    await place.write('now.csv', 'id\n2\n');
+    expect((await run('--in', 'now.csv', ...gone)).code).toBe(5);
+    const text = notices().flatMap(([, , body]) => JSON.parse(body as string).text ?? [])[0];
+    expect(text).toMatch(/^flow\.yaml on \S+: too many records are gone from the input, so nothing is replaced \(exit code 5\)$/);
+    expect((await run('--in', 'now.csv', ...gone, '--max-gone', '3', '--notify-if', 'always')).code).toBe(0);
+    const summary = JSON.parse(notices().at(-1)?.[2] as string).gone ?? JSON.parse(notices().at(-2)?.[2] as string).gone;
+    expect(summary).toMatchObject({ records: 3, of: 4, file: 'gone.csv' });
+  });
+
   test('is silent about a good run, except for ping and with always', async () => {
     const { run, notices } = await noticed();
     await run('--in', 'even.csv', '--notify', 'slack:OPS', '--notify', 'ping:OPS');

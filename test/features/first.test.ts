@@ -95,6 +95,16 @@ describe('a first node', () => {
     expect(searches(events)).toContainEqual(expect.objectContaining({ record: 1, asked: [{ step: 'hunter', credits: 1 }] }));
   });
 
+  test('counts what a first inside a step has spent for this step, too', async () => {
+    const both = `{ id: both, type: first, until: has(email), nodes: [${apollo}, ${hunter}] }`;
+    const { events } = await runFlow(
+      flowOf({ steps: [both] }),
+      [{ id: 1 }],
+      answering({ apollo: byApollo(null), hunter: byHunter('h@x') }),
+    );
+    expect(searches(events)).toContainEqual(expect.objectContaining({ node: 'first-1', asked: [{ step: 'both', credits: 2 }] }));
+  });
+
   test('starts every step from the record as it came in', async () => {
     const steps = [
       '{ id: guess, type: set, fields: { name: "guessed", company: "acme" } }',
@@ -195,7 +205,7 @@ describe('steps that are not one row', () => {
   test.each([
     ['{ type: filter, where: "id > 1" }', '7:17: a filter can drop the record, but a step of `first` gives exactly one row'],
     ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" } }', 'this map can make several rows, but'],
-    ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" }, when_empty: drop }', 'drop can drop the record'],
+    ['{ type: http, url: "https://x.example.com", map: { a: "a[].b" }, when_empty: drop }', '`when_empty: drop` can drop the record'],
     ['{ type: http, url: "https://x.example.com", paginate: { type: next_url, path: next }, map: { a: b } }', 'can make several rows, but'],
     ['{ type: loop, while: "false", nodes: [{ type: set, fields: { a: 1 } }] }', 'can make several rows, but'],
     ['{ type: poll, until: "true", nodes: [{ type: filter, where: "id > 1" }] }', 'a filter can drop the record'],

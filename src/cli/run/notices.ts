@@ -192,12 +192,14 @@ function failPath(path: string): string {
   return `${before}/fail${query}`;
 }
 
+const tooManyGone = 'too many records are gone from the input, so nothing is replaced';
+
 /** The reasons why a run did not start. Messages of errors can contain values of records. */
 const reasons: Readonly<Record<number, string>> = {
   [exitCodes.bug]: 'an unexpected error',
   [exitCodes.usage]: 'the command line is wrong',
   [exitCodes.flow]: 'the flow is not valid',
-  [exitCodes.stoppedEarly]: 'it was stopped early',
+  [exitCodes.stoppedEarly]: tooManyGone,
   [exitCodes.input]: 'the input cannot be read',
   [exitCodes.credential]: 'a credential or connection is missing or refused',
   [exitCodes['output-exists']]: 'the output exists or is in use',
@@ -208,7 +210,8 @@ const reasons: Readonly<Record<number, string>> = {
 function noticeText({ label, exitCode, ms, view }: RunNotice): string {
   if (!view) {
     const reason = reasons[exitCode] ?? (exitCode > 128 ? 'it was ended by a signal' : 'an error');
-    return `${label} on ${hostname()}: the run did not start: ${reason} (exit code ${exitCode})`;
+    const what = exitCode === exitCodes.stoppedEarly ? reason : `the run did not start: ${reason}`;
+    return `${label} on ${hostname()}: ${what} (exit code ${exitCode})`;
   }
   const { counts, failures, next } = view;
   const numbers = `${formatCount(doneOf(counts))} read, ${formatCount(counts.written)} written, ${formatCount(counts.failed)} failed`;
@@ -226,6 +229,7 @@ function noticeText({ label, exitCode, ms, view }: RunNotice): string {
 
 /** The members of the summary that contain neither values of records nor texts of answers. */
 const safeMembers = [
+  ...['gone', 'joins', 'checks', 'lookups', 'searches', 'concurrency', 'learned_rates', 'replaced', 'attributions'],
   ...['flow', 'ending', 'exit_code', 'read', 'written', 'failed', 'filtered', 'unchanged', 'whole', 'kept', 'waiting', 'output_records'],
   ...[
     'error_records',

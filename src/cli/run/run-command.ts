@@ -73,7 +73,7 @@ export async function withSignals(
         follow: signals.follow,
         asking: signals.asking,
         ended(result) {
-          ({ view } = result);
+          view = result.view ?? result.brokenView;
         },
       });
     });

@@ -339,10 +339,12 @@ function notRenamedLines({ notRenamed = [] }: RunView, colors: ChalkInstance): s
   );
 }
 
+const maxRule = 100;
+
 function brokenRuleLines(view: RunView): string[] {
   const { brokenRules = [] } = view;
   return brokenRules.map(({ node, rules }) => {
-    const counts = rules.map(({ rule, records }) => `${rule} ${formatCount(records)}`);
+    const counts = rules.map(({ rule, records }) => `${excerpt(rule, maxRule)} ${formatCount(records)}`);
     return `  ${node}${partText(view)}: ${counts.join(', ')}`;
   });
 }

@@ -303,7 +303,7 @@ type ReadingTools = Pick<SessionTools, 'documents' | 'wallNow'>;
 
 /** True if the answer says that the session has ended. */
 export async function hasEnded(
-  { renewOn }: Session,
+  { renewOn }: SessionAuth,
   { renewWhen }: SessionPlan,
   response: HttpResponse,
   tools: ReadingTools,

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Plan } from '../../core/plan.ts';
 import { openRunLedger, pricesOf } from '../../credits/prices.ts';
 import type { PayingKey } from '../../credits/rest.ts';
 import { hasTextCells } from '../../records/inputs.ts';
-import { loadFlow } from '../../run/flow-file.ts';
+import { compileFlow, readFlowText } from '../../run/flow-file.ts';
 import { payingNow, type SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller } from '../caller.ts';
 import { creditsProblem } from '../calls.ts';
@@ -17,13 +18,18 @@ export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, quota: key.quota } : null;
 }
 
-export function storedPlan(
+/** The run has its own copies of the flow and its schemas. Other paths in the flow are relative to the folder of the flows. */
+export async function storedPlan(
   { options, inputFormat, flow: name }: StoredRun,
   folder: RunFolder,
-  { allowHttp, withoutFiles, env }: SharedParts,
+  { allowHttp, withoutFiles, env, flows = '' }: SharedParts,
 ): Promise<Plan> {
   const textCells = hasTextCells({ in: folder.input(inputFormat) });
-  return loadFlow(folder.flow, { allowHttp, withoutFiles, textCells, name, env, var: options.var, caller: 'now' });
+  const [text, files] = await Promise.all([readFlowText(folder.flow, 'flow file'), folder.flowFiles()]);
+  return compileFlow(text, join(flows, `${name}.yaml`), {
+    ...{ allowHttp, withoutFiles, textCells, name, env, files },
+    ...{ var: options.var, caller: 'now' },
+  });
 }
 
 /** Throws a Problem (`credits-used-up`) if the API key has no credits left for the plan. */

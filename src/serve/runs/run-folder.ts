@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { orUndefined } from '../../core/value/value.ts';
@@ -39,6 +39,27 @@ export class RunFolder {
 
   get summary(): string {
     return join(this.path, 'summary.json');
+  }
+
+  /** The texts of the files that belong to the flow, such as schemas, by their paths. */
+  async flowFiles(): Promise<Readonly<Record<string, string>>> {
+    const text = await readFile(this.#files, 'utf8').catch(() => '{}');
+    return JSON.parse(text) as Record<string, string>;
+  }
+
+  /** Stores the flow of the run, which later changes of the flow do not affect. */
+  async saveFlow(text: string, files: ReadonlyMap<string, string>): Promise<void> {
+    await writeDurably(this.flow, text);
+    if (files.size > 0) await writeDurably(this.#files, JSON.stringify(Object.fromEntries(files)));
+  }
+
+  async copyFlow(from: RunFolder): Promise<void> {
+    await copyFile(from.flow, this.flow);
+    if (statOf(from.#files)) await copyFile(from.#files, this.#files);
+  }
+
+  get #files(): string {
+    return join(this.path, 'flow-files.json');
   }
 
   input(format: string): string {

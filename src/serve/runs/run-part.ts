@@ -242,14 +242,16 @@ export class RunPart {
     return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }
 
-  /** Leaves out the paths of the run's files. */
+  /** Leaves out the folders of the run and of the flows. */
   reasonOf(error: unknown): string {
     if (!(error instanceof AutomateError)) return "this is a bug; the server's log has the details";
     return this.#shown(error);
   }
 
   #shown(reason: CodedMessage): string {
-    return messageForClient(reason).replaceAll(`${this.#folder.path}/`, '');
+    const message = messageForClient(reason).replaceAll(`${this.#folder.path}/`, '');
+    const { flows } = this.#shared;
+    return flows === undefined ? message : message.replaceAll(`${flows}/`, '');
   }
 }
 

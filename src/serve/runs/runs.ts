@@ -200,7 +200,7 @@ export class Runs {
     };
     try {
       await copyFile(path, folder.input(errorsFormat));
-      await copyFile(from.flow, folder.flow);
+      await folder.copyFlow(from);
       return await this.add(given, folder);
     } catch (error) {
       await folder.delete();

@@ -7,7 +7,6 @@ import { AutomateError } from '../../core/failure.ts';
 import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { syncFolder } from '../../files/folder.ts';
-import { writeDurably } from '../../files/state-file.ts';
 import { type Format, formatKinds, formats, traitsOf } from '../../records/formats.ts';
 import { hasTextCells, openInput } from '../../records/inputs.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
@@ -158,10 +157,10 @@ interface StoredBody {
 
 /** Stores the text of the flow for a run, and checks that the flow can process the columns of the body. Throws a Problem if it cannot. */
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
-  await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
   const textCells = hasTextCells({ inFormat: inputFormat });
   const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
+  await folder.saveFlow(flow.text, plan.files);
   const source = await openInput({ ...options, in: folder.input(inputFormat), maxRecordBytes }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });

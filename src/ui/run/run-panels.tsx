@@ -5,7 +5,7 @@ import type { RunView } from '../../report/run-view.ts';
 import { percent, rate } from '../figures.ts';
 import { Bar, type BarPart, Empty, Panel, type Tile, Tiles } from '../parts/tiles.tsx';
 import { RatesChart, TimesChart } from './rates-chart.tsx';
-import { Failures, LookupTables, MappingTable, PausesTable, SearchTables, StatusTable } from './tables.tsx';
+import { Failures, JoinTables, LookupTables, MappingTable, PausesTable, SearchTables, StatusTable } from './tables.tsx';
 
 interface RunPanelsProps {
   readonly view: RunView;
@@ -28,6 +28,7 @@ export function RunPanels({ view, isPartial = false, children }: RunPanelsProps)
       <MappingTable view={view} />
       {!isPartial && <Answers view={view} />}
       <SearchTables view={view} />
+      <JoinTables view={view} />
       <LookupTables view={view} />
     </div>
   );

@@ -123,6 +123,43 @@ function knownText(known: number): string {
   return known === 0 ? '' : `, ${formatCount(known)} needed none`;
 }
 
+/** Tables about the joined files and the rules of `check` nodes. */
+export function JoinTables({ view }: ViewProps) {
+  const { joins = [], brokenRules = [] } = view;
+  const rules = brokenRules.flatMap(({ node, rules }) => rules.map((counts) => ({ node, ...counts })));
+  return (
+    <>
+      {joins.length > 0 && (
+        <Panel title="Joined files" note={`how often a record was found${partText(view)}`}>
+          <Table
+            label="Joined files"
+            rows={joins}
+            columns={[
+              { title: 'Node', cell: ({ node }) => node },
+              { title: 'File', cell: ({ file }) => file },
+              { title: 'Found', isNumber: true, cell: ({ found, of }) => `${formatCount(found)} of ${formatCount(of)}` },
+              { title: '', isWide: true, cell: ({ found, of }) => <ShareBar part={found} of={of} isGood /> },
+            ]}
+          />
+        </Panel>
+      )}
+      {rules.length > 0 && (
+        <Panel title="Broken rules" note={`by records${partText(view)}`}>
+          <Table
+            label="Broken rules"
+            rows={rules}
+            columns={[
+              { title: 'Node', cell: ({ node }) => node },
+              { title: 'Rule', isWide: true, cell: ({ rule }) => rule },
+              { title: 'Records', isNumber: true, cell: ({ records }) => formatCount(records) },
+            ]}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
 /** Tables about lookups and tokens. Each is shown only if nodes of the run use them. */
 export function LookupTables({ view }: ViewProps) {
   const { lookups, tokens } = view;
