@@ -56,7 +56,7 @@ export function refusePilotOf({ serialOrder }: Plan, options: GivenRun, files: O
 
 export interface RunWatcher {
   follow(run: RunHandle): void;
-  ended(result: Pick<RunResult, 'view'>): void;
+  ended(result: Pick<RunResult, 'view' | 'brokenView'>): void;
   /** Nothing runs while a person is asked, so that a signal then ends the process. */
   asking(isAsking: boolean): void;
 }
