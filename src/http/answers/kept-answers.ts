@@ -4,6 +4,7 @@ import type { Answers, BatchPart, FoundAnswer, Keeping, KeptAnswer, KeptQuestion
 import { bytesText } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
+import { isDamaged } from '../../files/database.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { type AnswerContent, contentOf, foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
 import { type AnswerSession, AnswersDatabase, batchPlace, bitOf, type FoundPlace, isFull, keyHash, partPlace } from './answers-database.ts';
@@ -56,7 +57,10 @@ export function openAnswersDatabase(path: string): AnswersDatabase {
 
 function answersError(path: string, error: unknown): AutomateError {
   if (error instanceof AutomateError) return error;
-  return new AutomateError('output', `the kept answers in ${path} cannot be used: ${systemReason(error as Error)}`, { cause: error });
+  const message = `the kept answers in ${path} cannot be used: ${systemReason(error as Error)}`;
+  const isUnreadable = isDamaged(error) || error instanceof SyntaxError || /^Z_/.test((error as NodeJS.ErrnoException).code ?? '');
+  const damaged = { code: 'answers-damaged', details: { out: path.replace(/\.automate-answers$/, '') } } as const;
+  return new AutomateError('output', message, { cause: error, ...(isUnreadable && damaged) });
 }
 
 interface Pending {
