@@ -274,11 +274,15 @@ export class AnswersDatabase {
     return { flow: JSON.parse(flow) as FlowOrigins, answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
   }
 
+  /** A killed run leaves answers that are in no index yet. A batch counts as one. */
   totals(): AnswerTotals {
-    const gone = `(select count(*) from moved where record is null) - (select count(*) from places where place like '${partPlace}%')`;
-    const sums = `select (select coalesce(sum(count), 0) from blocks) - ${gone}, min(at), max(at)`;
-    const [answers, oldest, newest] = this.#database.prepare(`${sums} from places`).raw().get() as [number, number | null, number | null];
-    return { answers, bytes: this.bytes(), oldestMs: oldest ?? undefined, newestMs: newest ?? undefined };
+    const sums = `select count(*) filter (where place not like '${partPlace}%'), min(at), max(at) from places`;
+    const [indexed, oldest, newest] = this.#database.prepare(sums).raw().get() as [number, number | null, number | null];
+    const firsts = this.#database.prepare('select first from blocks where first > (select coalesce(max(number), 0) from places)').raw();
+    const others = (firsts.all() as [number][]).flatMap(([first]) => this.blockWith(first).map(({ at, part }) => ({ at, part })));
+    const times = [oldest ?? [], newest ?? [], others.map(({ at }) => at)].flat();
+    const answers = indexed + others.filter(({ part }) => !part).length;
+    return { answers, bytes: this.bytes(), ...rangeOf(times) };
   }
 
   /** The size of the file. */
@@ -292,12 +296,12 @@ export class AnswersDatabase {
     const count = inTransaction(this.#database, () => {
       this.packOpen();
       const next = this.nextNumber();
-      const old = this.#database.prepare('select number from places where at < ?').raw().all(beforeMs) as [number][];
+      const old = this.#database.prepare('select number, place from places where at < ?').raw().all(beforeMs) as [number, string][];
       for (const [number] of old) this.remove(number);
       this.#dropGone();
       // Numbers will be given again.
       if (this.nextNumber() < next) this.#database.exec('delete from shared; delete from uses');
-      return old.length;
+      return old.filter(([, place]) => !place.startsWith(partPlace)).length;
     });
     this.#database.exec('VACUUM');
     return count;
@@ -339,6 +343,11 @@ export class AnswersDatabase {
       throw error;
     }
   }
+}
+
+function rangeOf(times: readonly number[]): Pick<AnswerTotals, 'oldestMs' | 'newestMs'> {
+  const sorted = [...times].sort((a, b) => a - b);
+  return { oldestMs: sorted[0], newestMs: sorted.at(-1) };
 }
 
 function placesIn(rows: unknown[]): FoundPlace[] {
