@@ -55,6 +55,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       ? '\nchoose another file with --out, or overwrite it: --replace does so at the end of the run, --force at once'
       : '\nit might contain failed records of an earlier run: choose another file with --errors, or overwrite it with --replace or --force',
   'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}choose another file with --${of}`,
+  'answers-damaged': ({ out }) => `\nto delete them, so that every request is sent again: automate answers clear ${shellWord(out)}`,
   'being-written': ({ of }) => `\nwait for it, or choose another file with --${of}`,
   'shared-stdout': ({ of }) => `\nchoose a file for one of them: ${of.map((role) => `--${role}`).join(' or ')}`,
   'unfinished-run': ({ out, isRetry }) => {

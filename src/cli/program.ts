@@ -109,7 +109,7 @@ function isLeftOut(flags: string, value: string | null): boolean {
 
 /**
  * The parser takes any word behind an option such as `--keep-answers [age]` for its value, also the flow. So a word that is no value gets
- * an empty value before it.
+ * an empty value before it. A wrong value, such as `30days`, is left to the parser, which says what it expects.
  */
 export function withOptionalValues(argv: readonly string[], { options = {} }: Pick<CommandSpec, 'options'> = {}): readonly string[] {
   const parsers = new Map(
@@ -118,9 +118,12 @@ export function withOptionalValues(argv: readonly string[], { options = {} }: Pi
   return argv.map((word, index) => {
     const parse = parsers.get(word);
     const next = argv[index + 1];
-    return parse && next !== undefined && !next.startsWith('-') && !accepts(parse, next) ? `${word}=` : word;
+    const isOther = next !== undefined && !next.startsWith('-') && !isNumberWithUnit.test(next);
+    return parse && isOther && !accepts(parse, next) ? `${word}=` : word;
   });
 }
+
+const isNumberWithUnit = /^\d+(?:\.\d+)?[a-z]*$/i;
 
 function accepts(parse: (text: string) => unknown, text: string): boolean {
   try {

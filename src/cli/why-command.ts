@@ -39,7 +39,7 @@ export async function whyCommand(
   if (!used || used.answers.length === 0)
     throw new AutomateError(
       'usage',
-      `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or nothing was sent for it, or its requests failed`,
+      `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or their answers contain a secret`,
     );
   const { flow, answers } = used;
   const nodes = flow.nodes
@@ -75,7 +75,8 @@ function requestIn(key: string, isTool: boolean): Pick<ShownRequest, 'request' |
 }
 
 function nodeLines({ node, requests }: ShownNode): string[] {
-  if (requests.length === 0) return [`${node}: no answer is kept, because nothing was sent, or the request failed`];
+  if (requests.length === 0)
+    return [`${node}: no answer is kept, because nothing was sent, the request failed, or its answer contains a secret`];
   return requests.flatMap(({ request, body, status, at, attempts, ms, redirected_to, from }) => [
     `${node}: ${request}`,
     ...(body === undefined ? [] : [`  with ${body.length > maxBody ? `${body.slice(0, maxBody)}...` : body}`]),

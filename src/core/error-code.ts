@@ -65,6 +65,8 @@ export interface ErrorDetails {
   readonly 'output-exists': { readonly of: 'out' | 'errors' };
   /** A file cannot be written at its path. `isRemovable` is true if the existing file at that path may be deleted. */
   readonly 'place-refused': { readonly of: OutputRole; readonly isRemovable?: boolean };
+  /** `out` is the output whose kept answers are damaged. */
+  readonly 'answers-damaged': { readonly out: string };
   readonly 'being-written': { readonly of: 'out' | 'errors' | 'gone' | 'port' };
   readonly 'shared-stdout': { readonly of: readonly OutputRole[] };
   /** The run to be resumed is complete, or never began. */

@@ -157,8 +157,10 @@ export interface KeptQuestion {
   /** The record's row, and the pass of each loop around it. For requests inside a poll, it is the place of the poll. */
   readonly place: string;
   readonly node: string;
-  /** The records of a batch; undefined for a request of one record. */
-  readonly records?: readonly number[];
+  /** For a batch: a question for each of its records, as if it had only that one. Its answer is found by them, and not by the whole batch. */
+  readonly parts?: readonly KeptQuestion[];
+  /** True for one of the `parts`. */
+  readonly isPart?: boolean;
   /** The number of times that an answer is used: `once`; `last` is once, and a poll keeps only its last answer; `always` for a node with a cache. */
   readonly use: 'once' | 'last' | 'always';
 }
@@ -172,6 +174,16 @@ export interface KeptAnswer {
 
 export interface FoundAnswer extends KeptAnswer {
   readonly number: number;
+  /** Undefined unless the answer is to a batch. */
+  readonly part?: BatchPart;
+}
+
+/** The part of a batch's answer that is for one of its records. */
+export interface BatchPart {
+  /** The number of the batch's answer. */
+  readonly of: number;
+  readonly position: number;
+  readonly count: number;
 }
 
 /** `secret`: a secret would have to be masked in it. `full`: the file has reached its maximum size, or cannot be written. */

@@ -2,15 +2,17 @@ import type { Batch, BatchEntry, LastAnswer } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Step } from '../core/node.ts';
 import { isBatched } from '../core/plan.ts';
-import type { Clock } from '../core/ports.ts';
+import type { Clock, KeptQuestion } from '../core/ports.ts';
 import type { CallOwner, Calls, Progress } from './call.ts';
 
-interface BatchPlace {
+export interface BatchPlace {
   readonly caller: CallOwner;
   /** 0-based. For a node inside another node, such as a loop, it is the index of the outermost node. */
   readonly step: number;
   /** True inside the node at `step`, such as a loop. The record might then reach the same node once more, in a later pass. */
   readonly isInner: boolean;
+  /** Undefined if the answer is not kept. */
+  readonly question?: KeptQuestion;
 }
 
 /** `blocked`: no record can be read until an open record has ended. */
@@ -57,7 +59,7 @@ export class Batches {
     open.bytes += bytes;
     if (question) open.questions.set(question.key, question.text);
     const result = new Promise<Result>((resolve, reject) => {
-      open.members.push({ entry, caller: place.caller, resolve, reject });
+      open.members.push({ entry, caller: place.caller, question: place.question, resolve, reject });
     });
     if (open.members.length >= batch.size) this.#send(key);
     else this.recheck();
@@ -144,6 +146,7 @@ function isBusy(counts: readonly number[], end: number): boolean {
 interface BatchMember {
   readonly entry: BatchEntry<unknown>;
   readonly caller: CallOwner;
+  readonly question: KeptQuestion | undefined;
   readonly resolve: (result: never) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -197,9 +200,7 @@ function commonCaller(members: readonly BatchMember[]): CallOwner {
   const { record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use } = first;
   return {
     ...{ record, node, step, place, isInPoll, http, tools, lookups, documents, spending, clock, continues, use, progress },
-    get records() {
-      return callers.map((caller) => caller.record);
-    },
+    parts: members.flatMap(({ question }) => question ?? []),
     spent: (cost) => first.spent?.(cost),
     report: (event) => first.report(event),
     // If the same records form a batch once more, the batch gets the same idempotency key.

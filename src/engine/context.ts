@@ -11,10 +11,11 @@ import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { rounded, type Spending } from '../core/spending.ts';
 import type { Tools } from '../core/tools.ts';
-import type { Batches } from './batches.ts';
+import type { Batches, BatchPlace } from './batches.ts';
 import type { CallOwner, Calls, Progress, StepUse } from './call.ts';
 import type { Emitter, RowSink } from './emit.ts';
 import type { StepWatch } from './failure-limits.ts';
+import type { KeptCalls } from './kept-calls.ts';
 import type { RunPhase, StopReason } from './phase.ts';
 
 export interface ChainTools {
@@ -298,7 +299,17 @@ export class RecordContext implements NodeContext, CallOwner {
   #join<Result>(entry: BatchEntry<Result>): Promise<Result> {
     if (this.isAbandoned()) return Promise.reject(new Unfinished());
     const { position, chain } = this;
-    return chain.tools.batches.join(entry, { caller: this, step: position.step, isInner: position.isInner });
+    const { batches, calls } = chain.tools;
+    const place = { caller: this, step: position.step, isInner: position.isInner };
+    return calls.kept ? this.#joinUnlessKept(entry, place, calls.kept) : batches.join(entry, place);
+  }
+
+  async #joinUnlessKept<Result>(entry: BatchEntry<Result>, place: BatchPlace, kept: KeptCalls): Promise<Result> {
+    const { batches } = this.chain.tools;
+    const { question, result } = kept.askInBatch(entry, this);
+    // Waiting also for no result would yield to the event loop, and the batch would be sent without this record.
+    const found = result && (await batches.busyWhile(place.step, result));
+    return found ? found.result : batches.join(entry, { ...place, question });
   }
 
   #cachedOrMade<Result>(call: Call<Result>, calls: Calls): Promise<Result> {

@@ -4,6 +4,21 @@ import { workplace } from '../helpers/cli.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--keep-answers'];
 
+test('counts the answers of a run that was killed, each batch as one', async () => {
+  const server = await askedServer(1);
+  const flow = `nodes:
+  - { type: http, url: "${server.origin}/{{id}}", batch: { size: 3, items: "{{id}}" }, method: POST, body: { ids: "{{items}}" }, concurrency: 1 }
+  - { type: http, url: "${server.origin}/{{id}}", concurrency: 1 }
+`;
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(600) });
+  const started = place.start(run);
+  server.after(90, () => started.child.kill('SIGKILL'));
+  await started.finished;
+  const { answers, oldest } = JSON.parse((await place.automate(['answers', 'out.csv', '--json'])).stdout);
+  // The requests in flight are not among them.
+  expect([answers <= 90, answers >= 80, typeof oldest]).toEqual([true, true, 'string']);
+});
+
 test.each([[[]], [['--workers', '2']]])('after kill -9, only requests in flight are sent again (%j)', async (options) => {
   const server = await askedServer(1);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 4'), 'rows.csv': csvOf(600) });

@@ -51,6 +51,63 @@ describe('kept answers', () => {
     await expectSame(await place(flow, answer, 'id\n1\n2\n3\n4\n'), 2);
   });
 
+  test('serve each record of a batch by itself, whatever records shared it', async () => {
+    const flow = (origin: string) => `nodes:
+  - { type: http, url: "${origin}/first/{{id}}", map: { a: a } }
+  - type: http
+    method: POST
+    url: ${origin}/batch
+    batch: { size: 3, items: "{{id}}" }
+    body: { ids: "{{items}}" }
+    map: { name: "names[].name" }
+`;
+    let sent = () => {};
+    const batchSent = new Promise<void>((resolve) => {
+      sent = resolve;
+    });
+    const batches: string[] = [];
+    const answer: Answer = async ({ path, body }) => {
+      // The first record is the last to join a batch, which it is not with kept answers.
+      if (path === '/first/1') await batchSent;
+      if (path !== '/batch') return { body: { a: path } };
+      sent();
+      batches.push(body);
+      return { body: { names: JSON.parse(body).ids.map((id: string) => ({ name: `name ${id}` })) } };
+    };
+    const work = await place(flow, answer, 'id\n1\n2\n3\n4\n5\n6\n');
+    expect((await work.automate(kept)).code).toBe(0);
+    expect(batches).toContain('{"ids":["1","5","6"]}');
+    const first = await work.read('out.csv');
+    work.asked();
+    const { stderr } = await work.automate(again);
+    expect(stderr).toContain('8 answers were kept: 0 requests, 0 credits');
+    expect([await work.read('out.csv'), work.asked()]).toEqual([first, []]);
+    expect(JSON.parse((await work.automate(['answers', 'out.csv', '--json'])).stdout)).toMatchObject({ answers: 8 });
+    expect((await work.automate(['why', 'out.csv', '--record', '5'])).stdout).toContain('  with {"ids":["1","5","6"]}\n');
+
+    await work.write('rows.csv', 'id\n6\n2\n7\n');
+    await work.automate(again);
+    expect(work.asked()).toEqual(['GET /first/7', 'POST /batch']);
+    expect(batches.at(-1)).toBe('{"ids":["7"]}');
+    expect(await work.read('out.csv')).toBe('id,a,name\n6,/first/6,name 6\n2,/first/2,name 2\n7,/first/7,name 7\n');
+  });
+
+  test('serve a record of a batch once', async () => {
+    const flow = (origin: string) => `nodes:
+  - { type: http, method: POST, url: "${origin}/batch", batch: { size: 2, items: "{{id}}" }, body: { ids: "{{items}}" }, map: { n: "ns[]" } }
+`;
+    let n = 0;
+    const answer: Answer = ({ body }) => ({ body: { ns: JSON.parse(body).ids.map(() => ++n) } });
+    const work = await place(flow, answer, 'id\na\na\n');
+    await work.automate(kept);
+    work.asked();
+    await work.write('rows.csv', 'id\na\na\na\n');
+    await work.automate(again);
+    expect([await work.read('out.csv'), work.asked()]).toEqual(['id,n\na,1\na,2\na,3\n', ['POST /batch']]);
+    expect((await work.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--replay', '--replace'])).code).toBe(0);
+    expect(await work.read('out.csv')).toBe('id,n\na,1\na,2\na,3\n');
+  });
+
   test('serve questions to a language model, also those that were asked again, with their tokens', async () => {
     const flow = (origin: string) => `nodes:
   - type: llm

@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { stat, truncate, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -94,6 +94,8 @@ describe('automate run --keep-answers', () => {
     }));
     const env = { AUTOMATE_CREDENTIAL_CRM: 'a-long-secret' };
     expect((await automate(kept, { env })).stderr).toContain('\n  not kept: 3 answers with a secret\n');
+    const why = await automate(['why', 'out.csv', '--record', '1']);
+    expect([why.code, why.stderr]).toEqual([2, expect.stringContaining('or their answers contain a secret')]);
     asked();
     await automate(again, { env });
     expect(asked()).toHaveLength(3);
@@ -203,6 +205,10 @@ describe('automate run --keep-answers', () => {
       ['--max-kept', '1GB', '--out', 'out.csv'],
       'automate: --max-kept works only with --keep-answers: add --keep-answers, or leave --max-kept out\n',
     ],
+    [
+      ['--out', 'out.csv', '--keep-answers', '30days'],
+      `automate: option '--keep-answers [age]' argument '30days' is invalid. expected nothing, or a duration such as 30d, found "30days"\n(see automate run --help)\n`,
+    ],
   ])('%j is refused', async (options, message) => {
     const { automate, asked, files } = await place(asking(''));
     const { code, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', ...options], {
@@ -210,15 +216,6 @@ describe('automate run --keep-answers', () => {
     });
     expect([code, stderr]).toEqual([2, message]);
     expect([asked(), (await files()).filter((name) => name.startsWith('out'))]).toEqual([[], []]);
-  });
-
-  test('a file that is no database of answers is refused before anything is sent', async () => {
-    const { automate, asked, path } = await place(asking(''));
-    await writeFile(path('out.csv.automate-answers'), 'something else '.repeat(100));
-    const { code, stderr } = await automate(kept);
-    expect([code, stderr, asked()]).toEqual([74, expect.stringContaining('the kept answers in'), []]);
-    expect((await automate(['answers', 'clear', 'out.csv'])).code).toBe(0);
-    expect((await automate([...kept, '--force'])).code).toBe(0);
   });
 });
 
@@ -272,11 +269,29 @@ test('--replay refuses requests with a field that was computed from the time, an
 });
 
 describe('automate answers', () => {
+  test.each(['torn', 'garbage'])('a %s file ends the run before anything is sent, and says how to delete it', async (damage) => {
+    const { automate, asked, path } = await place(asking(''));
+    await automate(kept);
+    asked();
+    const answers = path('out.csv.automate-answers');
+    await (damage === 'torn' ? truncate(answers, 9000) : writeFile(answers, 'not a database'));
+    for (const how of [again, [...run, '--replay', '--replace'], ['answers', 'out.csv']]) {
+      const { code, stderr } = await automate(how);
+      expect([code, stderr]).toEqual([74, expect.stringContaining('the kept answers in out.csv.automate-answers cannot be used: ')]);
+      expect(stderr).toContain('\n  to delete them, so that every request is sent again: automate answers clear out.csv\n');
+    }
+    expect(asked()).toEqual([]);
+    expect((await automate(['answers', 'clear', 'out.csv'])).code).toBe(0);
+    expect((await automate(again)).code).toBe(0);
+  });
+
   test('shows and deletes kept answers, and the plan counts them', async () => {
-    const { automate, asked, write } = await place(asking(''));
+    const { automate, asked, read, write } = await place(asking(''));
     await automate(kept);
     await write('rows.csv', 'id,note\n1,a\n2,b\n2,b\n');
-    expect((await automate([...again, '--dry-run'])).stdout).toMatch(/\nkept: +2 actions have a kept answer/);
+    const plan = (await automate([...again, '--dry-run', '--summary', 'plan.json'])).stdout;
+    expect(plan).toMatch(/\nkept: +2 actions have a kept answer, and send nothing\ncredits: +1\n/);
+    expect(JSON.parse(await read('plan.json'))).toMatchObject({ actions: { least: 3 }, kept_answers: 2, credits: { least: 1, most: 1 } });
     const { stdout } = await automate(['answers', 'out.csv', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ path: 'out.csv.automate-answers', answers: 3, bytes: expect.any(Number) });
     expect((await automate(['answers', 'out.csv'])).stdout).toMatch(/\nkept +3 answers, [\d.]+ kB\n/);

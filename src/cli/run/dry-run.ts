@@ -84,9 +84,8 @@ async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string):
   return new KeptCounter(openAnswersDatabase(path), envOf(env), minAt);
 }
 
-/** The answers to batches are not known before their records are. */
 function isKept(kept: KeptCounter, { type, node: { action } }: Step, request: ActionRequest): boolean {
-  if (isLocal(request) || action?.keepsAnswers === false || action?.batchSize !== undefined) return false;
+  if (isLocal(request) || action?.keepsAnswers === false) return false;
   return kept.has({ key: requestKey(request, type, action?.price.connection), use: action?.cache ? 'always' : 'once' });
 }
 
@@ -158,7 +157,7 @@ function goneText(counts: GoneCounts): string {
   return [`${formatCount(gone)} of ${counted(of, 'record')} of the old output`, ...goneNotes(counts)].join('; ');
 }
 
-function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forecast): string {
+function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches, kept }: Forecast): string {
   return [
     'if every answer is a success with one record',
     'every condition after the first request is true',
@@ -166,6 +165,7 @@ function assumptions({ hasPasses, hasAlternatives, hasPages, hasBatches }: Forec
     ...(hasAlternatives ? ['the first step of each first finds everything'] : []),
     ...(hasPages ? ['each record has one page'] : []),
     ...(hasBatches ? ['batches are full'] : []),
+    ...(kept ? ['only the first requests of records have kept answers'] : []),
     'nothing comes from the cache',
   ].join(', ');
 }
@@ -277,6 +277,7 @@ function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unch
     first_failure: firstFailure ?? null,
     stops_at: stopsAt ?? null,
     actions: rangeJson(forecast.actions),
+    ...(forecast.kept !== undefined && { kept_answers: forecast.kept }),
     credits: rangeJson(forecast.credits),
     ...(allowance && { allowance: { ...allowance, left, afterwards: (left as number) - forecast.credits.expected } }),
     ...(maxCredits === undefined ? {} : { max_credits: maxCredits }),

@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { FoundAnswer, HttpResponse, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
+import type { BatchPart, FoundAnswer, HttpResponse, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
 import type { ToolAnswer } from '../../core/tools.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
@@ -22,7 +22,9 @@ export interface StoredAnswer {
   readonly head: string;
   readonly redirectedTo: HttpResponse['redirectedTo'];
   readonly extra: string | undefined;
+  /** Empty for a part of a batch, whose answer has the body. */
   readonly body: Uint8Array;
+  readonly part: BatchPart | undefined;
 }
 
 export type AnswerContent = Pick<StoredAnswer, 'status' | 'head' | 'redirectedTo' | 'body'>;
@@ -37,7 +39,7 @@ export function contentOf({ response }: KeptAnswer): AnswerContent {
 export function storedAnswer(
   { record, place, node }: KeptQuestion,
   { arrival: { atMs: at, ms, attempts }, extra }: KeptAnswer,
-  rest: AnswerContent & Pick<StoredAnswer, 'number' | 'key'>,
+  rest: AnswerContent & Pick<StoredAnswer, 'number' | 'key' | 'part'>,
 ): StoredAnswer {
   return { ...rest, record, place, node, at, ms, attempts, extra: extra === undefined ? undefined : jsonOf(extra) };
 }
@@ -46,9 +48,13 @@ export function storedAnswer(
 const heads = new Map<string, HttpResponse['headers']>();
 const maxHeads = 64;
 
-export function foundAnswer({ number, at, ms, attempts, status, head, redirectedTo, extra, body }: StoredAnswer): FoundAnswer {
+/** `body` is that of the whole batch if the answer is a part of one. */
+export function foundAnswer(
+  { number, at, ms, attempts, status, head, redirectedTo, extra, part }: StoredAnswer,
+  body: Uint8Array,
+): FoundAnswer {
   const response = status === 0 ? toolAnswer(body) : httpResponse(status, headersOf(head), body, redirectedTo);
-  const found = { number, arrival: { atMs: at, ms, attempts }, response };
+  const found = { number, arrival: { atMs: at, ms, attempts }, response, part };
   return extra === undefined ? found : { ...found, extra: parseJson(extra) };
 }
 
@@ -90,6 +96,7 @@ type Row = readonly [
   redirectedTo: HttpResponse['redirectedTo'] | 0,
   extra: string | 0,
   bytes: number,
+  part: readonly [of: number, position: number, count: number] | 0,
 ];
 
 const lengthBytes = 4;
@@ -100,8 +107,9 @@ export function packBlock(answers: readonly StoredAnswer[]): Buffer {
   const rows = answers.map((one): Row => {
     const head = heads.get(one.head) ?? heads.size;
     heads.set(one.head, head);
-    const { number, key, record, place, node, at, ms, attempts, status, redirectedTo, extra, body } = one;
-    return [number, key, record, place, node, at, ms, attempts, status, head, redirectedTo ?? 0, extra ?? 0, body.length];
+    const { number, key, record, place, node, at, ms, attempts, status, redirectedTo, extra, body, part } = one;
+    const partRow = part ? ([part.of, part.position, part.count] as const) : 0;
+    return [number, key, record, place, node, at, ms, attempts, status, head, redirectedTo ?? 0, extra ?? 0, body.length, partRow];
   });
   const text = Buffer.from(JSON.stringify([[...heads.keys()], rows]));
   const length = Buffer.alloc(lengthBytes);
@@ -114,13 +122,14 @@ export function unpackBlock(packed: Uint8Array): StoredAnswer[] {
   const bodiesAt = lengthBytes + bytes.readUInt32LE();
   const [heads, rows] = JSON.parse(bytes.toString('utf8', lengthBytes, bodiesAt)) as [string[], Row[]];
   let at = bodiesAt;
-  return rows.map(([number, key, record, place, node, when, ms, attempts, status, head, redirectedTo, extra, length]) => {
+  return rows.map(([number, key, record, place, node, when, ms, attempts, status, head, redirectedTo, extra, length, part]) => {
     const body = bytes.subarray(at, at + length);
     at += length;
     return {
       ...{ number, key, record, place, node, at: when, ms, attempts, status, head: heads[head] as string, body },
       redirectedTo: redirectedTo || undefined,
       extra: extra === 0 ? undefined : extra,
+      part: part ? { of: part[0], position: part[1], count: part[2] } : undefined,
     };
   });
 }

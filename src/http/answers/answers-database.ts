@@ -6,8 +6,8 @@ import { packBlock, type StoredAnswer, unpackBlock } from './answer-block.ts';
 
 /**
  * Answers are in blocks, which are found by the number of their first answer. `places` finds answers by their requests.
- * `moved` has the answers that another record uses now, or that are gone (without a record). `shared` has the other records that an answer
- * was for. `uses` has a bit for each answer that a part of the run under way has used up, 1024 bits in a row.
+ * `moved` has the answers that another record uses now, or that are gone (without a record). `shared` has the other records that a cached
+ * answer was for. `uses` has a bit for each answer that a part of the run under way has used up, 1024 bits in a row.
  */
 const schema = `
 create table blocks (first integer primary key, count integer not null, is_packed integer not null, content blob not null);
@@ -27,6 +27,10 @@ const chunkBits = 1024;
 const blockEnd = { answers: 128, bytes: 64 << 10 };
 
 const placesAtOnce = 64;
+
+/** The beginning of the places of batches, whose answers are found only by their parts, and of those parts. */
+export const batchPlace = 'batch ';
+export const partPlace = 'part ';
 
 const blocksAtOnce = 64;
 
@@ -167,6 +171,10 @@ export class AnswersDatabase {
     });
   }
 
+  answerWith(number: number): StoredAnswer | undefined {
+    return this.blockWith(number).find((answer) => answer.number === number);
+  }
+
   /** Returns the size in bytes. */
   addBlock(answers: readonly StoredAnswer[], isPacked: boolean): number {
     const [first] = answers;
@@ -189,7 +197,10 @@ export class AnswersDatabase {
     const firsts = (this.#statements.unindexed.all() as [number][]).map(([first]) => first);
     for (let from = 0; from < firsts.length; from += blocksAtOnce) {
       const answers = firsts.slice(from, from + blocksAtOnce).flatMap((first) => this.blockWith(first));
-      const places = answers.map(({ number, key, record, place, at }) => [number, keyHash(key), record, place, at] as const);
+      const places = answers.map(({ number, key, record, place, at }) => {
+        const asked = place.startsWith(batchPlace) ? keyHash(batchPlace + key) : keyHash(key);
+        return [number, asked, record, place, at] as const;
+      });
       for (const place of places.sort(([, one], [, other]) => one.compare(other))) this.#statements.addPlace.run(...place);
     }
   }
@@ -220,8 +231,8 @@ export class AnswersDatabase {
     this.#statements.setPlace.run(record, place, number);
   }
 
-  share(number: number, records: readonly number[], session: number): void {
-    for (const record of records) this.#statements.share.run(record, number, session);
+  share(number: number, record: number, session: number): void {
+    this.#statements.share.run(record, number, session);
   }
 
   remove(number: number): void {
@@ -257,15 +268,21 @@ export class AnswersDatabase {
       const [chunk, byte, mask] = bitOf(one);
       return (this.earlierBitsOf({ first, number: number + 1 }, chunk)[byte] as number) & mask;
     });
-    const answers = used.flatMap((one) => this.blockWith(one).filter((answer) => answer.number === one));
+    // A batch can have several rows of the record.
+    const whole = new Set(used.map((one) => this.answerWith(one)?.part?.of ?? one));
+    const answers = [...whole].flatMap((one) => this.answerWith(one) ?? []);
     return { flow: JSON.parse(flow) as FlowOrigins, answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
   }
 
+  /** A killed run leaves answers that are in no index yet. A batch counts as one. */
   totals(): AnswerTotals {
-    const sums =
-      'select (select coalesce(sum(count), 0) from blocks) - (select count(*) from moved where record is null), min(at), max(at)';
-    const [answers, oldest, newest] = this.#database.prepare(`${sums} from places`).raw().get() as [number, number | null, number | null];
-    return { answers, bytes: this.bytes(), oldestMs: oldest ?? undefined, newestMs: newest ?? undefined };
+    const sums = `select count(*) filter (where place not like '${partPlace}%'), min(at), max(at) from places`;
+    const [indexed, oldest, newest] = this.#database.prepare(sums).raw().get() as [number, number | null, number | null];
+    const firsts = this.#database.prepare('select first from blocks where first > (select coalesce(max(number), 0) from places)').raw();
+    const others = (firsts.all() as [number][]).flatMap(([first]) => this.blockWith(first).map(({ at, part }) => ({ at, part })));
+    const times = [oldest ?? [], newest ?? [], others.map(({ at }) => at)].flat();
+    const answers = indexed + others.filter(({ part }) => !part).length;
+    return { answers, bytes: this.bytes(), ...rangeOf(times) };
   }
 
   /** The size of the file. */
@@ -279,12 +296,12 @@ export class AnswersDatabase {
     const count = inTransaction(this.#database, () => {
       this.packOpen();
       const next = this.nextNumber();
-      const old = this.#database.prepare('select number from places where at < ?').raw().all(beforeMs) as [number][];
+      const old = this.#database.prepare('select number, place from places where at < ?').raw().all(beforeMs) as [number, string][];
       for (const [number] of old) this.remove(number);
       this.#dropGone();
       // Numbers will be given again.
       if (this.nextNumber() < next) this.#database.exec('delete from shared; delete from uses');
-      return old.length;
+      return old.filter(([, place]) => !place.startsWith(partPlace)).length;
     });
     this.#database.exec('VACUUM');
     return count;
@@ -326,6 +343,11 @@ export class AnswersDatabase {
       throw error;
     }
   }
+}
+
+function rangeOf(times: readonly number[]): Pick<AnswerTotals, 'oldestMs' | 'newestMs'> {
+  const sorted = [...times].sort((a, b) => a - b);
+  return { oldestMs: sorted[0], newestMs: sorted.at(-1) };
 }
 
 function placesIn(rows: unknown[]): FoundPlace[] {

@@ -1,12 +1,13 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { FlowOrigins } from '../../core/field-origins.ts';
-import type { Answers, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
+import type { Answers, BatchPart, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
 import { bytesText } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
+import { isDamaged } from '../../files/database.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { type AnswerContent, contentOf, foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
-import { type AnswerSession, AnswersDatabase, bitOf, type FoundPlace, isFull, keyHash } from './answers-database.ts';
+import { type AnswerSession, AnswersDatabase, batchPlace, bitOf, type FoundPlace, isFull, keyHash, partPlace } from './answers-database.ts';
 
 /** The settings of a run's answers, which a worker process gets from its run. */
 export interface AnswerSettings {
@@ -35,6 +36,8 @@ const maxKey = 1000;
 /** Length of a transaction. Requests whose answers are in it count as in flight until its end. */
 const turnMs = { adds: 1, uses: 100 };
 
+const noBody = new Uint8Array();
+
 /** Maximum number of unpacked blocks in memory. */
 const maxBlocks = 16;
 
@@ -54,13 +57,17 @@ export function openAnswersDatabase(path: string): AnswersDatabase {
 
 function answersError(path: string, error: unknown): AutomateError {
   if (error instanceof AutomateError) return error;
-  return new AutomateError('output', `the kept answers in ${path} cannot be used: ${systemReason(error as Error)}`, { cause: error });
+  const message = `the kept answers in ${path} cannot be used: ${systemReason(error as Error)}`;
+  const isUnreadable = isDamaged(error) || error instanceof SyntaxError || /^Z_/.test((error as NodeJS.ErrnoException).code ?? '');
+  const damaged = { code: 'answers-damaged', details: { out: path.replace(/\.automate-answers$/, '') } } as const;
+  return new AutomateError('output', message, { cause: error, ...(isUnreadable && damaged) });
 }
 
 interface Pending {
   readonly question: KeptQuestion;
   readonly answer: KeptAnswer;
   readonly content: AnswerContent;
+  readonly part?: BatchPart;
 }
 
 /** An unpacked block. */
@@ -124,16 +131,17 @@ export class KeptAnswers implements Answers {
     try {
       const text = this.#textOf(question);
       const answer = this.#inBlocks(text, question) ?? this.#inDatabase(keyHash(text), question);
-      if (!answer) return undefined;
+      const whole = answer?.part ? this.#load(answer.part.of) : answer;
+      if (!answer || !whole) return undefined;
       this.#use(answer, question);
-      return foundAnswer(answer);
+      return foundAnswer(answer, whole.body);
     } catch (error) {
       throw answersError(this.#options.path, error);
     }
   }
 
   keep(question: KeptQuestion, answer: KeptAnswer): Keeping | undefined {
-    const shared = question.use === 'always' ? keyHash(this.#textOf(question)).toString('latin1') : undefined;
+    const shared = question.use === 'always' && !question.parts ? keyHash(this.#textOf(question)).toString('latin1') : undefined;
     const earlier = shared === undefined ? undefined : this.#sharedAnswers.get(shared);
     if (earlier !== undefined) {
       this.#writing(() => this.#share(earlier, question));
@@ -145,13 +153,11 @@ export class KeptAnswers implements Answers {
       this.#warnOfFull();
       return 'full';
     }
-    if (question.use === 'last') {
-      const place = pollKey(question);
-      const ofPoll = this.#pending.get(place) ?? new Map<string, Pending>();
-      this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, { question, answer, content }));
-      return 'kept';
-    }
-    const isKept = this.#writing(() => this.#add({ question, answer, content }));
+    const isKept = this.#writing(() => {
+      if (question.parts) this.#addBatch({ question, answer, content }, question.parts);
+      else if (question.use === 'last') this.#hold({ question, answer, content });
+      else this.#add({ question, answer, content });
+    });
     if (isKept && shared !== undefined) this.#remember(shared);
     return isKept ? 'kept' : 'full';
   }
@@ -229,9 +235,10 @@ export class KeptAnswers implements Answers {
     }
   }
 
-  #isUsable({ number, record, at }: FoundPlace | StoredAnswer, question: KeptQuestion): boolean {
+  #isUsable({ number, record, place, at }: FoundPlace | StoredAnswer, question: KeptQuestion): boolean {
     const { session } = this.#options;
     if (number > session.lastAnswer || at < this.#minAt) return false;
+    if (place.startsWith(partPlace) !== (question.isPart ?? false)) return false;
     if (question.use === 'always') return true;
     const [chunk, byte, mask] = bitOf(number);
     if ((this.#bitsOf(chunk)[byte] as number) & mask) return false;
@@ -249,10 +256,9 @@ export class KeptAnswers implements Answers {
     this.#database.move(answer.number, record, place);
   }
 
-  /** Notes the other records that an answer is for: those of a batch, and those that share a cached answer. */
-  #share(number: number, { records, record, use }: KeptQuestion): void {
-    const others = records ?? (use === 'always' ? [record] : undefined);
-    if (others) this.#database.share(number, others, this.#options.session.number);
+  /** Notes the other records that share a cached answer. */
+  #share(number: number, { record, use }: KeptQuestion): void {
+    if (use === 'always') this.#database.share(number, record, this.#options.session.number);
   }
 
   #load(number: number): StoredAnswer | undefined {
@@ -268,7 +274,24 @@ export class KeptAnswers implements Answers {
     return isIn(answers);
   }
 
-  #add({ question, answer, content }: Pending): void {
+  #addBatch({ question, answer, content }: Pending, parts: readonly KeptQuestion[]): void {
+    const of = this.#add({ question: { ...question, use: 'once' }, answer, content });
+    for (const [position, part] of parts.entries()) {
+      const pending = { question: part, answer, content: { ...content, body: noBody }, part: { of, position, count: parts.length } };
+      if (part.use === 'last') this.#hold(pending);
+      else this.#add(pending);
+    }
+  }
+
+  #hold(pending: Pending): void {
+    const { question } = pending;
+    const place = pollKey(question);
+    const ofPoll = this.#pending.get(place) ?? new Map<string, Pending>();
+    this.#pending.set(place, ofPoll.set(`${question.node} ${question.key}`, pending));
+  }
+
+  /** Returns the number of the answer. */
+  #add({ question, answer, content, part }: Pending): number {
     const text = this.#textOf(question);
     const { redactor } = this.#options;
     const isPlain = text.length <= maxKey && !redactor.isIn(text);
@@ -278,8 +301,9 @@ export class KeptAnswers implements Answers {
     const key = isPlain ? text : `#${keyHash(text).toString('hex')}\n${redactor.text(text).slice(0, maxKey)}`;
     this.#setBit(number);
     this.#share(number, question);
-    this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { ...content, number, key }));
+    this.#turn.push(storedAnswer({ ...question, place: placeOf(question) }, answer, { ...content, number, key, part }));
     if (this.#turn.length === 1) this.#endTurnIn(turnMs.adds);
+    return number;
   }
 
   #remember(shared: string): void {
@@ -414,8 +438,9 @@ function pollKey({ record, place }: Pick<KeptQuestion, 'record' | 'place'>): str
   return `${record} ${place}`;
 }
 
-function placeOf({ place, node }: KeptQuestion): string {
-  return `${place} ${node}`;
+function placeOf({ place, node, parts, isPart }: KeptQuestion): string {
+  const kind = parts ? batchPlace : isPart ? partPlace : '';
+  return `${kind}${place} ${node}`;
 }
 
 function useKey({ key, record, place }: Pick<StoredAnswer, 'key' | 'record' | 'place'>): string {

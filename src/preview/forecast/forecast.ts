@@ -73,7 +73,8 @@ export class Forecaster implements WalkListener {
   readonly #firstCalls: number[];
   readonly #requests: ActionRequest[] = [];
   #records = 0;
-  #kept = 0;
+  /** For each step, the number of records whose first call has a kept answer. */
+  readonly #kept: number[];
   #failing = 0;
   #uncalled = 0;
   #passedThrough = 0;
@@ -91,6 +92,7 @@ export class Forecaster implements WalkListener {
     this.#groups = this.#steps.map(Groups.of);
     this.#questions = this.#steps.map(Questions.of);
     this.#firstCalls = this.#steps.map(() => 0);
+    this.#kept = this.#steps.map(() => 0);
   }
 
   async add(item: Item): Promise<void> {
@@ -121,6 +123,9 @@ export class Forecaster implements WalkListener {
       })),
     );
     const fewest = this.#fewestCalls();
+    const kept = this.#keptActions();
+    const sent = ranges.map((range, index) => without(kept[index] as number, range));
+    const sentCalls = this.#firstCalls.map((calls, index) => calls - (this.#kept[index] as number));
     const prices = steps.map(({ node }) => node.action?.price.credits ?? 0);
     return {
       records: this.#records,
@@ -128,18 +133,26 @@ export class Forecaster implements WalkListener {
       firstFailure: this.#firstFailure,
       passedThrough: this.#passedThrough,
       stopsAt: this.#stopsAt,
-      kept: this.#settings.isKept && this.#kept,
+      kept: this.#settings.isKept && kept.reduce((sum, count) => sum + count, 0),
       requests: this.#requests,
       actions: sumOf(ranges, () => 1, fewest),
-      credits: sumOf(ranges, (index) => prices[index] as number, fewest),
+      credits: sumOf(sent, (index) => prices[index] as number, fewest),
       hasPasses: allSteps(this.#plan.steps).some(({ node }) => node.inner && !node.inner.areAlternatives),
       hasAlternatives: allSteps(this.#plan.steps).some(({ node }) => node.inner?.areAlternatives),
       hasPages: steps.some(({ node }) => node.streams),
       hasBatches: steps.some(isBatched),
       nodesStatingCost: steps.flatMap(({ id, node }, index) => (node.action?.cost && this.#probes.of(index)?.gate ? [id] : [])),
-      time: this.#demand.time(ranges, this.#firstCalls, this.#probes),
-      tokens: this.#tokens.total(ranges, this.#probes),
+      time: this.#demand.time(sent, sentCalls, this.#probes),
+      tokens: this.#tokens.total(sent, this.#probes),
     };
+  }
+
+  /** The first calls, or batches of them, that are not sent because their answers are kept. */
+  #keptActions(): number[] {
+    return this.#steps.map(({ node: { action } }, index) => {
+      const [calls, kept, size] = [this.#firstCalls[index] as number, this.#kept[index] as number, action?.batchSize ?? 1];
+      return Math.ceil(calls / size) - Math.ceil((calls - kept) / size);
+    });
   }
 
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
@@ -147,10 +160,10 @@ export class Forecaster implements WalkListener {
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
     this.#groups[index]?.add(fields, this.#settings.clock);
     const isNew = this.#questions[index]?.add(request, fields) ?? true;
-    this.#demand.add(request);
-    this.#tokens.add(index, fields);
     const isKept = this.#settings.isKept?.(step, request) ?? false;
-    if (isKept) this.#kept++;
+    if (isKept) this.#kept[index] = (this.#kept[index] as number) + 1;
+    else this.#demand.add(request);
+    this.#tokens.add(index, fields);
     if (isNew && !isKept && this.#requests.length < this.#settings.maxRequests) this.#requests.push(request);
     return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
   }
@@ -183,4 +196,9 @@ export class Forecaster implements WalkListener {
     if (allSteps(this.#plan.steps).some(({ onError }) => onError === 'stop')) return 1;
     return minCallsBefore(this.#settings.maxErrors, this.#failing, this.#uncalled);
   }
+}
+
+function without(kept: number, { least, expected, most }: Range): Range {
+  const left = (calls: number) => Math.max(0, calls - kept);
+  return { least: left(least), expected: left(expected), most: left(most) };
 }
