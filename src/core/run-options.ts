@@ -69,6 +69,12 @@ export function wholeNumber(least: number): OptionType<number> {
 
 export const duration: OptionType<number> = { expected: 'a duration such as 30s or 30d', parse: durationMs };
 
+/** Without a unit, most people mean days, and the ms of other durations would make every age too old. */
+const age: OptionType<number> = {
+  expected: 'a duration with its unit, such as 30d',
+  parse: (text) => (/^0*[1-9]\d*$/.test(text) ? undefined : durationMs(text)),
+};
+
 const rate: OptionType<number> = { expected: 'a rate such as 10/s, 600/min, 5000/h', parse: rateIntervalMs };
 
 const concurrency: OptionType<Concurrency> = {
@@ -106,9 +112,9 @@ const maxErrors: OptionType<MaxErrors> = {
 type KeptAge = true | number;
 
 const keptAge: OptionType<KeptAge> = {
-  expected: 'nothing, or a duration such as 30d',
+  expected: 'nothing, or a duration with its unit, such as 30d',
   isOptional: true,
-  parse: (text) => (text === '' ? true : durationMs(text)),
+  parse: (text) => (text === '' ? true : age.parse(text)),
 };
 
 const size: OptionType<number> = {
@@ -354,7 +360,7 @@ export const runOptions = {
   maxAge: {
     group: 'Output',
     about: 'output',
-    type: duration,
+    type: age,
     value: '<duration>',
     help: 'with {update}: run a record again if its rows are older than this, such as 30d',
     identity: 'writing',

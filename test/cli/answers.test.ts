@@ -207,7 +207,11 @@ describe('automate run --keep-answers', () => {
     ],
     [
       ['--out', 'out.csv', '--keep-answers', '30days'],
-      `automate: option '--keep-answers [age]' argument '30days' is invalid. expected nothing, or a duration such as 30d, found "30days"\n(see automate run --help)\n`,
+      `automate: option '--keep-answers [age]' argument '30days' is invalid. expected nothing, or a duration with its unit, such as 30d, found "30days"\n(see automate run --help)\n`,
+    ],
+    [
+      ['--out', 'out.csv', '--update', '--max-age', '30'],
+      `automate: option '--max-age <duration>' argument '30' is invalid. expected a duration with its unit, such as 30d, found "30"\n(see automate run --help)\n`,
     ],
   ])('%j is refused', async (options, message) => {
     const { automate, asked, files } = await place(asking(''));
