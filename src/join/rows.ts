@@ -242,9 +242,9 @@ export class DiskRows implements Rows {
 
   /** The database of another process, which removes it unless it has been killed. */
   static ofOther(path: string): DiskRows {
-    const exits = () => removeIfAbandoned(dirname(path));
-    process.once('exit', exits);
-    return new DiskRows(path, () => process.off('exit', exits));
+    // Also after `close`: a worker whose run was killed closes its rows before it exits.
+    process.once('exit', () => removeIfAbandoned(dirname(path)));
+    return new DiskRows(path, () => undefined);
   }
 
   find(key: string, max: number): readonly string[] {
