@@ -426,7 +426,7 @@ describe('the limits of kept answers', () => {
   test.each(['soon', '-1d'])('an age of %s is refused', async (age) => {
     const work = await place(flow, () => ({}));
     const { code, stderr } = await work.automate([...kept.slice(0, -1), `--keep-answers=${age}`]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('a duration such as 30d')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('a duration with its unit, such as 30d')]);
     expect(await work.files()).toEqual(['flow.yaml', 'rows.csv']);
   });
 });

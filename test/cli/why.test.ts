@@ -76,7 +76,7 @@ both   both
       ],
     });
     expect((await automate(['why', 'out.csv', '--record', '4'])).stdout).toContain(
-      '\ntell: no answer is kept, because nothing was sent, or the request failed\n',
+      '\ntell: no answer is kept, because nothing was sent, the request failed, or its answer contains a secret\n',
     );
   });
 
@@ -96,10 +96,14 @@ both   both
     await automate(kept);
     await write('rows.csv', 'id\n1\n2\n3\n4\n5\n');
     await automate([...kept, '--replace']);
-    const { nodes } = JSON.parse((await automate(['why', 'out.csv', '--record', '3', '--json'])).stdout);
-    expect(nodes).toMatchObject([
+    const nodesOf = async (record: string) => JSON.parse((await automate(['why', 'out.csv', '--record', record, '--json'])).stdout).nodes;
+    expect(await nodesOf('3')).toMatchObject([
       { node: 'same', requests: [{ from: 'kept' }] },
-      { node: 'batch', requests: [{ from: 'network', body: '{"ids":["1","2","3","4","5"]}' }] },
+      { node: 'batch', requests: [{ from: 'kept', body: '{"ids":["1","2","3","4"]}' }] },
+    ]);
+    expect(await nodesOf('5')).toMatchObject([
+      { node: 'same', requests: [{ from: 'kept' }] },
+      { node: 'batch', requests: [{ from: 'network', body: '{"ids":["5"]}' }] },
     ]);
   });
 
@@ -117,7 +121,7 @@ both   both
     [['why', 'out.csv'], 'automate: expected the number of a record\n  give it with --record, such as --record 347\n'],
     [
       ['why', 'out.csv', '--record', '2'],
-      'automate: the last run of out.csv has used no kept answer for record 2: it has no such record, or nothing was sent for it, or its requests failed\n',
+      'automate: the last run of out.csv has used no kept answer for record 2: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or their answers contain a secret\n',
     ],
     [['why', 'rows.csv', '--record', '1'], 'automate: rows.csv has no kept answers: its runs had no --keep-answers\n'],
     [['why', 'ot.csv', '--record', '1'], expect.stringContaining('ot.csv: there is no such file')],
