@@ -160,7 +160,8 @@ function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Res
 
 /** How the requests of a call are signed. */
 interface Signing {
-  readonly fixed: Signature;
+  /** Undefined if only the signers sign. */
+  readonly fixed: Signature | undefined;
   /** They sign each request for itself. */
   readonly signers: readonly RequestSigner[];
   /** The query parameters that authenticate. */
@@ -175,9 +176,10 @@ async function signingOf(request: SessionRequest, tokens: readonly string[], too
   const keys = (auth ?? []).filter((one) => !isSession(one));
   const fixed = keys.filter((one) => !signsRequests(one));
   const signs = fixed.map((one) => signature(one, hasToken(one) ? (left.shift() as string) : secretFor(one, origin, tools)));
-  const sign = combined(session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs);
+  const all = session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs;
+  const sign = all.length > 0 ? combined(all) : undefined;
   const cookies = session?.signers ?? [];
-  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign.parameters };
+  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign?.parameters };
   const signers = keys.filter(signsRequests).map((one) => {
     const { credential } = one;
     return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });
@@ -254,7 +256,7 @@ async function sendAndFollow(request: HttpRequest, deadlineMs: number, sign: Sig
 
 function sendOnce(request: WireRequest, sign: Signing | undefined, { transport }: HttpTools): Promise<HttpResponse> {
   if (!sign) return transport.send(request);
-  const signed = withSignature(request, sign.fixed);
+  const signed = sign.fixed ? withSignature(request, sign.fixed) : request;
   if (sign.signers.length === 0) return transport.send(signed);
   return sendSigned(signed, sign.signers, async (own, derived) => withoutEcho(await transport.send(own), derived));
 }

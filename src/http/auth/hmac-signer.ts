@@ -1,4 +1,4 @@
-import { type BinaryToTextEncoding, createHmac, type Hmac, randomBytes } from 'node:crypto';
+import { type BinaryToTextEncoding, createHmac, createSecretKey, type Hmac, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
@@ -25,7 +25,7 @@ const timestamps: Readonly<Record<HmacAuth['timestamp'], (ms: number) => string>
 
 /** Signs with a hash-based message authentication code (RFC 2104) over a text that the flow describes. */
 export function hmacSigner(auth: HmacAuth, { credential, text }: SignerSecret, tools: SignerTools): RequestSigner {
-  const key = keyOf(auth, credential, text);
+  const key = createSecretKey(keyOf(auth, credential, text));
   const signed = hmacPieces(auth.of);
   const parts = { headers: templates(auth.headers), query: templates(auth.query) };
   const added = new Set([...parts.headers, ...parts.query].flatMap(([, pieces]) => pieces).map(nameOf));
@@ -41,9 +41,14 @@ export function hmacSigner(auth: HmacAuth, { credential, text }: SignerSecret, t
     // A server checks the signature over the request that it receives. So the text that is signed includes the headers and parameters
     // that are added here, except those with the signature itself.
     const early = filled(request, parts, facts);
-    const before = { ...request, path: withQuery(request.path, early.query), headers: { ...request.headers, ...early.headers } };
+    const { method, origin, body, encode } = request;
+    const headers = named.has('header') ? { ...request.headers, ...early.headers } : request.headers;
+    const before: SignedRequest = { method, origin, path: withQuery(request.path, early.query), headers, body, encode };
     const mac = createHmac(auth.algorithm, key);
-    for (const piece of signed) await addPiece(mac, piece, before, facts);
+    for (const piece of signed) {
+      const reading = addPiece(mac, piece, before, facts);
+      if (reading) await reading;
+    }
     const signature = mac.digest(auth.encoding as BinaryToTextEncoding);
     const late = filled(request, parts, { ...facts, signature });
     return {
@@ -97,9 +102,10 @@ async function bodyText(request: SignedRequest): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function addPiece(mac: Hmac, piece: HmacPiece, request: SignedRequest, facts: Facts): Promise<void> {
-  if (nameOf(piece) !== 'body') mac.update(textOf(piece, request, facts));
-  else await eachChunk(request, (chunk) => mac.update(chunk));
+function addPiece(mac: Hmac, piece: HmacPiece, request: SignedRequest, facts: Facts): Promise<void> | undefined {
+  if (nameOf(piece) === 'body') return eachChunk(request, (chunk) => mac.update(chunk));
+  mac.update(textOf(piece, request, facts));
+  return undefined;
 }
 
 function nameOf(piece: HmacPiece): Placeholder | undefined {
