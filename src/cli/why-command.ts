@@ -8,7 +8,7 @@ import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-interface ShownRequest {
+interface WhyRequest {
   readonly request: string;
   /** The body, or the arguments of a tool. */
   readonly body?: string;
@@ -22,10 +22,10 @@ interface ShownRequest {
   readonly from: 'network' | 'kept';
 }
 
-interface ShownNode {
+interface WhyNode {
   readonly node: string;
   readonly type: string;
-  readonly requests: readonly ShownRequest[];
+  readonly requests: readonly WhyRequest[];
 }
 
 export async function whyCommand(
@@ -44,7 +44,7 @@ export async function whyCommand(
   const { flow, answers } = used;
   const nodes = flow.nodes
     .filter(({ asks }) => asks)
-    .map(({ id, type }): ShownNode => ({ node: id, type, requests: answers.filter(({ node }) => node === id).map(shown) }));
+    .map(({ id, type }): WhyNode => ({ node: id, type, requests: answers.filter(({ node }) => node === id).map(shown) }));
   if (json) await terminal.print(JSON.stringify({ record, nodes, fields: flow.fields }, null, 2));
   else
     await terminal.print(
@@ -53,7 +53,7 @@ export async function whyCommand(
   return exitCodes.success;
 }
 
-function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): ShownRequest {
+function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): WhyRequest {
   return {
     ...requestIn(key, status === 0),
     status: status || undefined,
@@ -66,7 +66,7 @@ function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAns
 }
 
 /** The key of a request begins with environment, node type and connection; see `requestKey`. */
-function requestIn(key: string, isTool: boolean): Pick<ShownRequest, 'request' | 'body'> {
+function requestIn(key: string, isTool: boolean): Pick<WhyRequest, 'request' | 'body'> {
   const text = key.startsWith('#') ? key.slice(key.indexOf('\n') + 1) : key;
   const [, , connection = '', request = '', ...rest] = text.split('\n');
   if (isTool) return { request: `the tool "${request}" of ${connection}`, body: rest.slice(1).join('\n') };
@@ -74,7 +74,7 @@ function requestIn(key: string, isTool: boolean): Pick<ShownRequest, 'request' |
   return { request, body: end < 0 ? undefined : rest.slice(end + 1).join('\n') };
 }
 
-function nodeLines({ node, requests }: ShownNode): string[] {
+function nodeLines({ node, requests }: WhyNode): string[] {
   if (requests.length === 0)
     return [`${node}: no answer is kept, because nothing was sent, the request failed, or its answer contains a secret`];
   return requests.flatMap(({ request, body, status, at, attempts, ms, redirected_to, from }) => [

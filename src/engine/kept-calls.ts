@@ -35,19 +35,19 @@ export interface AskedCall<Result> {
 export interface AskedEntry<Result> {
   /** Undefined if the answer is not kept. */
   readonly question?: KeptQuestion;
-  readonly result?: Promise<Found<Result>>;
+  readonly result?: Promise<FoundResult<Result>>;
 }
 
 /** Undefined if the flow no longer accepts the kept answer. */
-type Found<Result> = { readonly result: Result } | undefined;
+type FoundResult<Result> = { readonly result: Result } | undefined;
 
 /** A record that waits for its part of the answer to an earlier batch. */
-interface Reading {
+interface KeptReading {
   readonly entry: BatchEntry<unknown>;
   readonly caller: KeptCaller;
   readonly found: FoundAnswer;
   readonly part: BatchPart;
-  readonly resolve: (found: Found<never>) => void;
+  readonly resolve: (found: FoundResult<never>) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -67,7 +67,7 @@ export class KeptCalls {
   readonly #answers: Answers;
   readonly #ports: Ports;
   readonly #phase: RunPhase;
-  readonly #readings = new Map<number, Reading[]>();
+  readonly #readings = new Map<number, KeptReading[]>();
   /** The batches of earlier runs that have been counted. */
   readonly #usedBatches = new Set<number>();
 
@@ -123,7 +123,7 @@ export class KeptCalls {
   }
 
   /** Reads an answer for all of its records that ask in the same turn, because that takes as long as for one of them. */
-  #resultInBatch<Result>(entry: BatchEntry<Result>, caller: KeptCaller, found: FoundAnswer, part: BatchPart): Promise<Found<Result>> {
+  #resultInBatch<Result>(entry: BatchEntry<Result>, caller: KeptCaller, found: FoundAnswer, part: BatchPart): Promise<FoundResult<Result>> {
     let readings = this.#readings.get(part.of);
     // Several records can share a cached answer.
     if (!readings || readings.some((one) => one.part.position === part.position)) {
@@ -137,9 +137,9 @@ export class KeptCalls {
     });
   }
 
-  async #readNextTurn(readings: readonly Reading[]): Promise<void> {
+  async #readNextTurn(readings: readonly KeptReading[]): Promise<void> {
     await this.#ports.clock.nextTurn();
-    const [{ entry, caller, found, part }] = readings as [Reading];
+    const [{ entry, caller, found, part }] = readings as [KeptReading];
     if (this.#readings.get(part.of) === readings) this.#readings.delete(part.of);
     const entries: BatchEntry<unknown>[] = Array.from({ length: part.count }, () => entry);
     for (const one of readings) entries[one.part.position] = one.entry;
@@ -158,7 +158,7 @@ export class KeptCalls {
     }
   }
 
-  #settleUnread(readings: readonly Reading[], error: unknown): void {
+  #settleUnread(readings: readonly KeptReading[], error: unknown): void {
     try {
       this.#forget(
         readings.map(({ found }) => found),

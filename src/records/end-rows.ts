@@ -23,7 +23,7 @@ const chunkBytes = 256 * 1024;
 const [lineFeed, quote, brace] = [0x0a, 0x22, 0x7b];
 
 /** The positions of the first byte of a row and behind its line break. */
-interface EndLine {
+interface LineAtEnd {
   readonly at: number;
   readonly end: number;
 }
@@ -69,7 +69,7 @@ export class RowFile {
     shown: (fields: Fields | undefined, at: number) => Row,
   ): Promise<EndRows<Row>> {
     const { columns, at } = await this.start();
-    const rowsIn = async (lines: readonly EndLine[]) => {
+    const rowsIn = async (lines: readonly LineAtEnd[]) => {
       const rows: Row[] = [];
       for (const line of lines) rows.push(shown(await this.#fieldsOf(line, columns), line.at));
       return rows;
@@ -88,8 +88,8 @@ export class RowFile {
   }
 
   /** `isLast` is true if no other row follows. */
-  async #linesFrom(begin: number, count: number): Promise<{ lines: EndLine[]; end: number; isLast: boolean }> {
-    const lines: EndLine[] = [];
+  async #linesFrom(begin: number, count: number): Promise<{ lines: LineAtEnd[]; end: number; isLast: boolean }> {
+    const lines: LineAtEnd[] = [];
     let [at, isQuoted] = [begin, false];
     for (let from = begin; from < this.#end; from += chunkBytes) {
       if (from - begin >= maxSearched) return { lines, end: at, isLast: false };
@@ -111,8 +111,8 @@ export class RowFile {
   }
 
   /** Searches backwards. A line break is outside quotes if an even number of quotes follows it. */
-  async #linesBefore(least: number, count: number): Promise<EndLine[]> {
-    const lines: EndLine[] = [];
+  async #linesBefore(least: number, count: number): Promise<LineAtEnd[]> {
+    const lines: LineAtEnd[] = [];
     let [end, isQuoted] = [this.#end, false];
     for (let to = this.#end; to > least && this.#end - to < maxSearched; to -= chunkBytes) {
       const from = Math.max(least, to - chunkBytes);
@@ -131,18 +131,18 @@ export class RowFile {
   }
 
   /** Undefined if the row is too long. */
-  async #fieldsOf(line: EndLine, columns: readonly string[] = []): Promise<Fields | undefined> {
+  async #fieldsOf(line: LineAtEnd, columns: readonly string[] = []): Promise<Fields | undefined> {
     if (line.end - line.at > maxRow) return undefined;
     const text = await this.#textOf(line);
     return orUndefined(() => this.#text.rows(this.#isTable ? text : text.replace(/,?\n?$/, ''), columns)[0]);
   }
 
   /** False for the brackets around the rows of a JSON array. */
-  async #isRow({ at, end }: EndLine): Promise<boolean> {
+  async #isRow({ at, end }: LineAtEnd): Promise<boolean> {
     return this.#isTable ? end > at : (await this.#read(at, Math.min(end, at + 1)))[0] === brace;
   }
 
-  async #textOf({ at, end }: EndLine): Promise<string> {
+  async #textOf({ at, end }: LineAtEnd): Promise<string> {
     return (await this.#read(at, end)).toString();
   }
 

@@ -82,7 +82,7 @@ function headersOf(head: string): HttpResponse['headers'] {
   return headers;
 }
 
-type Row = readonly [
+type PackedAnswer = readonly [
   number: number,
   key: string,
   record: number,
@@ -104,7 +104,7 @@ const lengthBytes = 4;
 /** One text with everything but the bodies, and then the bodies, compressed together: answers of one server are alike. */
 export function packBlock(answers: readonly StoredAnswer[]): Buffer {
   const heads = new Map<string, number>();
-  const rows = answers.map((one): Row => {
+  const rows = answers.map((one): PackedAnswer => {
     const head = heads.get(one.head) ?? heads.size;
     heads.set(one.head, head);
     const { number, key, record, place, node, at, ms, attempts, status, redirectedTo, extra, body, part } = one;
@@ -120,7 +120,7 @@ export function packBlock(answers: readonly StoredAnswer[]): Buffer {
 export function unpackBlock(packed: Uint8Array): StoredAnswer[] {
   const bytes = inflateRawSync(packed);
   const bodiesAt = lengthBytes + bytes.readUInt32LE();
-  const [heads, rows] = JSON.parse(bytes.toString('utf8', lengthBytes, bodiesAt)) as [string[], Row[]];
+  const [heads, rows] = JSON.parse(bytes.toString('utf8', lengthBytes, bodiesAt)) as [string[], PackedAnswer[]];
   let at = bodiesAt;
   return rows.map(([number, key, record, place, node, when, ms, attempts, status, head, redirectedTo, extra, length, part]) => {
     const body = bytes.subarray(at, at + length);

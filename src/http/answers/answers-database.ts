@@ -35,7 +35,7 @@ export const partPlace = 'part ';
 const blocksAtOnce = 64;
 
 /** An answer as the index has it. */
-export interface FoundPlace {
+export interface KeptPlace {
   readonly number: number;
   readonly record: number;
   readonly place: string;
@@ -142,12 +142,12 @@ export class AnswersDatabase {
     return (this.#statements.next.get() as [number])[0];
   }
 
-  placesOf(key: Buffer, record: number): FoundPlace[] {
+  placesOf(key: Buffer, record: number): KeptPlace[] {
     return placesIn(this.#statements.ownPlaces.all([key, record]));
   }
 
   /** The next places of any record, by record and number. Fewer than asked for are the last ones. */
-  placesAfter(key: Buffer, { record, number }: Pick<FoundPlace, 'record' | 'number'>): { places: FoundPlace[]; areLast: boolean } {
+  placesAfter(key: Buffer, { record, number }: Pick<KeptPlace, 'record' | 'number'>): { places: KeptPlace[]; areLast: boolean } {
     const places = placesIn(this.#statements.places.all([key, record, number]));
     return { places, areLast: places.length < placesAtOnce };
   }
@@ -350,7 +350,7 @@ function rangeOf(times: readonly number[]): Pick<AnswerTotals, 'oldestMs' | 'new
   return { oldestMs: sorted[0], newestMs: sorted.at(-1) };
 }
 
-function placesIn(rows: unknown[]): FoundPlace[] {
+function placesIn(rows: unknown[]): KeptPlace[] {
   return (rows as [number, number, string, number][]).map(([number, record, place, at]) => ({ number, record, place, at }));
 }
 

@@ -7,7 +7,7 @@ import type { Redactor } from '../../credentials/redact.ts';
 import { isDamaged } from '../../files/database.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { type AnswerContent, contentOf, foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
-import { type AnswerSession, AnswersDatabase, batchPlace, bitOf, type FoundPlace, isFull, keyHash, partPlace } from './answers-database.ts';
+import { type AnswerSession, AnswersDatabase, batchPlace, bitOf, isFull, type KeptPlace, keyHash, partPlace } from './answers-database.ts';
 
 /** The settings of a run's answers, which a worker process gets from its run. */
 export interface AnswerSettings {
@@ -71,7 +71,7 @@ interface Pending {
 }
 
 /** An unpacked block. */
-interface Block {
+interface UnpackedBlock {
   readonly answers: readonly StoredAnswer[];
   /** The answers by record, place and request. */
   readonly byUse: ReadonlyMap<string, StoredAnswer>;
@@ -87,13 +87,13 @@ export class KeptAnswers implements Answers {
   readonly #database: AnswersDatabase;
   readonly #minAt: number;
   /** The blocks in memory, the last one first. */
-  #blocks: readonly Block[] = [];
+  #blocks: readonly UnpackedBlock[] = [];
   /** The bits of this part of the run, and of earlier parts, by chunk. */
   readonly #bits = new Map<number, Uint8Array>();
   readonly #earlier = new Map<number, Uint8Array>();
   readonly #dirty = new Set<number>();
   /** The last place of each request that no record can have any more. Otherwise, each of many equal requests would look at all of them. */
-  readonly #passed = new Map<string, Pick<FoundPlace, 'record' | 'number'>>();
+  readonly #passed = new Map<string, Pick<KeptPlace, 'record' | 'number'>>();
   /** The answers of polls under way, by record and place, and by node and key. */
   readonly #pending = new Map<string, Map<string, Pending>>();
   /** The new answers that several records share, by request. */
@@ -224,18 +224,18 @@ export class KeptAnswers implements Answers {
   }
 
   /** In the order of the records that got them, and not in the order in which they arrived. */
-  #ofOthers(key: Buffer, question: KeptQuestion): FoundPlace | undefined {
+  #ofOthers(key: Buffer, question: KeptQuestion): KeptPlace | undefined {
     const name = key.toString('latin1');
     for (let from = this.#passed.get(name) ?? { record: 0, number: 0 }; ; ) {
       const { places, areLast } = this.#database.placesAfter(key, from);
       const found = places.find((one) => this.#isUsable(one, question));
       if (found || areLast) return found;
-      from = places.at(-1) as FoundPlace;
+      from = places.at(-1) as KeptPlace;
       this.#passed.set(name, from);
     }
   }
 
-  #isUsable({ number, record, place, at }: FoundPlace | StoredAnswer, question: KeptQuestion): boolean {
+  #isUsable({ number, record, place, at }: KeptPlace | StoredAnswer, question: KeptQuestion): boolean {
     const { session } = this.#options;
     if (number > session.lastAnswer || at < this.#minAt) return false;
     if (place.startsWith(partPlace) !== (question.isPart ?? false)) return false;
@@ -314,7 +314,7 @@ export class KeptAnswers implements Answers {
   #removeReplaced(key: Buffer, question: KeptQuestion): void {
     const { record, use } = question;
     const place = placeOf(question);
-    const isReplaced = (one: FoundPlace) => use === 'always' || (one.place === place && (use === 'last' || one.at < this.#minAt));
+    const isReplaced = (one: KeptPlace) => use === 'always' || (one.place === place && (use === 'last' || one.at < this.#minAt));
     const equal =
       use === 'always' ? this.#database.placesAfter(key, { record: 0, number: 0 }).places : this.#database.placesOf(key, record);
     for (const one of equal) if (isReplaced(one)) this.#database.remove(one.number);

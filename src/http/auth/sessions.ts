@@ -88,11 +88,11 @@ export class LoggedIn {
 }
 
 /** The part of a request that a login to the same origin repeats. */
-type Sample = Pick<HttpRequest, 'origin' | 'clientCert' | 'http2'>;
+type LoginSample = Pick<HttpRequest, 'origin' | 'clientCert' | 'http2'>;
 
 class OpenSession {
   readonly #auth: SessionAuth;
-  readonly #sample: Sample;
+  readonly #sample: LoginSample;
   readonly #plan: SessionPlan;
   /** Those of the last request, because an earlier run may have ended. */
   #tools: SessionTools;
@@ -103,7 +103,7 @@ class OpenSession {
   /** Renewals since the last success. */
   #renewals = 0;
 
-  constructor(auth: SessionAuth, sample: Sample, tools: SessionTools) {
+  constructor(auth: SessionAuth, sample: LoginSample, tools: SessionTools) {
     this.#auth = auth;
     this.#sample = sample;
     this.#tools = tools;
