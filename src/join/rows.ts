@@ -171,10 +171,17 @@ class DatabaseFolder {
   }
 }
 
-/** A folder without an owner's name is just being made, or belongs to another user. */
-function removeIfAbandoned(folder: string): void {
+const neverWoken = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Returns false if the owner is alive, and may still be needing the folder. A folder without an owner's name is just being made, or belongs
+ * to another user.
+ */
+function removeIfAbandoned(folder: string): boolean {
   const owner = orUndefined(() => readFileSync(join(folder, 'owner'), 'utf8'));
-  if (owner !== undefined && !livingOwner(owner, () => true)) orUndefined(() => rmSync(folder, { recursive: true, force: true }));
+  if (owner !== undefined && livingOwner(owner, () => true)) return false;
+  if (owner !== undefined) orUndefined(() => rmSync(folder, { recursive: true, force: true }));
+  return true;
 }
 
 const rowsInStep = 500;
@@ -242,9 +249,12 @@ export class DiskRows implements Rows {
 
   /** The database of another process, which removes it unless it has been killed. */
   static ofOther(path: string): DiskRows {
-    // Also after `close`: a worker whose run was killed closes its rows before it exits.
-    process.once('exit', () => removeIfAbandoned(dirname(path)));
-    return new DiskRows(path, () => undefined);
+    // A worker exits when the pipe of its run ends, which a killed process closes shortly before it is dead.
+    const exits = () => {
+      for (let tries = 0; tries < 100 && !removeIfAbandoned(dirname(path)); tries++) Atomics.wait(neverWoken, 0, 0, 20);
+    };
+    process.once('exit', exits);
+    return new DiskRows(path, () => process.off('exit', exits));
   }
 
   find(key: string, max: number): readonly string[] {
