@@ -171,7 +171,16 @@ class DatabaseFolder {
   }
 }
 
+/** The folders of other processes whose databases this process has opened. Most are gone when it exits. */
+const foreignFolders = new Set<string>();
+
 const neverWoken = new Int32Array(new SharedArrayBuffer(4));
+
+/** A worker exits when the pipe of its run ends, which a killed process closes shortly before it is dead. */
+function removeForeign(): void {
+  for (const folder of foreignFolders)
+    for (let tries = 0; tries < 100 && !removeIfAbandoned(folder); tries++) Atomics.wait(neverWoken, 0, 0, 20);
+}
 
 /**
  * Returns false if the owner is alive, and may still be needing the folder. A folder without an owner's name is just being made, or belongs
@@ -249,12 +258,9 @@ export class DiskRows implements Rows {
 
   /** The database of another process, which removes it unless it has been killed. */
   static ofOther(path: string): DiskRows {
-    // A worker exits when the pipe of its run ends, which a killed process closes shortly before it is dead.
-    const exits = () => {
-      for (let tries = 0; tries < 100 && !removeIfAbandoned(dirname(path)); tries++) Atomics.wait(neverWoken, 0, 0, 20);
-    };
-    process.once('exit', exits);
-    return new DiskRows(path, () => process.off('exit', exits));
+    if (foreignFolders.size === 0) process.once('exit', removeForeign);
+    foreignFolders.add(dirname(path));
+    return new DiskRows(path, () => undefined);
   }
 
   find(key: string, max: number): readonly string[] {
