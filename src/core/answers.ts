@@ -2,7 +2,7 @@ import type { ActionRequest } from './action.ts';
 import type { Auth } from './auth/auth.ts';
 import { neededCredentials } from './auth/auth.ts';
 
-/** What a request is compared by, without everything that authentication adds when it is sent, and without a generated idempotency key. */
+/** The parts by which requests are compared. Authentication, and a generated idempotency key, are not among them. */
 export function requestKey(request: ActionRequest, type: string, connection = ''): string {
   const asker = `${type}\n${connection}\n`;
   if ('kind' in request) {

@@ -168,7 +168,7 @@ export interface KeptQuestion {
 export interface KeptAnswer {
   readonly response: HttpResponse | ToolAnswer;
   readonly arrival: Required<Arrival>;
-  /** What the call knows about its answer besides the response, such as the tokens of a conversation. */
+  /** Facts about the answer besides the response, such as the tokens of a conversation. */
   readonly extra?: Value;
 }
 

@@ -90,7 +90,7 @@ export class Gate {
   /** They are one interval apart, and the first is at `firstMs`. */
   #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
-  /** What the refusals of the server have taught this process; undefined until the first one. A rate that is set applies in addition. */
+  /** Learned from the server's refusals of this process; undefined until the first one. A rate that is set applies in addition. */
   #pace: Pace | undefined;
   /** Until then: how many calls the server has accepted, and when it accepted the first, in monotonic ms. */
   #answers = 0;

@@ -112,7 +112,7 @@ class Exchange implements Http2Handler {
   #headers: HttpResponse['headers'] = {};
   /** Undefined while the request waits for a connection. */
   #connection: Http2Controller | undefined;
-  /** When the request began to wait for others that use the same connection; undefined if it does not. */
+  /** Time at which the request began to wait for others on the same connection; undefined if it does not wait. */
   #waitsSinceMs: number | undefined;
   #waitedMs = 0;
   #failure: Error | undefined;

@@ -12,7 +12,7 @@ type Ignored = 'case' | 'accents';
 
 type Reading = Pick<SourceOptions, 'path' | 'delimiter' | 'encoding' | 'records' | 'sheet' | 'headerLine'>;
 
-/** What a flow needs of a joined file, and how the file is read. */
+/** The parts of a joined file that a flow uses, and the settings with which the file is read. */
 export interface JoinOptions {
   /** The path as it is written in the flow. */
   readonly name: string;

@@ -31,7 +31,7 @@ const firstOptions = z.strictObject({
   nodes: alternativeNodes,
 });
 
-/** What `found_by` says of a record that needs no step. */
+/** The value of `found_by` for a record that needs no step. */
 const byInput = 'input';
 
 /** The first node, which asks its steps one after the other until one of them knows the answer. */

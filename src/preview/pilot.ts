@@ -32,7 +32,7 @@ interface Choice {
 /** Reads the whole input. Undefined if it has no more records than are asked for. */
 export async function chooseRecords(request: RunRequest, redactor: Redactor, choice: Choice): Promise<Chosen | undefined> {
   const sample = new Sample(choice);
-  // What joined files add to a record decides whether it has changed.
+  // A record has also changed if joined files add other values to it.
   const release = request.options.update ? await readDataFiles(request.plan) : undefined;
   try {
     await forEachRecord(request, redactor, (item) => sample.add(placeOf(item)));

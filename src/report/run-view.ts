@@ -125,14 +125,14 @@ export interface RunView {
     readonly node: string;
     readonly rules: readonly { readonly rule: string; readonly records: number }[];
   }[];
-  /** How many of the records that a join node looked up in its file were found. */
+  /** Of the records that a join node looked up in its file, those that were found. */
   readonly joins?: readonly { readonly node: string; readonly file: string; readonly found: number; readonly of: number }[];
   readonly searches?: readonly SearchView[];
   readonly shortPages?: readonly ({ readonly node: string } & Readonly<ShortPages>)[];
   readonly morePages?: readonly Pick<MorePagesEvent, 'node' | 'record' | 'sign' | 'paginate'>[];
   /** Nodes whose path to the next page was on no page of the whole run. */
   readonly neverFound?: readonly { readonly node: string; readonly path: string }[];
-  /** What the records of a pilot have shown about the rest; undefined for any other run. */
+  /** Findings of a pilot about the other records; undefined for any other run. */
   readonly pilot?: PilotView;
   readonly command?: string;
   readonly next: readonly NextStep[];
@@ -461,7 +461,7 @@ function endOf(
 export function countsOf(run: ReportedRun): RecordCounts {
   const { tally } = run.progress;
   const { written, failed, filtered = 0, unchanged = 0, givenUp } = countsBefore(run);
-  // What a pilot has finished waits for the records before it.
+  // The finished records of a pilot wait for the records before them.
   const [done, waiting] = run.request.pilot
     ? [{ written: 0, filtered: 0 }, tally.written + tally.filtered]
     : [{ written: tally.written, filtered: tally.filtered }, tally.parked];

@@ -58,7 +58,7 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
-/** What refusals have taught about the rate of a server. */
+/** The rate of a server, as its refusals have taught it. */
 export interface LearnedPace {
   readonly gate: string;
   /** The calls per second that the server accepts from each worker, or from the only process. */
@@ -67,7 +67,6 @@ export interface LearnedPace {
   refusals: number;
 }
 
-/** How often a step of a `first` node was asked, and what came of it. */
 export interface StepCounts {
   asked: number;
   found: number;

@@ -185,7 +185,7 @@ function machineNeed(plan: Plan): string | undefined {
   return file === undefined ? undefined : `expected a flow that does not read files on this machine, found ${file}`;
 }
 
-/** Where the children of a run find the rows of joined files. */
+/** The databases in which the children of a run find the rows of joined files. */
 export function sharedRowsOf({ steps }: Plan): NonNullable<Manifest['sharedRows']> {
   return Object.fromEntries(
     allSteps(steps).flatMap(({ id, node }) => {

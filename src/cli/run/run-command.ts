@@ -173,7 +173,7 @@ class Follower {
   async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
     const { exitCode, error, earlier } = result;
-    // What a pilot has shown is printed before it asks.
+    // The findings of a pilot are printed before it asks.
     const isShown = result.ending === 'pilot' && error === undefined;
     const text = earlier ? this.#alreadyComplete(earlier, request) : isShown ? '' : (this.#summary?.(result) ?? '');
     if (text !== '') this.#terminal.say(text);

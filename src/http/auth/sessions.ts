@@ -54,7 +54,7 @@ export class LoginSessions {
 
 type SendInSession = (session: LoggedIn) => Promise<HttpResponse>;
 
-/** What the logins have given. A renewal makes another, so that requests in flight keep theirs. */
+/** The result of the logins. A renewal makes another, so that requests in flight keep theirs. */
 export class LoggedIn {
   readonly cookies: Cookies | undefined;
   readonly #auth: SessionAuth;
@@ -81,7 +81,7 @@ export class LoggedIn {
     return (cookie === undefined ? this.#values.get(name) : this.cookies?.value(origin, cookie)) ?? '';
   }
 
-  /** What goes with a request besides the cookies. */
+  /** The headers and parameters that go with a request, besides the cookies. */
   signature(origin: string): Signature {
     return sessionSignature(this.#auth, (name) => this.value(origin, name));
   }

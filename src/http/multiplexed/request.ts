@@ -3,13 +3,13 @@ import { pipeline, type Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { closedEarly, type Http2Connection, named } from './connection.ts';
 
-/** What an exchange may know in addition if its request goes over HTTP/2. */
+/** Calls of an exchange that only requests over HTTP/2 make. */
 export interface Http2Handler extends Dispatcher.DispatchHandler {
   /** True if the request starts to wait for other requests, whose number the server limits; false if it no longer does. */
   onWait?(isWaiting: boolean): void;
 }
 
-/** What a request over HTTP/2 says about itself. Over HTTP/1.1, both are missing. */
+/** Facts about a request over HTTP/2. Over HTTP/1.1, both are missing. */
 export interface Http2Controller extends Dispatcher.DispatchController {
   readonly httpVersion?: '2';
   /** False while the server has not got the request, or has said that it did not process it. */
@@ -21,7 +21,7 @@ export type DispatchOptions = Dispatcher.DispatchOptions & {
   readonly again?: () => Readable;
 };
 
-/** Where requests wait for a connection. */
+/** The place in which requests wait for a connection. */
 export interface Queue {
   /** Sends a request again, before those that have not been sent yet. */
   resend(request: Http2Request): void;

@@ -152,7 +152,7 @@ export class RecordMemory implements OutputMemory {
     return this.#digest(text + this.#joinedText(fields)).slice(0, wholeBytes);
   }
 
-  /** What joined files add to the record counts like fields that it reads. */
+  /** The values that joined files add to the record count like fields that it reads. */
   #joinedText(fields: Fields): string {
     return this.#joined?.textOf(fields) ?? '';
   }

@@ -90,7 +90,7 @@ function readLine(text: string, line: number): RecordContent {
 
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
 
-/** What a text of JSON over several lines is, by its first character. */
+/** Kinds of JSON text over several lines, by its first character. */
 const overLines: Readonly<Record<string, ErrorFacts>> = {
   '{': { code: 'object-over-lines', details: {} },
   '[': listOfRecords,

@@ -22,7 +22,7 @@ export interface ShownPath {
   readonly sample: string;
 }
 
-/** What a node sends, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
+/** The request of a node, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
 export interface NodeRequest {
   readonly id: string;
   readonly method: string;

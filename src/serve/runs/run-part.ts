@@ -104,7 +104,7 @@ export class RunPart {
     return { read, written, rows, failed, ...(filtered > 0 && { filtered }), waiting, retries: this.totals().retries };
   }
 
-  /** What is in the files. Undefined until the first record starts. */
+  /** The contents of the files. Undefined until the first record starts. */
   written(): Checkpoint | undefined {
     return this.#run?.output.saved();
   }

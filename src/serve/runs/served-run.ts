@@ -142,7 +142,7 @@ export class ServedRun {
     return text === undefined ? undefined : (JSON.parse(text) as RunView);
   }
 
-  /** What is in the files. Undefined for a complete run, whose files are whole. */
+  /** The contents of the files. Undefined for a complete run, whose files are whole. */
   async written(): Promise<Checkpoint | undefined> {
     if (this.stored.state === 'finished') return undefined;
     return this.#part?.written() ?? checkpointOnDisk(this.folder, this.stored);

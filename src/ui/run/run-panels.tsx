@@ -11,7 +11,7 @@ interface RunPanelsProps {
   readonly view: RunView;
   /** True if only the counts of the run are known, but no other figures. */
   readonly isPartial?: boolean;
-  /** What comes before the figures, such as the rows. */
+  /** Shown before the figures, such as the rows. */
   readonly children?: ComponentChildren;
 }
 

@@ -14,7 +14,7 @@ interface RunDialogProps {
   readonly onClose: () => void;
 }
 
-/** Where the records of a run come from. `none` runs the flow once, over an empty record. */
+/** The source of a run's records. `none` runs the flow once, over an empty record. */
 type RecordsFrom = 'file' | 'table' | 'none';
 
 /** A dialog in which the user chooses records, sees a forecast of the run, and starts it. */
@@ -56,7 +56,7 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
   );
 }
 
-/** What the user has entered, and the plan for it. */
+/** The user's entries, and the plan for them. */
 function useRunForm(flow: FlowShape) {
   const [records, setRecords] = useState<GivenRecords>({ from: flow.fields.length === 0 ? 'none' : 'file', file: undefined, table: '' });
   const [plan, setPlan] = useState<PlanShape>();
@@ -80,7 +80,7 @@ function useRunForm(flow: FlowShape) {
   };
   const start = () =>
     void action.run(async () => {
-      // Who has no file opens the output in a spreadsheet.
+      // A person without a file opens the output in a spreadsheet.
       const out = format === '' && records.from !== 'file' ? 'csv' : format;
       const query = queryOf(variables, { max_errors: maxErrors, out });
       const run = await requestJson<RunShape>(`${path}/runs${query}`, await uploadOf(records));

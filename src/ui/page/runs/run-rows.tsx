@@ -35,7 +35,7 @@ function RowsPanel({ run: { id, state }, counts, of, everyMs }: RowsProps) {
   const [opened, setOpened] = useState<ShownRow>();
   const loadedIn = useRef(state);
   useEffect(() => {
-    // When the state changes, the last rows might just have been written.
+    // The last rows might have been written just before the state changed.
     if (loadedIn.current !== state) rows.reload();
     loadedIn.current = state;
   }, [state]);
@@ -142,7 +142,7 @@ interface TableRowProps {
 function TableRow({ row, columns, reasons, onOpen }: TableRowProps) {
   const { cells, failed } = row;
   return (
-    // Who selects text with the mouse wants to copy it.
+    // Selected text is meant to be copied.
     <tr onClick={() => getSelection()?.isCollapsed !== false && onOpen(row)}>
       <td class="nowrap">
         <button type="button" class="path" aria-label={`Show ${nameOf(row)}`} aria-haspopup="dialog" onClick={() => onOpen(row)}>
