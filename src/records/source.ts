@@ -182,6 +182,7 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   }
 }
 
+/** Only the delimiter of CSV is recognized. */
 async function separated(text: InputText) {
   const chunks = readText(text, 0);
   const traits = traitsOf(text.format);
