@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
+import { formatKinds } from '../src/records/formats.ts';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
@@ -135,6 +136,12 @@ describe('the rooms (the top-level folders of src)', () => {
 test('messages outside cli and serve mention no command-line option', () => {
   const options = (tree: ts.SourceFile) => textsOf(tree).filter((text) => /(?:^|[\s("'`])--[a-z]/.test(text));
   expect(breaches(({ room, tree }) => (['cli', 'serve', 'ui'].includes(room) ? [] : options(tree)))).toEqual([]);
+});
+
+test('at most 10 files name a format of records, so that a new format is an entry in the registry', () => {
+  const names = new Set<string>(formatKinds.filter((kind) => kind !== 'json'));
+  const found = sources.filter(({ tree }) => textsOf(tree).some((text) => names.has(text))).map(({ name }) => name);
+  expect(found.length, found.join('\n')).toBeLessThanOrEqual(10);
 });
 
 describe('the functions of the source code', () => {

@@ -14,6 +14,7 @@ import type { ValuePath } from '../core/value/value.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { isRegularFile } from '../output/sink.ts';
+import { usualFormat } from '../records/formats.ts';
 import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records/inputs.ts';
 import type { RecordSource } from '../records/source.ts';
 import { exitCodes } from '../run/exit-codes.ts';
@@ -169,7 +170,7 @@ async function writeFlow(path: string, text: string, force: boolean): Promise<vo
 function resultText(starter: Starter, path: string, options: InitOptions, written: WrittenOptions): string {
   const { credentials, notes } = starter;
   const isStream = options.in === undefined || options.in === '-';
-  const kind = options.in === undefined ? 'csv' : inputFormat({ ...options, in: options.in }).kind;
+  const { kind } = options.in === undefined ? usualFormat : inputFormat({ ...options, in: options.in });
   const input = isStream ? `rows.${kind}` : (options.in as string);
   const reading = [...written].flatMap(([name, words]) =>
     Object.hasOwn(inputOptions, name) && !(isStream && name === 'inFormat') ? words : [],

@@ -13,7 +13,7 @@ import { changedJoinedFiles, changedVariables, hasChanged, type Identity, isRetr
 import { refuseChangedWhole } from '../output/sink.ts';
 import { truthPath } from '../output/truth.ts';
 import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
-import { appendable, extensionOf, formatOfPath } from '../records/formats.ts';
+import { appendable, extensionOf, formatOfPath, usualFormat } from '../records/formats.ts';
 import { withFlowNames } from '../records/inputs.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { planRun } from './run/plan-run.ts';
@@ -94,7 +94,7 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
 
 /** Suggests `automate run` instead. */
 function notRetriable(out: string, problem: string, kind: 'usage' | 'output-exists' = 'usage'): AutomateError {
-  const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
+  const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: usualFormat.kind }, usualFormat);
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;
   return new AutomateError(kind, `${problem}\n${way}`);
 }

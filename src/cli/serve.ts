@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { byteCount } from '../core/text/number.ts';
+import { exitCodes } from '../run/exit-codes.ts';
 import { duration, listArgument, wholeNumber } from './arguments.ts';
 import {
   argument,
@@ -114,7 +115,10 @@ export const serve: CommandCode = {
       name: 'login',
       help: 'print a new link to log in to the page of your running server',
       examples: ['automate serve login'],
-      run: async ({ terminal }) => (await import('./serve-login.ts')).loginCommand(terminal),
+      run: async ({ terminal }) => {
+        await terminal.print((await import('../serve/store/links.ts')).loginLink());
+        return exitCodes.success;
+      },
     }),
   ],
 };

@@ -119,7 +119,7 @@ function buildJoin(options: Options, context: BuildContext): Node | undefined {
     mapped: filled.flatMap(({ field, column, replaces, at }) =>
       replaces ? [] : [{ field, member: { path: column }, file: options.file, at }],
     ),
-    typedFields: file.isTable ? [] : fields,
+    typedFields: file.textCells ? [] : fields,
     filters: options.missing === 'drop',
     joined,
     rowsAtOnce: (record) => lookUp(record, joined.ready as Rows).rows,
@@ -192,7 +192,7 @@ function openedHead(
     const known = columns as readonly string[];
     context.problem(at, `${name} has no column "${column}"${didYouMean(column, known) || `; it has ${listedNames(known)}`}`);
   }
-  return missing.length > 0 ? undefined : { reading: reading(path), shared, isTable: head.isTable };
+  return missing.length > 0 ? undefined : { reading: reading(path), shared, textCells: head.textCells };
 }
 
 const optionNames: Readonly<Record<string, string>> = {

@@ -29,14 +29,16 @@ export interface JoinOptions {
 }
 
 /** The columns of a file; undefined if it has no records, and records of its format have no common columns. Or the reason why it cannot be read. */
-export type JoinedHead = { readonly columns: readonly string[] | undefined; readonly isTable: boolean } | { readonly error: AutomateError };
+export type JoinedHead =
+  | { readonly columns: readonly string[] | undefined; readonly textCells: boolean }
+  | { readonly error: AutomateError };
 
 /** `wanted` are the names to look for: the records of JSON are read until all have occurred. */
 export async function readJoinedHead(reading: Reading, wanted: readonly string[]): Promise<JoinedHead> {
   try {
     const source = await opened(reading);
     try {
-      if (source.header) return { columns: source.header, isTable: true };
+      if (source.header) return { columns: source.header, textCells: true };
       const names = new Set<string>();
       let isEmpty = true;
       for await (const items of source.read()) {
@@ -44,7 +46,7 @@ export async function readJoinedHead(reading: Reading, wanted: readonly string[]
         isEmpty &&= items.length === 0;
         if (wanted.every((name) => names.has(name))) break;
       }
-      return { columns: isEmpty ? undefined : [...names], isTable: false };
+      return { columns: isEmpty ? undefined : [...names], textCells: false };
     } finally {
       await source.close();
     }

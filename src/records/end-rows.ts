@@ -36,7 +36,7 @@ export class RowFile {
   readonly #file: FileHandle;
   readonly #end: number;
   readonly #text: TextFormat;
-  readonly #isTable: boolean;
+  readonly #hasHeader: boolean;
 
   private constructor(file: FileHandle, format: Format, end: number) {
     const { text, hasHeader } = traitsOf(format);
@@ -44,7 +44,7 @@ export class RowFile {
     this.#file = file;
     this.#end = end;
     this.#text = text;
-    this.#isTable = hasHeader;
+    this.#hasHeader = hasHeader;
   }
 
   static async open(path: string, format: Format, end: number): Promise<RowFile> {
@@ -57,7 +57,7 @@ export class RowFile {
 
   /** The columns of a table, and the position at which the rows begin. */
   async start(): Promise<{ readonly columns: readonly string[] | undefined; readonly at: number }> {
-    if (!this.#isTable) return { columns: undefined, at: 0 };
+    if (!this.#hasHeader) return { columns: undefined, at: 0 };
     const [header] = (await this.#linesFrom(0, 1)).lines;
     if (!header) return { columns: [], at: this.#end };
     return { columns: this.#text.columns(await this.#textOf(header)), at: header.end };
@@ -95,7 +95,7 @@ export class RowFile {
       if (from - begin >= maxSearched) return { lines, end: at, isLast: false };
       const chunk = await this.#read(from, Math.min(this.#end, from + chunkBytes));
       for (let index = 0; index < chunk.length; index++) {
-        if (chunk[index] === quote) isQuoted = this.#isTable && !isQuoted;
+        if (chunk[index] === quote) isQuoted = this.#hasHeader && !isQuoted;
         if (chunk[index] !== lineFeed || isQuoted) continue;
         const line = { at, end: from + index + 1 };
         at = line.end;
@@ -106,7 +106,7 @@ export class RowFile {
     }
     // Between two rows of a JSON array is a comma with a line break, so the last row can end without one.
     const rest = { at, end: this.#end };
-    if (this.#isTable || !(await this.#isRow(rest))) return { lines, end: at, isLast: true };
+    if (this.#hasHeader || !(await this.#isRow(rest))) return { lines, end: at, isLast: true };
     return lines.length === count ? { lines, end: at, isLast: false } : { lines: [...lines, rest], end: rest.end, isLast: true };
   }
 
@@ -118,7 +118,7 @@ export class RowFile {
       const from = Math.max(least, to - chunkBytes);
       const chunk = await this.#read(from, to);
       for (let index = chunk.length - 1; index >= 0; index--) {
-        if (chunk[index] === quote) isQuoted = this.#isTable && !isQuoted;
+        if (chunk[index] === quote) isQuoted = this.#hasHeader && !isQuoted;
         if (chunk[index] !== lineFeed || isQuoted) continue;
         const line = { at: from + index + 1, end };
         end = line.at;
@@ -134,12 +134,12 @@ export class RowFile {
   async #fieldsOf(line: LineAtEnd, columns: readonly string[] = []): Promise<Fields | undefined> {
     if (line.end - line.at > maxRow) return undefined;
     const text = await this.#textOf(line);
-    return orUndefined(() => this.#text.rows(this.#isTable ? text : text.replace(/,?\n?$/, ''), columns)[0]);
+    return orUndefined(() => this.#text.rows(this.#hasHeader ? text : text.replace(/,?\n?$/, ''), columns)[0]);
   }
 
   /** False for the brackets around the rows of a JSON array. */
   async #isRow({ at, end }: LineAtEnd): Promise<boolean> {
-    return this.#isTable ? end > at : (await this.#read(at, Math.min(end, at + 1)))[0] === brace;
+    return this.#hasHeader ? end > at : (await this.#read(at, Math.min(end, at + 1)))[0] === brace;
   }
 
   async #textOf({ at, end }: LineAtEnd): Promise<string> {

@@ -16,10 +16,14 @@ export interface RecordFormat {
   readonly hasHeader: boolean;
   /** Undefined for other formats than tables of text. */
   readonly delimiter?: string;
+  /** Files of the format often have another delimiter, which is recognized. */
+  readonly hasOtherDelimiters?: boolean;
   /** Options of an input that only some formats have. */
   readonly takes: readonly FormatOption[];
   /** True if stdin that begins with these characters has the format. The first character is not whitespace. */
   isBegunBy?(characters: string): boolean;
+  /** The four bytes with which an archive begins, in Latin-1. */
+  readonly firstBytes?: string;
   /** How text is read; undefined for a format whose files are archives, which are read whole and cannot be continued. */
   readonly text?: TextFormat;
   /** How an archive is read. */

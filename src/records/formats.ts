@@ -5,7 +5,7 @@ import { createXlsxWriter } from './xlsx/xlsx-writer.ts';
 
 /** All formats of records. A new one is an entry here, and a file with its reader and writer. */
 export const formats = {
-  csv: separated({ names: ['csv'], mediaTypes: ['text/csv'], delimiter: ',' }),
+  csv: separated({ names: ['csv'], mediaTypes: ['text/csv'], delimiter: ',', hasOtherDelimiters: true }),
   tsv: separated({ names: ['tsv'], mediaTypes: ['text/tab-separated-values'], delimiter: '\t' }),
   json: {
     names: ['json'],
@@ -44,12 +44,14 @@ export const formats = {
     mediaTypes: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
     hasHeader: true,
     takes: ['sheet', 'headerLine', 'noHeader'],
+    // A zip archive that is not empty.
+    firstBytes: 'PK\x03\x04',
     openArchive: async (input, options) => (await import('./xlsx/xlsx-source.ts')).openXlsx(input, options),
     writer: (columns, { hasTextCells = false }) => createXlsxWriter(columns, hasTextCells),
   },
 } as const satisfies Readonly<Record<string, RecordFormat>>;
 
-type Separated = Pick<RecordFormat, 'names' | 'mediaTypes'> & { readonly delimiter: string };
+type Separated = Pick<RecordFormat, 'names' | 'mediaTypes' | 'hasOtherDelimiters'> & { readonly delimiter: string };
 
 /** CSV and TSV. Text that begins like no other format is CSV. */
 function separated({ delimiter, ...named }: Separated) {
@@ -89,9 +91,12 @@ export function traitsOf({ kind, delimiter }: Pick<Format, 'kind' | 'delimiter'>
   return delimiter === undefined || traits.delimiter === undefined ? traits : separated({ ...traits, delimiter });
 }
 
+/** The format if nothing tells another. */
+export const usualFormat: Format = { kind: 'csv', gzip: false };
+
 /** For a file to which rows can be appended: CSV in place of an archive. */
 export function appendable(format: Format): Format {
-  return traitsOf(format).text ? format : { kind: 'csv', gzip: false };
+  return traitsOf(format).text ? format : usualFormat;
 }
 
 type TextName = { [Name in FormatName]: (typeof formats)[Name] extends { readonly text: object } ? Name : never }[FormatName];

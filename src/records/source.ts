@@ -185,8 +185,9 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
 /** Only the delimiter of CSV is recognized. */
 async function separated(text: InputText) {
   const chunks = readText(text, 0);
-  const { delimiter = traitsOf(text.format).delimiter ?? ',', format } = text;
-  if (format.kind === 'csv') return tellDelimiter(chunks, text);
+  const traits = traitsOf(text.format);
+  const { delimiter = traits.delimiter ?? ',' } = text;
+  if (traits.hasOtherDelimiters) return tellDelimiter(chunks, text);
   return { delimiter, isRecognized: false, chunks, skipped: 0 };
 }
 

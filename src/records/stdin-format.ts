@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { constants, gunzipSync } from 'node:zlib';
-import { type Format, formatKinds, traitsOf } from './formats.ts';
+import { type Format, formatKinds, traitsOf, usualFormat } from './formats.ts';
 import { encodingOf } from './utf8.ts';
 
 /** After this much whitespace, stdin is assumed to be CSV. */
@@ -24,7 +24,7 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
   for (;;) {
     const chunk = stdin.read() as Buffer | string | null;
     if (chunk === null) {
-      if (stdin.readableEnded || stdin.destroyed) return { kind: kind ?? 'csv', gzip: isGzip(head) };
+      if (stdin.readableEnded || stdin.destroyed) return { kind: kind ?? usualFormat.kind, gzip: isGzip(head) };
       await moreOf(stdin);
       continue;
     }
@@ -36,9 +36,6 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
   }
 }
 
-/** A zip archive that is not empty, such as an Excel workbook. */
-const zipStart = 'PK\x03\x04';
-
 interface HeadFacts extends Required<Pick<NamedFacts, 'isWrapped'>>, Pick<NamedFacts, 'kind'> {
   /** The name of the encoding. */
   readonly label: string;
@@ -49,15 +46,16 @@ function formatOfHead(head: Buffer, { label, kind, isWrapped }: HeadFacts): Form
   if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
   if (kind) return { kind, gzip: gzip && traitsOf({ kind }).text !== undefined };
-  if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
+  const archive = formatKinds.find((kind) => traitsOf({ kind }).firstBytes?.startsWith(head.toString('latin1', 0, 4)));
+  if (archive) return head.length < 4 ? undefined : { kind: archive, gzip: false };
   const text = gzip ? unzippedHead(head) : head;
   // In UTF-16 of either byte order, the first bracket stands out without decoding.
   const shown =
     label === 'utf-16' ? text.toString('latin1').replace(/[\0\xfe\xff]/g, '') : new TextDecoder(label).decode(text, { stream: true });
   const [first] = shown.trimStart();
-  if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;
+  if (first === undefined) return text.length > maxBlankBytes ? { ...usualFormat, gzip } : undefined;
   if (isWrapped && first === '{') return { kind: 'json', gzip };
-  return { kind: formatKinds.find((kind) => traitsOf({ kind }).isBegunBy?.(first)) ?? 'csv', gzip };
+  return { kind: formatKinds.find((kind) => traitsOf({ kind }).isBegunBy?.(first)) ?? usualFormat.kind, gzip };
 }
 
 /** The two bytes that identify gzip (RFC 1952, 2.3.1). */

@@ -5,7 +5,7 @@ import { AutomateError, errorOf } from '../core/failure.ts';
 import type { Fields } from '../core/record.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import type { PayingKey } from '../credits/rest.ts';
-import { createWriter } from '../records/formats.ts';
+import { formats } from '../records/formats.ts';
 import type { CallUnderWay, FlowRuntime, SharedParts } from './flow-runtime.ts';
 import { type RuntimeRequest, Runtimes } from './runtimes.ts';
 
@@ -116,7 +116,7 @@ function endedUnpaid({ run, output }: CallUnderWay): boolean {
   return output.outcome === undefined && run.phase.reason?.ending === 'max-credits';
 }
 
-const json = createWriter({ kind: 'ndjson', gzip: false }, undefined);
+const json = formats.ndjson.writer();
 
 function callResultOf({ run, output, names, credits }: CallUnderWay, redactor: Redactor): CallResult {
   const { outcome } = output;

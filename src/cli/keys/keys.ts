@@ -16,7 +16,7 @@ export const keys: CommandCode = {
       ],
       args: { name: argument('<name>', 'a name for the key, 1 to 64 characters') },
       options: createOptions,
-      run: async ({ args, options, terminal }) => (await import('./keys-making.ts')).createCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./keys-command.ts')).createCommand(args.name, options, terminal),
     }),
     subcommand({
       name: 'list',
@@ -47,7 +47,7 @@ export const keys: CommandCode = {
       examples: ['automate keys change crm --credits 5000', 'automate keys change crm --credits unlimited --expires 90d'],
       args: { name },
       options: changeOptions,
-      run: async ({ args, options, terminal }) => (await import('./keys-making.ts')).changeCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./keys-command.ts')).changeCommand(args.name, options, terminal),
     }),
     subcommand({
       name: 'rotate',
@@ -55,7 +55,7 @@ export const keys: CommandCode = {
       examples: ['automate keys rotate crm', 'automate keys rotate crm --overlap 7d'],
       args: { name },
       options: rotateOptions,
-      run: async ({ args, options, terminal }) => (await import('./keys-making.ts')).rotateCommand(args.name, options, terminal),
+      run: async ({ args, options, terminal }) => (await import('./keys-command.ts')).rotateCommand(args.name, options, terminal),
     }),
     subcommand({
       name: 'revoke',

@@ -254,3 +254,14 @@ function noticeJson({ label, exitCode, ms, view }: RunNotice): string {
   const failures = view.failures.map(({ node, class: kind, status, count }) => ({ node, class: kind, status, count }));
   return JSON.stringify({ state: view.state, machine, ...Object.fromEntries(members), failures });
 }
+
+/** `automate notify`: sends a test message. */
+export async function notifyCommand(target: string, options: NoticeOptions, terminal: Terminal): Promise<number> {
+  const notify = noticeTargets.parse(target);
+  if (!notify) throw new AutomateError('usage', `expected ${noticeTargets.expected}, found ${target}`);
+  const notices = await Notices.open({ ...options, notify }, terminal);
+  if (!notices || notices.isEmpty) return exitCodes.credential;
+  if (!(await notices.test())) return exitCodes.problemsFound;
+  terminal.say(`sent a test message to ${target}`);
+  return exitCodes.success;
+}

@@ -2,8 +2,42 @@ import { formatCount } from '../text/number.ts';
 import { isObject, type Value } from '../value/value.ts';
 import type { Path } from './path.ts';
 
-/** `rows` is CSV without a header, whose last row might be cut off. */
-export type DocumentKind = 'xml' | 'csv' | 'rows' | 'ndjson';
+interface KindOfDocument {
+  /** In messages. */
+  readonly name: string;
+  /** Of answers, in lower case and without parameters. */
+  readonly contentType?: RegExp;
+  /** The media types that a request names in its Accept header. */
+  readonly accept?: string;
+}
+
+/** A new one is an entry here, and a parser in `http/documents`. */
+export const documentKinds = {
+  // XHTML is treated as text, like HTML.
+  xml: {
+    name: 'XML',
+    contentType: /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/,
+    accept: 'application/xml, text/xml',
+  },
+  csv: { name: 'CSV', contentType: /^\s*text\/csv\s*$/, accept: 'text/csv' },
+  ndjson: {
+    name: 'NDJSON',
+    contentType: /^\s*(?:application|text)\/(?:\S*[.+-])?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\s*$/,
+    accept: 'application/x-ndjson, application/jsonl',
+  },
+  // CSV without a header, whose last row might be cut off.
+  rows: { name: 'CSV' },
+} as const satisfies Readonly<Record<string, KindOfDocument>>;
+
+export type DocumentKind = keyof typeof documentKinds;
+
+/** The kinds that an answer can announce, and a flow can ask for. */
+export const announcedKinds = (Object.keys(documentKinds) as DocumentKind[]).filter((kind) => kind !== 'rows');
+
+/** `contentType` is in lower case and has no parameters. */
+export function announcedKind(contentType: string): DocumentKind | undefined {
+  return announcedKinds.find((kind) => documentKinds[kind].contentType.test(contentType));
+}
 
 /** The parsers for documents. Each parser is loaded when the first response needs it. */
 export interface Documents {

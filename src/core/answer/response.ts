@@ -3,9 +3,9 @@ import type { HttpResponse } from '../ports.ts';
 import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
 import { decodedText, type Encoded, textStart } from './charset.ts';
-import { DocumentError, type DocumentKind, type Documents } from './document.ts';
+import { announcedKind, DocumentError, type DocumentKind, type Documents, documentKinds } from './document.ts';
 
-/** `auto` follows the content type, and parses text as JSON if it looks like JSON. `rows` is CSV without a header. */
+/** `auto` follows the content type, and parses text as JSON if it looks like JSON. */
 export type ResponseMode = 'auto' | 'json' | 'text' | DocumentKind;
 
 /** Undefined if the body is empty. Plain text fails if `needsJson`. Throws a Failure (`parse`; `network` if the body was cut off). */
@@ -31,7 +31,6 @@ export function announcesJson(response: HttpResponse, mode: ResponseMode): boole
   return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
 
-/** XHTML is treated as text, like HTML. */
 export function documentKind(response: HttpResponse, mode: ResponseMode): DocumentKind | undefined {
   if (mode === 'json' || mode === 'text') return undefined;
   if (mode !== 'auto') return mode;
@@ -39,12 +38,8 @@ export function documentKind(response: HttpResponse, mode: ResponseMode): Docume
   // Most responses are neither, and this check is faster than the following ones.
   if (contentType === undefined || !/xml|csv|ndjson|jsonl|json-(?:seq|lines)/i.test(contentType)) return undefined;
   const [type = ''] = contentType.toLowerCase().split(';');
-  if (/^\s*text\/csv\s*$/.test(type)) return 'csv';
-  if (/^\s*(?:application|text)\/(?:\S*[.+-])?(?:ndjson|jsonl|jsonlines|json-lines|json-seq)\s*$/.test(type)) return 'ndjson';
-  return /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/.test(type) ? 'xml' : undefined;
+  return announcedKind(type);
 }
-
-const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV', rows: 'CSV', ndjson: 'NDJSON' };
 
 /** The returned function throws the Failure for an invalid document, so that mistakes do not affect a node that does not use the body. */
 export async function readDocument(response: HttpResponse, kind: DocumentKind, documents: Documents): Promise<() => Value | undefined> {
@@ -62,7 +57,7 @@ export async function readDocument(response: HttpResponse, kind: DocumentKind, d
 
 /** Retryable if the connection closed before the document was complete. */
 function documentFailure(error: Error, kind: DocumentKind, { status, endedByClose }: HttpResponse): Failure {
-  const name = documentNames[kind];
+  const { name } = documentKinds[kind];
   if (!(error instanceof DocumentError))
     return new Failure('parse', `the body cannot be read as ${name}: ${excerpt(error.message)}`, { status });
   const { message, place, isCutOff } = error;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
-import { Failure, LimitReached } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { isLoopback } from '../../core/template/url.ts';
 import type { Renewed } from '../../credentials/renewals.ts';
 import { signedJwt, signingKey } from './jwt-key.ts';
 import { usable } from './oauth.ts';
-import { clockProblem, unusableSecret } from './request-signers.ts';
+import { clockProblem, refusedCredential, unusableSecret } from './request-signers.ts';
 import type { SourceTools } from './source-tools.ts';
 import { requestToken } from './token-request.ts';
 
@@ -66,6 +66,5 @@ function serverOf(url: string | undefined, credential: string): string {
 /** No other request would have another result, so the run ends. Servers that cannot be reached, or have no time, are asked again. */
 function throwRefusal(error: unknown, credential: string): never {
   if (!(error instanceof Failure) || error.retryable || error.kind === 'network') throw error;
-  const message = `${error.message}\ncheck the credential "${credential}", and issuer, audience and scopes in auth`;
-  throw new LimitReached(message, 'refused-credential', { code: 'credential', details: { credential, remedy: 'renew' } });
+  throw refusedCredential(credential, `${error.message}\ncheck the credential "${credential}", and issuer, audience and scopes in auth`);
 }

@@ -13,7 +13,7 @@ export function createDocuments({ yieldIfLong }: Pick<Clock, 'yieldIfLong'>): Do
   let lastLarge: Promise<unknown> = Promise.resolve();
   return {
     async parse(kind, text) {
-      const parse = await parserOf(kind);
+      const parse = await parsers[kind]();
       if (text.length <= largeLength) return parse(text, yieldIfLong);
       const parsed = lastLarge.then(() => parse(text, yieldIfLong));
       lastLarge = parsed.catch(() => undefined);
@@ -22,9 +22,9 @@ export function createDocuments({ yieldIfLong }: Pick<Clock, 'yieldIfLong'>): Do
   };
 }
 
-async function parserOf(kind: DocumentKind): Promise<ParseDocument> {
-  if (kind === 'xml') return (await import('./xml.ts')).parseXml;
-  if (kind === 'ndjson') return (await import('./ndjson.ts')).parseNdjson;
-  const { parseCsv, parseRows } = await import('./csv.ts');
-  return kind === 'csv' ? parseCsv : parseRows;
-}
+const parsers: { readonly [Kind in DocumentKind]: () => Promise<ParseDocument> } = {
+  xml: async () => (await import('./xml.ts')).parseXml,
+  csv: async () => (await import('./csv.ts')).parseCsv,
+  rows: async () => (await import('./csv.ts')).parseRows,
+  ndjson: async () => (await import('./ndjson.ts')).parseNdjson,
+};

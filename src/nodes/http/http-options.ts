@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { announcedKinds } from '../../core/answer/document.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, defaultRetry, exactNumber, retryWith } from '../../core/options/amounts.ts';
@@ -207,7 +208,7 @@ export const httpOptions = z.strictObject({
       'a file with a JSON Schema (draft 7 or 2020-12) that an answer must fit; its path is relative to the flow; retry_when and fail_when come first',
     ),
   answer: z
-    .enum(['auto', 'json', 'xml', 'csv', 'ndjson', 'text'])
+    .enum(['auto', 'json', ...announcedKinds, 'text'])
     .default('auto')
     .describe('how the body is read; auto follows the content type, and reads text that looks like JSON as JSON'),
   response: z.enum(['auto', 'json', 'text']).optional().describe('the older name of the option answer'),

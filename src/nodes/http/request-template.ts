@@ -1,3 +1,4 @@
+import { documentKinds } from '../../core/answer/document.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { type Auth, authProblem, boundAuth, placedAuths, sessionIn } from '../../core/auth/auth.ts';
@@ -143,19 +144,16 @@ export function withPageKey(request: HttpRequest, page: number): HttpRequest {
 }
 
 /** The media types that a node with a map requests in the Accept header. */
-const accepted: { readonly [mode in ResponseMode]?: string } = {
-  auto: 'application/json',
-  json: 'application/json',
-  xml: 'application/xml, text/xml',
-  csv: 'text/csv',
-  ndjson: 'application/x-ndjson, application/jsonl',
-};
+function acceptedIn(mode: ResponseMode): string | undefined {
+  if (mode === 'text' || mode === 'rows') return undefined;
+  return mode === 'auto' || mode === 'json' ? 'application/json' : documentKinds[mode].accept;
+}
 
 /** The node's headers win over the connection's, ignoring case. By default, Content-Type fits the body, and a map adds Accept. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
-  const wanted = accepted[answerModeOf(options)];
+  const wanted = acceptedIn(answerModeOf(options));
   if (options.map && wanted !== undefined) add('Accept', `${wanted}, */*;q=0.5`, ['map']);
   const payload = payloadOf(options);
   if (payload && !sendsFiles(options.form as Record<string, Value>)) add('Content-Type', contentTypes[payload.name], [payload.name]);

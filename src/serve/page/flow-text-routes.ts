@@ -4,7 +4,10 @@ import { basename } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { FlowError } from '../../core/failure.ts';
-import { isObject, type Value } from '../../core/value/value.ts';
+import { type Action, type Node, Unasked } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import { isObject, orUndefined, type Value } from '../../core/value/value.ts';
+import { createClock } from '../../files/clock.ts';
 import { writeDurably } from '../../files/state-file.ts';
 import { type MapText, nodeTexts, withMap } from '../../flow/map-text.ts';
 import { compileFlow } from '../../run/flow-file.ts';
@@ -15,9 +18,8 @@ import { problemJson } from '../flow-json.ts';
 import { ProblemResponse } from '../problem.ts';
 import { seenFlow } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
-import { nodeRequests } from './node-requests.ts';
 import type { PageOptions } from './page-options.ts';
-import type { FlowText } from './page-shapes.ts';
+import type { FlowText, NodeRequest } from './page-shapes.ts';
 
 /** Not z.record, which would drop a field named `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<MapText>(isTexts, 'expected an object whose values are strings') });
@@ -89,4 +91,22 @@ async function refuseInvalid({ shared: { allowHttp, env, withoutFiles } }: Serve
     const errors = error.problems.map((problem) => problemJson(problem, path));
     throw new ProblemResponse('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
   }
+}
+
+/** The request of each node that sends one, for a reader: with references to fields, and without what only a record can tell. */
+function nodeRequests(plan: Plan): NodeRequest[] {
+  return allSteps(plan.steps).flatMap(({ id, node }) => {
+    const { action } = node;
+    const request = action && (action.written ?? orUndefined(() => exampleRequest(action, node)));
+    return request ? [{ id, ...request }] : [];
+  });
+}
+
+/** Undefined for a node that looks something up in local data. Throws a Failure if no request can be made without a record. */
+function exampleRequest(action: Action, { reads }: Node): Omit<NodeRequest, 'id'> | undefined {
+  const fields = new Map(reads.map(({ field }) => [field, `{{${field}}}`]));
+  const request = action.prepare(fields, createClock());
+  if (request instanceof Unasked) return undefined;
+  if (!('kind' in request)) return { method: request.method, url: request.origin + request.path.replace(/\?.*/s, '') };
+  return request.kind === 'tool' ? { method: 'tool', url: request.tool } : undefined;
 }

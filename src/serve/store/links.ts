@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../../files/folder.ts';
+import { homeFolder } from '../../files/home.ts';
 import { namingErrors } from '../../files/naming-errors.ts';
 import { livingOwner } from '../../files/owner.ts';
 import { statOf } from '../../files/stat.ts';
@@ -81,4 +83,12 @@ export function runningServer(home: string): RunningServer | undefined {
 /** The server that was last started with this home folder, even if it has ended. */
 export function lastServer(home: string): RunningServer | undefined {
   return orUndefined(() => JSON.parse(readFileSync(serverLockPath(home), 'utf8')) as RunningServer);
+}
+
+/** A link to log in to the page of the running server that uses this home folder. Throws an AutomateError (`usage`) if none is running. */
+export function loginLink(): string {
+  const home = homeFolder(process.env);
+  const server = runningServer(home);
+  if (!server?.address) throw new AutomateError('usage', 'no server is running with this home folder\nstart one: automate serve flows');
+  return `${server.address}/login#${new Links(home).create()}`;
 }
