@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import type * as z from 'zod';
 import { authOptions, authProblem, boundAuth, placedAuths } from '../core/auth/auth.ts';
+import { originOf as knownOrigin } from '../core/auth/auth-type.ts';
 import { isSession } from '../core/auth/session.ts';
 import { planSession } from '../core/auth/session-plan.ts';
 import type { Connection } from '../core/connection.ts';
@@ -68,7 +69,7 @@ function compileHttpConnection(name: string, written: unknown, where: Connection
     if (isSession(one)) {
       planSession(one, { allowHttp, problem: (inside, message, offset) => problem([...at, ...inside], message, offset) });
     }
-    const wrong = authProblem(one, allowHttp);
+    const wrong = authProblem(one, { allowHttp, origin: knownOrigin(options.base_url) });
     if (wrong) problem([...at, wrong.option], wrong.message);
   }
   if (certificate) checkCertificate(certificate, options.base_url, where);
@@ -162,7 +163,7 @@ function remoteOf({ url = '', auth, headers = {}, allow_http }: ConnectionOption
   if (referencedFields(url).length > 0) throw new Error('the url of an MCP server cannot have references: all records share it');
   urlTemplate(url, { allowHttp });
   for (const [header, value] of Object.entries(headers)) where.tried(['headers', header], () => plainHeader(header, value));
-  const wrong = auth && authProblem(auth, allowHttp);
+  const wrong = auth && authProblem(auth, { allowHttp, origin: knownOrigin(url) });
   if (wrong) where.problem(['auth', wrong.option], wrong.message);
   return { url, auth: auth ?? undefined, headers, allowHttp };
 }

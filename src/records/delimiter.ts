@@ -4,8 +4,11 @@ import { type CellForm, parserOptions } from './cell-form.ts';
 import type { TableForm } from './format.ts';
 import { maxHeaderBytes } from './record-reader.ts';
 
-/** Tried in this order if the header has no comma. */
+/** Tried in this order. */
 const otherDelimiters = [';', '\t', '|'];
+
+/** Rows that are looked at if the header and the row after it do not decide. */
+const lookedRows = 10;
 
 /** The first line of files that are made for Excel. A letter or digit there is a name of a column and its content. */
 const separatorLine = /^\ufeff*"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n)/i;
@@ -13,10 +16,12 @@ const separatorLine = /^\ufeff*"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n)/i;
 /** The beginning of the text can still become a `separatorLine`. */
 const openLine = /^\ufeff*"?(?:s(?:e(?:p(?:=(?:[^\w"\r\n]"?\r?)?)?)?)?)?$/i;
 
-interface ToldDelimiter {
+export interface ToldDelimiter {
   readonly delimiter: string;
   /** It was recognized by the header. */
   readonly isRecognized: boolean;
+  /** Stands in the header as well, and could be the delimiter. */
+  readonly doubted?: string;
   /** The text from the header on. */
   readonly chunks: AsyncGenerator<Buffer>;
   /** Bytes of the line `sep=;` before the header; 0 without one. */
@@ -41,11 +46,14 @@ export async function tellDelimiter(
     const text = head.toString();
     if (!isWhole && openLine.test(text)) continue;
     const [line = '', stated] = separatorLine.exec(text) ?? [];
-    const found = given ?? stated ?? delimiterIn(withoutLines(text, headerLine - 1), { ...form, isWhole });
+    const known = given ?? stated;
+    const found =
+      known === undefined
+        ? delimiterIn(withoutLines(text, headerLine - 1), { ...form, isWhole })
+        : { delimiter: known, isRecognized: false };
     if (found === undefined) continue;
     const skipped = Buffer.byteLength(line);
-    const isRecognized = (given ?? stated) === undefined && found !== ',';
-    return { delimiter: found, isRecognized, chunks: startingWith(head.subarray(skipped), chunks), skipped };
+    return { ...found, chunks: startingWith(head.subarray(skipped), chunks), skipped };
   }
 }
 
@@ -56,33 +64,93 @@ function withoutLines(text: string, lines: number): string {
     : '';
 }
 
+type Found = Pick<ToldDelimiter, 'delimiter' | 'isRecognized' | 'doubted'>;
+
+const comma: Found = { delimiter: ',', isRecognized: false };
+
 /** Undefined if more text is needed. */
-function delimiterIn(text: string, { isWhole, ragged, ...form }: TableForm & { readonly isWhole: boolean }): string | undefined {
+function delimiterIn(text: string, { isWhole, ...form }: TableForm & { readonly isWhole: boolean }): Found | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
   const header = /^\ufeff*[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
-  if (header === undefined) return isWhole ? ',' : undefined;
-  const possible = header.includes(',') ? [] : otherDelimiters.filter((delimiter) => header.includes(delimiter));
-  if (possible.length === 0) return ',';
-  const tables = possible.map((delimiter) => ({ delimiter, rows: orUndefined(() => firstRows(rows, { ...form, delimiter })) }));
-  if (!isWhole && tables.some(({ rows = [] }) => rows.length < 2)) return undefined;
-  return tables.find(({ rows }) => isTable(rows, ragged))?.delimiter ?? ',';
+  if (header === undefined) return isWhole ? comma : undefined;
+  const possible = otherDelimiters.filter((delimiter) => header.includes(delimiter));
+  if (possible.length === 0) return comma;
+  const tables = (count: number) => possible.map((delimiter) => new Table(rows, { ...form, delimiter }, count));
+  if (header.includes(',')) return besideCommas(tables(lookedRows), new Table(rows, { ...form, delimiter: ',' }, lookedRows), isWhole);
+  const near = tables(2);
+  if (!isWhole && near.some(({ isFull }) => !isFull)) return undefined;
+  return recognized(near.find(({ fits }) => fits)) ?? splitInAnyRow(tables(lookedRows), isWhole);
+}
+
+/** The header is a strong sign: the row after it can be one that lacks cells or has too many. */
+function splitInAnyRow(tables: readonly Table[], isWhole: boolean): Found | undefined {
+  const first = Math.min(...tables.map(({ firstSplit }) => firstSplit));
+  if (first !== Number.POSITIVE_INFINITY) return recognized(tables.find(({ firstSplit }) => firstSplit === first));
+  if (!isWhole && tables.some(({ isFull }) => !isFull)) return undefined;
+  return { ...comma, doubted: tables[0]?.delimiter };
+}
+
+/** A header with commas is read with commas, unless rows do not fit them, and fit a delimiter that gives more columns. */
+function besideCommas(tables: readonly Table[], byCommas: Table, isWhole: boolean): Found | undefined {
+  const fitting = tables.filter(({ fits, isHeaderAlone }) => fits && !isHeaderAlone);
+  const isOpen = !isWhole && tables.some((table) => !table.isFull && (table.fits || table.isHeaderAlone));
+  if (isOpen) return undefined;
+  const better = fitting.find(({ width }) => !byCommas.fits && width > byCommas.width);
+  return recognized(better) ?? { ...comma, doubted: fitting[0]?.delimiter };
+}
+
+function recognized(table: Table | undefined): Found | undefined {
+  return table && { delimiter: table.delimiter, isRecognized: true };
+}
+
+/** The first rows of a text, read with one of the possible delimiters. */
+class Table {
+  readonly delimiter: string;
+  readonly #header: readonly string[];
+  readonly #next: readonly string[][];
+  readonly #hasNames: boolean;
+  readonly #isRagged: boolean;
+  /** All rows that were asked for are there. */
+  readonly isFull: boolean;
+
+  constructor(text: string, { noHeader = false, ragged = false, ...form }: TableForm & CellForm, count: number) {
+    const rows = orUndefined(() => parse(text, { bom: true, ...parserOptions(form), to: count }) as unknown as string[][]) ?? [];
+    const [header = [], ...next] = rows;
+    const names = header.filter((name) => name !== '');
+    this.delimiter = form.delimiter;
+    this.#header = header;
+    this.#next = next;
+    this.#hasNames = noHeader ? header.length > 1 : new Set(names).size > 1;
+    this.#isRagged = ragged;
+    this.isFull = rows.length === count;
+  }
+
+  get width(): number {
+    return this.#header.length;
+  }
+
+  get isHeaderAlone(): boolean {
+    return this.#next.length === 0;
+  }
+
+  /** A header without rows is enough. */
+  get fits(): boolean {
+    const width = this.#header.findLastIndex((name) => name !== '') + 1;
+    const isRow = ({ length }: string[]) => (this.#isRagged ? length > 1 : length >= width && length <= this.#header.length);
+    return this.#hasNames && this.#next.every(isRow);
+  }
+
+  /** The index of the first row of several cells. Infinite if there is none, or the header would not have several names. */
+  get firstSplit(): number {
+    const index = this.#hasNames ? this.#next.findIndex(({ length }) => length > 1) : -1;
+    return index === -1 ? Number.POSITIVE_INFINITY : index;
+  }
 }
 
 function withoutQuoted(text: string, { escape: escapeChar }: Pick<CellForm, 'escape'>): string {
   const plain = escapeChar === undefined ? text : text.replaceAll(`${escapeChar}"`, '');
   return plain.replace(/"(?:[^"]|"")*"/g, '');
-}
-
-function firstRows(text: string, form: CellForm): string[][] {
-  return parse(text, { bom: true, ...parserOptions(form), to: 2 }) as unknown as string[][];
-}
-
-/** A header without rows is enough. */
-function isTable([header = [], next = header]: readonly string[][] = [], ragged = false): boolean {
-  const names = header.slice(0, header.findLastIndex((name) => name !== '') + 1);
-  const isRow = ragged ? next.length > 1 : next.length >= names.length && next.length <= header.length;
-  return new Set(names.filter((name) => name !== '')).size > 1 && isRow;
 }
 
 async function* startingWith(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

@@ -3,7 +3,7 @@ import { compilePath, otherSyntax, type Path } from '../core/answer/path.ts';
 import type { InputHint } from '../core/error-code.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
-import { tellDelimiter } from './delimiter.ts';
+import { type ToldDelimiter, tellDelimiter } from './delimiter.ts';
 import type { FormatOption, TableForm, TextInput } from './format.ts';
 import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
@@ -140,9 +140,10 @@ interface InputText extends TableForm {
 async function openText(text: InputText, from: Position | undefined): Promise<RecordSource> {
   const { input, format } = text;
   const isResumed = from !== undefined && from.offset > 0;
-  const { delimiter, isRecognized, chunks, skipped } = await separated(text);
+  const { delimiter, isRecognized, doubted, chunks, skipped } = await separated(text);
   const start = skipped === 0 ? beginning : { offset: skipped, line: 1, records: 0 };
   const notes: InputNote[] = isRecognized ? [{ of: 'delimiter', name: input.name, delimiter }] : [];
+  if (doubted !== undefined) notes.push({ of: 'warning', warning: doubtfulDelimiter(text, doubted) });
   const warn = (line: number, message: string, hint?: InputHint) =>
     notes.push({ of: 'warning', warning: inputError(input.name, message, { line, hint }) });
   const createReader = await readerOf({ ...text, delimiter, warn });
@@ -182,8 +183,14 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   }
 }
 
+function doubtfulDelimiter({ input, headerLine = 1 }: InputText, delimiter: string): AutomateError {
+  const name = delimiter === '\t' ? 'a tab' : `"${delimiter}"`;
+  const message = `${input.name}:${headerLine}: commas separate the cells, although the header contains ${name}`;
+  return new AutomateError('input', message, { code: 'other-delimiter', details: { delimiter } });
+}
+
 /** Only the delimiter of CSV is recognized. */
-async function separated(text: InputText) {
+async function separated(text: InputText): Promise<ToldDelimiter> {
   const chunks = readText(text, 0);
   const traits = traitsOf(text.format);
   const { delimiter = traits.delimiter ?? ',' } = text;

@@ -7,6 +7,7 @@ import { workplace } from '../helpers/cli.ts';
 
 // CSV files in the forms in which spreadsheets, databases and people write them.
 
+const noting = 'nodes: [{ type: set, fields: { note: x } }]\n';
 const copying = 'nodes: [{ type: set, fields: { note: "{{id}};{{name}}" } }]\n';
 
 describe('--out-delimiter and --out-bom', () => {
@@ -103,10 +104,52 @@ describe('the delimiter of an input', () => {
     ['a next line with a different number of cells', 'id;name\n1\n'],
     ['one column', 'id\n1;2\n'],
   ])('stays the comma: %s', async (_, rows) => {
-    const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { note: x } }]\n', 'rows.csv': rows });
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
     const { stdout, stderr } = await place.automate(run);
     expect(stderr).not.toContain('between cells');
     expect(stdout).toMatch(new RegExp(`^${rows.split('\n')[0]},note\n`));
+  });
+
+  test.each([
+    ['lacks cells', 'id;name;city\n1;Ada\n2;Bob;Rome\n', '";"', 'id,name,city,note\n2,Bob,Rome,x\n'],
+    ['has too many', 'id|name\n1|Ada|x\n2|Bob\n', '"|"', 'id,name,note\n2,Bob,x\n'],
+    ['is a single cell', '\ufeffid\tname\r\n1\r\n2\tAda, Countess\r\n', 'tabs', 'id,name,note\n2,"Ada, Countess",x\n'],
+    ['has the delimiter only in quotes', 'id;name\n"1;2"\n2;"3,5"\n', '";"', 'id,name,note\n2,"3,5",x\n'],
+    ['lacks cells, and ends like the header', 'id;name;;\n1;\n2;2,5\n;;\n', '";"', 'id,name,note\n1,,x\n2,"2,5",x\n,,x\n'],
+    ['fits semicolons and not commas', 'id;price, net;city\n1;2;Rome\n', '";"', 'id,"price, net",city,note\n1,2,Rome,x\n'],
+  ])('is recognized by the header if the next row %s', async (_, rows, separator, out) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
+    const { stdout, stderr } = await place.automate(run);
+    expect([stdout, stderr]).toEqual([out, expect.stringContaining(said('rows.csv', separator))]);
+  });
+
+  test('is recognized without a header if cells are equal', async () => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': '5;5\n6;7\n' });
+    expect((await place.automate([...run, '--no-header'])).stdout).toBe('column_1,column_2,note\n5,5,x\n6,7,x\n');
+  });
+
+  test.each([
+    ['no row contains it', 'remark; free text\nHello\nYes\n', ';', "';'"],
+    ['it gives one name', 'mail\t\na@b.c\t\n', 'a tab', 'tab'],
+    ['one name is there twice', 'id;id\n1;2\n', ';', "';'"],
+    ['rows fit it and commas', 'id;price, net;city\n1;2,5;Rome\n2;3,5;Bonn\n', ';', "';'"],
+  ])('is doubted, not recognized: %s', async (_, rows, found, option) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
+    const { code, stderr } = await place.automate(run);
+    const sign = found === ';' ? '";"' : found;
+    const warning = `warning: rows.csv:1: commas separate the cells, although the header contains ${sign}\n`;
+    expect([code, stderr]).toEqual([0, expect.stringContaining(warning)]);
+    expect(stderr).toContain(`separate${found === ';' ? 's' : ''} the cells: --delimiter ${option}`);
+    expect((await place.automate([...run, '--delimiter', ','])).stderr).not.toContain('warning');
+  });
+
+  test.each([
+    ['quoted', '"id;x",name\n1,b;c\n'],
+    ['in only one of the rows', 'id,tags (a|b)\n1,x|y\n2,x\n'],
+  ])('is not doubted if the character in a header with commas is %s', async (_, rows) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
+    const { code, stderr } = await place.automate(run);
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('separate')]);
   });
 
   test('is recognized in gzipped stdin, in several files, and in other commands', async () => {

@@ -9,7 +9,7 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
   /** One entry for each option, in the order in which `connections add` asks for them. */
   readonly parts: { readonly [Key in Exclude<keyof z.input<Options>, 'type'>]-?: AuthPart };
   /** A mistake that the schema cannot detect. The message never contains the option's value, which might be a secret. */
-  problem?(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
+  problem?(auth: z.output<Options>, use: AuthUse): AuthProblem | undefined;
   /** `origin` is undefined if it depends on the record. */
   credentials(auth: z.output<Options>, origin: string | undefined): readonly NeededCredential[];
 }
@@ -76,6 +76,13 @@ function jsonIn(text: string): unknown {
   const value = orUndefined(() => JSON.parse(text) as unknown);
   if (value === undefined) throw new Error(`expected JSON, such as {"url":"/login"}, found text that is not JSON`);
   return value;
+}
+
+/** How requests with the authentication are sent. */
+export interface AuthUse {
+  readonly allowHttp: boolean;
+  /** The origin of the requests. Undefined if it is not valid, or depends on the record. */
+  readonly origin: string | undefined;
 }
 
 export interface AuthProblem {

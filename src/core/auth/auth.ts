@@ -2,6 +2,7 @@ import * as z from 'zod';
 import {
   type AuthPart,
   type AuthProblem,
+  type AuthUse,
   type CurlSecret,
   combined,
   type NeededCredential,
@@ -107,8 +108,8 @@ export const settableAuthOptions: readonly string[] = [
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
 /** A mistake that the schema of the options cannot detect. */
-export function authProblem(auth: Auth, allowHttp: boolean): AuthProblem | undefined {
-  return (allTypes.get(auth.type) as SigningType).problem?.(auth, allowHttp);
+export function authProblem(auth: Auth, use: AuthUse): AuthProblem | undefined {
+  return (allTypes.get(auth.type) as SigningType).problem?.(auth, use);
 }
 
 /** The same for all requests with these settings. Contains no secret. */

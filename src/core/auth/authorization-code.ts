@@ -68,7 +68,7 @@ export const authorizationCode = defineAuthType({
     params: {},
     client_auth: {},
   },
-  problem({ authorizeUrl, tokenUrl }, allowHttp) {
+  problem({ authorizeUrl, tokenUrl }, { allowHttp }) {
     if ((authorizeUrl === undefined) !== (tokenUrl === undefined)) {
       const [has, lacks] = authorizeUrl === undefined ? ['token_url', 'authorize_url'] : ['authorize_url', 'token_url'];
       return {

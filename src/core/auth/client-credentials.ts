@@ -32,7 +32,7 @@ export const clientCredentials = defineAuthType({
     params: {},
     client_auth: {},
   },
-  problem: ({ tokenUrl }, allowHttp) => urlProblem('token_url', tokenUrl, allowHttp),
+  problem: ({ tokenUrl }, { allowHttp }) => urlProblem('token_url', tokenUrl, allowHttp),
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
   ...bearerToken,
 });

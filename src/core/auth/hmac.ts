@@ -33,21 +33,36 @@ function isPlaceholder(name: string | undefined): name is Placeholder {
   return names.some((known) => known === name);
 }
 
+type TemplatePlace = 'of' | 'headers' | 'query';
+
+/** Also matches names that no placeholder can have, such as `{body-sha256}`. */
+const likePlaceholder = /\{\s*([A-Za-z][\w.-]*)\s*(?::([^{}]*))?\}/g;
+
 /** Computed values are the same for all places of a request, so `sign` and curl only need their names. */
-function problemOf(template: string, place: 'of' | 'headers' | 'query'): string | undefined {
+function problemOf(template: string, place: TemplatePlace): string | undefined {
   if (/\{\{/.test(template))
     return 'a signature cannot refer to fields of the record: {body}, {path} and {query} are the request as it is sent';
-  for (const [, name = '', of] of template.matchAll(placeholder)) {
-    const known = names
-      .filter((one) => (place === 'of' ? one !== 'signature' : one !== 'header'))
-      .map((one) => (one === 'header' ? 'header:NAME' : one));
-    if (!isPlaceholder(name) || (name === 'signature' && place === 'of') || (name === 'header' && place !== 'of'))
-      return `no placeholder {${name}} in ${place}${didYouMean(name, known) || `; expected ${known.map((one) => `{${one}}`).join(', ')}`}`;
-    if ((name === 'header') !== (of !== undefined))
-      return name === 'header' ? 'expected the name of a header, as in {header:Content-Type}' : `expected {${name}}, found {${name}:${of}}`;
-    if (name === 'header' && of === '') return 'expected the name of a header, as in {header:Content-Type}';
+  const known = names.filter((name) => isIn(place, name));
+  const shown = known.map((name) => `{${name === 'header' ? 'header:NAME' : name}}`).join(', ');
+  const problems = new Set<string>();
+  let hasUnknown = false;
+  for (const [whole, name = '', of] of template.matchAll(likePlaceholder)) {
+    const isKnown = isPlaceholder(name) && isIn(place, name);
+    const problem = isKnown ? formProblem(whole, name, of) : `no placeholder {${name}} in ${place}${didYouMean(name, known)}`;
+    if (problem !== undefined) problems.add(problem);
+    hasUnknown ||= !isKnown;
   }
-  return undefined;
+  if (problems.size === 0) return undefined;
+  return [...problems, ...(hasUnknown ? [`expected ${shown}`] : [])].join('\n');
+}
+
+function isIn(place: TemplatePlace, name: Placeholder): boolean {
+  return place === 'of' ? name !== 'signature' : name !== 'header';
+}
+
+function formProblem(whole: string, name: Placeholder, of: string | undefined): string | undefined {
+  if (name === 'header') return of === undefined || of === '' ? 'expected the name of a header, as in {header:Content-Type}' : undefined;
+  return whole === `{${name}}` ? undefined : `expected {${name}}, found ${whole}`;
 }
 
 const values = (place: 'headers' | 'query') =>

@@ -55,7 +55,7 @@ export const jwtBearer = defineAuthType({
     params: {},
     client_auth: {},
   },
-  problem: ({ tokenUrl, clientId, clientCredential }, allowHttp) => {
+  problem: ({ tokenUrl, clientId, clientCredential }, { allowHttp }) => {
     if (clientCredential !== undefined && clientId === undefined)
       return { option: 'client_credential', message: 'expected client_id together with client_credential' };
     return tokenUrl === undefined ? undefined : urlProblem('token_url', tokenUrl, allowHttp);

@@ -74,7 +74,7 @@ function planLogin(request: LoginRequest, { base }: SessionAuth, { allowHttp, pr
   if (payload && !canHaveBody(method)) problem([payload.name], `a ${method} request has no body`);
   for (const [name, value] of Object.entries(request.headers ?? {}))
     if (typeof value === 'string') tried(problem, ['headers', name], () => headerTemplate(name, value));
-  const wrong = request.auth ? authProblem(request.auth as Auth, allowHttp) : undefined;
+  const wrong = request.auth ? authProblem(request.auth as Auth, { allowHttp, origin: url?.origin }) : undefined;
   if (wrong) problem(['auth', wrong.option], wrong.message);
   return {
     ...{ method, origin: url?.origin ?? '', path: url?.path ?? '' },

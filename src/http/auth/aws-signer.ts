@@ -1,5 +1,6 @@
-import { RequestSigner as Aws4, type Credentials } from 'aws4';
+import { RequestSigner as Aws4 } from 'aws4';
 import type { Auth } from '../../core/auth/auth.ts';
+import { awsScope } from '../../core/auth/aws-sigv4.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import {
@@ -67,24 +68,12 @@ function refuseExpired({ expiresMs }: AwsCredentials, credential: string, nowMs:
   throw refusedCredential(credential, `the AWS credentials in "${credential}" expired at ${at}\n${advice}`);
 }
 
-/** Throws LimitReached if neither the flow nor the host says for which service and region to sign. */
-function scopeOf(auth: AwsSigv4, origin: string): { readonly service: string; readonly region: string } {
-  const { hostname } = new URL(origin);
-  const [found = '', place = ''] =
-    hostname.endsWith('.amazonaws.com') || hostname.endsWith('.amazonaws.com.cn')
-      ? new Aws4({ host: hostname }, noCredentials).matchHost(hostname)
-      : [];
-  const service = auth.service ?? found;
-  const region = auth.region ?? (place || (found === '' ? '' : 'us-east-1'));
-  if (service !== '' && region !== '') return { service, region };
-  const missing = [...(service === '' ? ['service'] : []), ...(region === '' ? ['region'] : [])].join(' and ');
-  throw new LimitReached(
-    `the host ${hostname} does not say the ${missing} for auth of type aws_sigv4: add ${missing} to auth`,
-    'refused-credential',
-  );
+/** Throws LimitReached if neither the flow nor the host says for which service and region to sign: the host can depend on the record. */
+function scopeOf(auth: AwsSigv4, origin: string): Pick<CredentialScope, 'service' | 'region'> {
+  const { service = '', region = '', missing } = awsScope(auth, origin);
+  if (missing !== undefined) throw new LimitReached(`auth of type aws_sigv4: ${missing}`, 'refused-credential');
+  return { service, region };
 }
-
-const noCredentials: Credentials = { accessKeyId: '', secretAccessKey: '' };
 
 interface CredentialScope {
   readonly service: string;

@@ -2,6 +2,7 @@ import { documentKinds } from '../../core/answer/document.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { type Auth, authProblem, boundAuth, placedAuths, sessionIn } from '../../core/auth/auth.ts';
+import type { AuthUse } from '../../core/auth/auth-type.ts';
 import { isSession } from '../../core/auth/session.ts';
 import { planSession } from '../../core/auth/session-plan.ts';
 import { hasStatus } from '../../core/call.ts';
@@ -44,7 +45,7 @@ export function compileRequest(
   );
   for (const origin of [url?.origin, connection?.origin]) if (origin !== undefined) context.literalOrigins.add(origin);
   const written = headersOf(options, connection);
-  const own = signersOf(options, { allowHttp, base: connection?.baseUrl ?? url?.origin }, context);
+  const own = signersOf(options, { allowHttp, base: connection?.baseUrl ?? url?.origin, origin: url?.origin }, context);
   const signers = options.auth === undefined ? connection?.auth : own;
   const body = compileBody(options, { type: literalType(written), session: sessionIn(signers) }, context);
   const headers = written.map(({ name, text, at }) => ({ name, render: tryOption(context, at, () => headerTemplate(name, text)) }));
@@ -122,14 +123,17 @@ function isAnswered(url: string, connection: HttpConnection | undefined | null, 
 /** Undefined without `auth`. Reports mistakes that the schema of the options cannot detect. */
 function signersOf(
   { auth: written }: HttpOptions,
-  { allowHttp, base }: { readonly allowHttp: boolean; readonly base: string | undefined },
+  { base, ...use }: AuthUse & { readonly base: string | undefined },
   context: BuildContext,
 ): readonly Auth[] | undefined {
   const own = placedAuths(written).map(({ auth, at }) => ({ auth: boundAuth(auth, base), at }));
   for (const { auth, at } of own) {
     if (isSession(auth))
-      planSession(auth, { allowHttp, problem: (place, message, offset) => context.problem(['auth', ...at, ...place], message, offset) });
-    const wrong = authProblem(auth, allowHttp);
+      planSession(auth, {
+        allowHttp: use.allowHttp,
+        problem: (place, message, offset) => context.problem(['auth', ...at, ...place], message, offset),
+      });
+    const wrong = authProblem(auth, use);
     if (wrong) context.problem(['auth', ...at, wrong.option], wrong.message);
   }
   return own.length === 0 ? undefined : own.map(({ auth }) => auth);

@@ -175,11 +175,7 @@ describe('a request with auth of type aws_sigv4', () => {
     ['let a command print them: aws configure export-credentials', exported('2020-01-01T00:00:00Z'), {}],
     ['expected ACCESS_KEY_ID:SECRET_ACCESS_KEY', 'AKIDEXAMPLE', {}],
     ['is a JSON document without AccessKeyId', '{"a":1}', {}],
-    [
-      'does not say the service and region for auth of type aws_sigv4: add service and region to auth',
-      pair,
-      { service: undefined, region: undefined },
-    ],
+    ['expected service and region, because the host 127.0.0.1 does not contain them', pair, { service: undefined, region: undefined }],
   ])('is not sent if %s', async (message, text, options) => {
     const server = await httpServer();
     const sending = createSender({ secrets: { aws: text } }).get(server.origin, { auth: authOf(options) });
@@ -193,6 +189,17 @@ describe('a request with auth of type aws_sigv4', () => {
     ['https://abc.execute-api.us-west-2.amazonaws.com', 'us-west-2/execute-api'],
     ['https://iam.amazonaws.com', 'us-east-1/iam'],
     ['https://sqs.cn-north-1.amazonaws.com.cn', 'cn-north-1/sqs'],
+    ['https://s3-us-west-2.amazonaws.com', 'us-west-2/s3'],
+    ['https://bucket.s3.amazonaws.com', 'us-east-1/s3'],
+    ['https://bucket.s3.dualstack.eu-west-1.amazonaws.com', 'eu-west-1/s3'],
+    ['https://search-logs-1a2b.us-east-1.es.amazonaws.com', 'us-east-1/es'],
+    ['https://email.us-gov-west-1.amazonaws.com', 'us-gov-west-1/ses'],
+    ['https://bedrock-runtime.eu-central-1.amazonaws.com', 'eu-central-1/bedrock'],
+    ['https://dynamodb-fips.us-east-2.amazonaws.com', 'us-east-2/dynamodb'],
+    ['https://vpce-1a2b.sqs.eu-west-1.vpce.amazonaws.com', 'eu-west-1/sqs'],
+    ['https://lambda.eu-west-3.api.aws', 'eu-west-3/lambda'],
+    ['https://x1y2.lambda-url.ap-southeast-2.on.aws', 'ap-southeast-2/lambda'],
+    ['https://sts.eusc-de-east-1.amazonaws.eu', 'eusc-de-east-1/sts'],
   ])('takes service and region from the host %s', async (origin, scope) => {
     const auth = authOf({ service: undefined, region: undefined });
     const signer = awsSigner(auth as never, { credential: 'aws', text: pair, origin }, { wallNow: () => nowMs, secret: () => {} });
@@ -203,6 +210,54 @@ describe('a request with auth of type aws_sigv4', () => {
     });
     expect(sent.Authorization).toContain(`/20150830/${scope}/aws4_request`);
     expect(sent['X-Amz-Content-Sha256'] === undefined).toBe(!scope.endsWith('/s3'));
+  });
+});
+
+describe('a flow without the service or region that the host does not contain', () => {
+  const node = (url: string, options: string) => `nodes: [{ type: http, url: "${url}", auth: ${options}, map: [a] }]\n`;
+  const own = '{ type: aws_sigv4, credential: aws, service: dynamodb }';
+  const connection = (origin: string, auth: string) =>
+    `connections: { db: { type: http, base_url: "${origin}", auth: ${auth} } }\nnodes: [{ type: http, connection: db, url: /x, map: [a] }]\n`;
+
+  test.each<[string, (origin: string) => string, string]>([
+    ['a node', (origin) => node(`${origin}/{{id}}`, own), 'flow.yaml:1:'],
+    ['an entry of a list', (origin) => node(origin, `[${own}]`), 'flow.yaml:1:'],
+    ['a connection', (origin) => connection(`${origin}/v1`, own), 'flow.yaml:1:'],
+    [
+      'a login',
+      (origin) =>
+        connection(
+          origin,
+          `{ type: session, login: { url: /in, auth: ${own}, take: { t: body.t } }, send: { headers: { X: { session: t } } } }`,
+        ),
+      'flow.yaml:1:',
+    ],
+  ])('is refused before anything is sent, if it is %s', async (_, flow, position) => {
+    const server = await httpServer();
+    const place = await workplace({ 'flow.yaml': flow(server.origin), 'n.csv': 'id\n1\n' });
+    const env = { AUTOMATE_CREDENTIAL_AWS: pair };
+    const message =
+      'expected region, because the host 127.0.0.1 does not contain it\n  add it to auth, for example: region: eu-central-1\n';
+    for (const command of [
+      ['validate', 'flow.yaml'],
+      ['run', 'flow.yaml', '--in', 'n.csv', '--out', 'out.csv'],
+    ]) {
+      const { code, stderr, stdout } = await place.automate(command, { env });
+      expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
+      expect(stdout + stderr).toContain(position);
+    }
+    expect(server.requests).toEqual([]);
+    await expect(place.read('out.csv')).rejects.toThrow('ENOENT');
+  });
+
+  test.each([
+    ['https://bucket.s3-accelerate.amazonaws.com', '{ type: aws_sigv4, credential: aws }', 'expected region,'],
+    ['https://api.example.com', '{ type: aws_sigv4, credential: aws, region: eu-west-1 }', 'expected service,'],
+    ['https://amazonaws.com.example.com', '{ type: aws_sigv4, credential: aws }', 'expected service and region,'],
+  ])('is refused for %s with %s', async (origin, auth, message) => {
+    const place = await workplace({ 'flow.yaml': node(origin, auth) });
+    const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml'], { env: { AUTOMATE_CREDENTIAL_AWS: pair } });
+    expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import { hmac } from '../../../src/core/auth/hmac.ts';
 import { workplace } from '../../helpers/cli.ts';
-import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
+import { flowProblems } from '../../helpers/flow-problems.ts';
 import { httpServer, json } from '../../helpers/http-server.ts';
 import { createSender, textOf } from '../sending.ts';
 
@@ -157,7 +157,7 @@ describe('a request with auth of type hmac', () => {
 
 describe('a flow with auth of type hmac', () => {
   const flow = (auth: string) => `nodes:\n  - type: http\n    url: https://a.com/\n    auth: { type: hmac, credential: c, ${auth} }\n`;
-  const problems = (auth: string) => flowProblems(flow(auth)).map(onOneLine);
+  const problems = (auth: string) => flowProblems(flow(auth)).map(({ message }) => message);
 
   test('is valid with the headers of the API', () => {
     expect(
@@ -169,7 +169,17 @@ describe('a flow with auth of type hmac', () => {
 
   test.each([
     ['of: "{methd}", headers: { S: "{signature}" }', 'no placeholder {methd} in of; did you mean "method"?'],
-    ['of: "{signature}", headers: { S: "{signature}" }', 'no placeholder {signature} in of; expected {method}, {url}, {host}'],
+    ['of: "{signature}", headers: { S: "{signature}" }', 'no placeholder {signature} in of\nexpected {method}, {url}, {host}'],
+    [
+      'of: "{methd}\\n{path}{body-sha256}\\n{ nonce }{xyz}{xyz}", headers: { S: "{signature}" }',
+      [
+        'no placeholder {methd} in of; did you mean "method"?',
+        'no placeholder {body-sha256} in of; did you mean "body_sha256"?',
+        'expected {nonce}, found { nonce }',
+        'no placeholder {xyz} in of',
+        'expected {method}, {url}, {host}, {path}, {path_and_query}, {query}, {body}, {body_sha256}, {body_md5_base64}, {timestamp}, {nonce}, {header:NAME}',
+      ].join('\n'),
+    ],
     ['of: "{path}", headers: { S: "{signature}", T: "{header:X}" }', 'no placeholder {header} in headers'],
     ['of: "{header}", headers: { S: "{signature}" }', 'expected the name of a header, as in {header:Content-Type}'],
     ['of: "{path}", query: { S: "{signature}", T: "{sig}" }', 'no placeholder {sig} in query'],

@@ -1,5 +1,5 @@
 import { constants, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
-import { decodeJwt, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import { jwt } from '../../../src/core/auth/jwt.ts';
@@ -139,15 +139,44 @@ describe('a request with auth of type jwt', () => {
   });
 });
 
-/** A token server that checks assertions. It answers with `token-1`, and so on. */
+const issuer = 'robot@p.iam.gserviceaccount.com';
+const knownKeys = createLocalJWKSet({ keys: [{ ...rsa.publicKey.export({ format: 'jwk' }), kid: 'kid-7', use: 'sig' }] });
+
+/** Throws an error if RFC 7523, section 3, forbids a server to accept the assertion. */
+async function accepted(
+  assertion: string,
+  audience: string,
+  earlier: ReadonlySet<unknown>,
+): Promise<{ payload: JWTPayload; kid?: string }> {
+  const requiredClaims = ['iss', 'sub', 'aud', 'exp', 'iat', 'jti'];
+  const algorithms = ['RS256', 'PS256'];
+  const { payload, protectedHeader } = await jwtVerify(assertion, knownKeys, {
+    audience,
+    issuer,
+    requiredClaims,
+    algorithms,
+    maxTokenAge: '1h',
+  });
+  if (Number(payload.exp) - Number(payload.iat) > 3600) throw new Error('the assertion is valid for more than an hour');
+  if (earlier.has(payload.jti)) throw new Error('the assertion was used before');
+  return { payload, kid: protectedHeader.kid };
+}
+
+/**
+ * A token server that checks assertions as RFC 7523 demands. It answers with `token-1`, and so on. It is no oidc-provider: that has no such
+ * grant, so the check would be ours there as well, and it installs 40 packages.
+ */
 async function tokenServer(answer?: Handler) {
-  const assertions: { payload: Record<string, unknown>; kid?: string }[] = [];
+  const assertions: { payload: JWTPayload; kid?: string }[] = [];
   const server = await httpServer(async (request, response) => {
     if (answer) return answer(request, response);
-    const form = new URLSearchParams(request.body);
-    const assertion = form.get('assertion') ?? '';
-    const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { audience: `${server.origin}/token` });
-    assertions.push({ payload, kid: protectedHeader.kid });
+    const assertion = new URLSearchParams(request.body).get('assertion') ?? '';
+    try {
+      const earlier = new Set(assertions.map(({ payload }) => payload.jti));
+      assertions.push(await accepted(assertion, `${server.origin}/token`, earlier));
+    } catch (error) {
+      return json(response, { error: 'invalid_grant', error_description: (error as Error).message }, 400);
+    }
     return json(response, { access_token: `token-${assertions.length}`, expires_in: 3600, token_type: 'Bearer' });
   });
   return {
@@ -159,7 +188,7 @@ async function tokenServer(answer?: Handler) {
           type: 'service_account',
           private_key: pem,
           private_key_id: 'kid-7',
-          client_email: 'robot@p.iam.gserviceaccount.com',
+          client_email: issuer,
           token_uri: `${server.origin}/token`,
           ...more,
         },
@@ -182,7 +211,7 @@ describe('a request with auth of type oauth2_jwt_bearer', () => {
     expect([...form.keys()].sort()).toEqual(['assertion', 'grant_type']);
     expect(form.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer');
     expect(assertions).toMatchObject([
-      { kid: 'kid-7', payload: { iss: 'robot@p.iam.gserviceaccount.com', sub: 'ada@example.com', scope: 'a b', jti: expect.any(String) } },
+      { kid: 'kid-7', payload: { iss: issuer, sub: 'ada@example.com', scope: 'a b', jti: expect.any(String) } },
     ]);
     const claims = assertions[0]?.payload;
     expect(Number(claims?.exp) - Number(claims?.iat)).toBe(330);
@@ -193,7 +222,14 @@ describe('a request with auth of type oauth2_jwt_bearer', () => {
     const { server, assertions } = await tokenServer();
     const api = await httpServer();
     const auth = bearerAuth({
-      ...{ token_url: `${server.origin}/token`, issuer: 'i', audience: `${server.origin}/token`, scopes: ['a'], scopes_in: 'request' },
+      ...{
+        token_url: `${server.origin}/token`,
+        issuer,
+        subject: 'ada',
+        audience: `${server.origin}/token`,
+        scopes: ['a'],
+        scopes_in: 'request',
+      },
       ...{ params: { tenant: 't' }, client_id: 'me', client_credential: 's', client_auth: 'body' },
     });
     await createSender({ secrets: { c: pem, s: 'client-secret' } }).get(api.origin, { auth });
@@ -201,6 +237,42 @@ describe('a request with auth of type oauth2_jwt_bearer', () => {
       ...{ scope: 'a', tenant: 't', client_id: 'me', client_secret: 'client-secret' },
     });
     expect(assertions[0]?.payload).not.toHaveProperty('scope');
+  });
+
+  test('gets another token for another assertion once the server refuses the token', async () => {
+    const { assertions, keyFile } = await tokenServer();
+    const api = await httpServer(({ headers }, response) =>
+      response.writeHead(headers.authorization === 'Bearer token-1' ? 401 : 200).end(),
+    );
+    const { get } = createSender({ secrets: { c: keyFile() } });
+    expect((await get(api.origin, { auth: bearerAuth({ subject: 'ada', algorithm: 'PS256' }) })).status).toBe(200);
+    expect(new Set(assertions.map(({ payload }) => payload.jti)).size).toBe(2);
+  });
+
+  const foreign = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+  test.each<[string, { key?: object; options?: object; aheadMs?: number }, string]>([
+    ['another audience', { options: { audience: 'https://login.example.com' } }, 'unexpected ..?aud..? claim value'],
+    ['another issuer', { options: { issuer: 'somebody' } }, 'unexpected ..?iss..? claim value'],
+    ['no subject', { options: { subject: undefined } }, 'missing required ..?sub..? claim'],
+    ['a key id that the server does not know', { options: { key_id: 'kid-8' } }, 'no applicable key found'],
+    ['another key', { key: { private_key: pemOf(foreign.privateKey) } }, 'signature verification failed'],
+    ['an algorithm that the server does not accept', { options: { algorithm: 'RS512' } }, 'not allowed'],
+    ['a validity of two hours', { options: { lasts: '2h' } }, 'valid for more than an hour'],
+    ['a clock that is an hour behind', { aheadMs: -3_600_000 }, '..?exp..? claim timestamp check failed'],
+    ['a clock that is an hour ahead', { aheadMs: 3_600_000 }, '..?iat..? claim timestamp check failed'],
+  ])('ends the run if the server refuses an assertion with %s', async (_what, { key, options, aheadMs = 0 }, message) => {
+    const { server, assertions, keyFile } = await tokenServer();
+    const api = await httpServer();
+    const { get } = createSender({ secrets: { c: keyFile(key) }, wallNow: () => Date.now() + aheadMs });
+    const sending = get(api.origin, { auth: bearerAuth({ subject: 'ada@example.com', ...options }) });
+    await expect(sending).rejects.toMatchObject({
+      ending: 'refused-credential',
+      message: expect.stringMatching(
+        new RegExp(`${message}[^]*check the credential "c", and issuer, subject, audience and scopes in auth`),
+      ),
+    });
+    expect([api.requests, assertions, server.requests.length]).toEqual([[], [], 1]);
   });
 
   test.each<[string, Handler, string]>([
