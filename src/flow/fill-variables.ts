@@ -87,7 +87,7 @@ function problemOf(option: OptionPlace, use: VariableUse, text: string, { names,
   if (isExpressionPlace(option)) return undefined;
   const place = placeOfVariable(option);
   if (place === undefined)
-    return 'a variable is not allowed here\nit is allowed wherever {{field}} is, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
+    return 'a variable is not allowed here\nit is allowed wherever {{field}} is, and in base_url, token_url, params, the url of an MCP connection, rate, concurrency and timeout';
   if (!open.has(name)) return undefined;
   const isInHost = place === 'url' && use.start < hostLength(text);
   if (!isInHost && !decidesHost(option) && !isHostHeader(option)) return undefined;

@@ -9,6 +9,7 @@ import {
   nearReferences,
   referable,
   referableNames,
+  shellReferences,
   shellVariableAdvice,
 } from '../core/template/template.ts';
 import { yamlWord } from '../core/text/quoted-word.ts';
@@ -31,7 +32,8 @@ export function nearReferenceWarnings(flow: FlowFields): Problem[] {
   const warnings: Problem[] = [];
   visitTexts(flow.source, ({ text, at, place, problem }) => {
     for (const braces of nearReferences(text)) warnings.push(problem(nearWarning(braces, text, at, flow), braces));
-    if (place.names.at(-1) === 'url') for (const braces of foreignReferences(text)) warnings.push(problem(foreignWarning(braces), braces));
+    const foreign = place.names.at(-1) === 'url' ? foreignReferences(text) : takesReferences(place) ? shellReferences(text) : [];
+    for (const braces of foreign) warnings.push(problem(foreignWarning(braces), braces));
   });
   return warnings;
 }

@@ -34,6 +34,20 @@ test("a reference in a different tool's syntax in a URL causes a warning with th
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
 
+test.each(['headers: { x: "${API_KEY}" }', 'body: { a: "b ${API_KEY}" }', 'text: "${API_KEY}"'])(
+  'a variable of the shell in %s causes a warning, because a flow does not replace it',
+  (option) => {
+    const [found, ...others] = warnings(`nodes: [{ type: http, method: POST, url: https://a.com, ${option} }]`);
+    expect(others).toEqual([]);
+    expect(found?.message.split('\n')).toEqual([
+      '${API_KEY} is not a reference and stays text; a reference has two braces',
+      'a flow does not see the variables of the shell',
+      'declare it in the flow: vars: { api_key: VALUE }, and write {{vars.api_key}}',
+      'or, for a field of the record, write {{API_KEY}}',
+    ]);
+  },
+);
+
 test('a path in double braces causes a warning that shows three ways to get the value', () => {
   const [first] = warnings('nodes: [{ type: set, fields: { a: "{{user.names[0]}}" } }]');
   expect(first?.message.split('\n').slice(1)).toEqual([

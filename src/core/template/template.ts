@@ -69,6 +69,11 @@ export function foreignReferences(url: string): string[] {
   return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
 }
 
+/** Variables of the shell, such as `${API_URL}`. Names in small letters are left out: they are valid text in many languages. */
+export function shellReferences(text: string): string[] {
+  return text.match(/\$\{[A-Z_][A-Z0-9_]*\}/g) ?? [];
+}
+
 /**
  * Returns advice if the text contains a shell variable, such as `${API_URL}`, because flows do not replace it; empty for any other text.
  */
