@@ -401,7 +401,7 @@ describe('a credit ledger that cannot be used', () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
     // The timeout kills the run if it tries to open the ledger forever.
-    const script = 'timeout -s KILL 20 node "$AUTOMATE" run flow.yaml --in rows.csv';
+    const script = 'timeout -s KILL 200 node "$AUTOMATE" run flow.yaml --in rows.csv';
     const { code, stderr } = await shell(place, script, { AUTOMATE_HOME: '/proc/home/automate' });
     expect([code, server.requests.length]).toEqual([0, 2]);
     expect(stderr).toMatch(/^warning: credits are not counted: .* cannot be used: ENOENT: no such file or directory/m);

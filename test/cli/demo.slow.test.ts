@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
 import { shell } from '../helpers/shell.ts';
 
 /** Runs `automate demo`, and also returns the files in its temporary folder as `files`. */
@@ -30,7 +31,7 @@ test('automate demo starts its own API and runs the example flow against it', as
 
 test('automate demo prints commands that start the API and run the flow once more', async () => {
   const place = await workplace();
-  const { stderr } = await shell(place, 'node "$AUTOMATE" demo', { TMPDIR: place.folder });
+  const { stderr } = await shell(place, `node "$AUTOMATE" demo --port ${await unusedPort()}`, { TMPDIR: place.folder });
   const [run] = /^ {4}node .* run .*$/m.exec(stderr) ?? [''];
   const [serve] = /node .* demo --serve --port \d+$/m.exec(stderr) ?? [''];
   const again = `${serve} > served & sleep 0.1; until [ -s served ]; do sleep 0.1; done; ${run}; code=$?; kill %1; exit $code`;

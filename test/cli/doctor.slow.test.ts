@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { chmod, mkdir } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { clockFinding, diskFinding, nodeFinding } from '../../src/cli/doctor/machine-findings.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
 
 interface Found {
   readonly check: string;
@@ -18,16 +17,6 @@ async function doctor(place: Workplace, args: readonly string[] = [], env: Recor
   const { code, stdout, stderr } = await place.automate(['doctor', ...args, '--json'], { env });
   const findings = JSON.parse(stdout) as Found[];
   return { code, stdout, stderr, findings, of: (check: string) => findings.find((finding) => finding.check.startsWith(check)) as Found };
-}
-
-/** Returns a loopback port on which no server is listening. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const flowFor = (url: string, more = '') => `nodes:\n  - type: http\n    url: ${url}/{{id}}\n${more}`;
@@ -92,7 +81,7 @@ describe('automate doctor', () => {
   });
 
   test('reports a host that refuses connections, and a missing credential', async () => {
-    const port = await closedPort();
+    const port = await unusedPort();
     const place = await workplace({ 'flow.yaml': flowFor(`http://127.0.0.1:${port}`, '    auth: { type: bearer, credential: crm }\n') });
     const { code, of } = await doctor(place, ['flow.yaml']);
     expect([code, of('host')]).toMatchObject([
@@ -151,7 +140,7 @@ describe('automate doctor', () => {
       `https://api.example.com is reached through the proxy 127.0.0.1:${proxy.port}, so it is not checked here`,
     );
     expect([proxy.requests, stdout]).toEqual([[], expect.not.stringContaining('CANARY')]);
-    const closed = await doctor(place, [], { https_proxy: `http://user:CANARY@127.0.0.1:${await closedPort()}` });
+    const closed = await doctor(place, [], { https_proxy: `http://user:CANARY@127.0.0.1:${await unusedPort()}` });
     expect([closed.code, closed.of('proxy')]).toMatchObject([1, { state: 'problem', advice: 'check HTTPS_PROXY' }]);
     const wrong = await doctor(place, ['flow.yaml'], { HTTPS_PROXY: 'socks5://user:CANARY@x' });
     expect([wrong.code, wrong.of('proxy').message]).toEqual([1, expect.stringContaining('HTTPS_PROXY: expected the URL of a proxy')]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
-import type { Workplace } from '../helpers/cli.ts';
+import type { Finished, Workplace } from '../helpers/cli.ts';
 import { count, journal, placeFor, run } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
@@ -56,10 +56,12 @@ describe.skipIf(!canTrace)(`a job that is killed with SIGKILL shortly before it 
 test('a job that is started again while it runs is refused, and the first run finishes', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
+  const second = new Promise<Finished>((resolve) =>
+    server.after(50, () => resolve(place.automate([...run, '--resume']).finally(server.hold()))),
+  );
   const { finished } = place.start([...run, '--resume']);
-  while (server.calls.size < 50) await new Promise((resolve) => setTimeout(resolve, 20));
-  const second = await place.automate([...run, '--resume']);
-  expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('is being written')]);
+  const { code, stderr } = await second;
+  expect([code, stderr]).toEqual([73, expect.stringContaining('is being written')]);
   expect((await finished).code).toBe(4);
   expect((await place.automate([...run, '--resume'])).code).toBe(4);
   expect(server.calls.size).toBe(count);

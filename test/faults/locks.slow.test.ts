@@ -9,8 +9,10 @@ describe('automate run', () => {
   test("refuses a second run with the same output, and reports the first run's process id", async () => {
     const server = await askedServer();
     const place = await placeFor(server);
+    const second = new Promise<Finished>((resolve) =>
+      server.after(100, () => resolve(place.automate([...run, '--force']).finally(server.hold()))),
+    );
     const { child, finished } = place.start(run);
-    const second = new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate([...run, '--force']))));
     const { code, stderr } = await second;
     expect(code).toBe(73);
     expect(stderr).toContain(`out.csv is being written by another run (process ${child.pid})`);
@@ -36,10 +38,11 @@ describe('automate run', () => {
     const place = await placeFor(server);
     await place.write('out.csv', '');
     await symlink('out.csv', place.path('link.csv'));
-    const { finished } = place.start([...run, '--force']);
     const linked = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'link.csv', '--errors', 'other.csv', '--force'];
-    const second = await new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate(linked))));
-    expect([second.code, second.stderr]).toEqual([73, expect.stringMatching(/out\.csv is being written by another run/)]);
+    const second = new Promise<Finished>((resolve) => server.after(100, () => resolve(place.automate(linked).finally(server.hold()))));
+    const { finished } = place.start([...run, '--force']);
+    const { code, stderr } = await second;
+    expect([code, stderr]).toEqual([73, expect.stringMatching(/out\.csv is being written by another run/)]);
     expect((await finished).code).toBe(4);
   });
 
@@ -106,7 +109,7 @@ test.each([
 ])('a run ends at once if the lock file of its output is %s', async (_, make, what) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
-  const { code, stderr } = await shell(place, `${make} out.csv.automate-lock; exec timeout -s KILL 20 node "$AUTOMATE" ${run.join(' ')}`);
+  const { code, stderr } = await shell(place, `${make} out.csv.automate-lock; exec timeout -s KILL 200 node "$AUTOMATE" ${run.join(' ')}`);
   expect([code, stderr]).toEqual([73, expect.stringContaining(`out.csv is locked, and out.csv.automate-lock is ${what}\n`)]);
   expect(stderr).toContain('remove it, unless another run is active');
 });

@@ -31,6 +31,8 @@ export interface AskedServer extends HttpServer {
   forget(): void;
   /** Calls `act` once, after `count` more requests. */
   after(count: number, act: () => void): void;
+  /** Keeps the answers to this request and later ones back. Returns the function that sends them. */
+  hold(): () => void;
 }
 
 /** Starts a server for `askingFlow`, which is closed after the current test. `ms`: the latency of the server in ms. */
@@ -38,10 +40,12 @@ export async function askedServer(ms = 3): Promise<AskedServer> {
   const calls = new Map<string, number>();
   let left = 0;
   let reached = () => {};
+  let held: Promise<void> | undefined;
   const server = await httpServer(async ({ path }, response) => {
     const id = path.slice(1);
     calls.set(id, (calls.get(id) ?? 0) + 1);
     if (--left === 0) reached();
+    await held;
     await new Promise((resolve) => setTimeout(resolve, ms));
     if (Number(id) % 7 === 0) response.writeHead(404).end();
     else json(response, { name: `name ${id}` });
@@ -53,6 +57,16 @@ export async function askedServer(ms = 3): Promise<AskedServer> {
     after(count, act) {
       left = count;
       reached = act;
+    },
+    hold() {
+      let release = () => {};
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+      return () => {
+        held = undefined;
+        release();
+      };
     },
   };
 }

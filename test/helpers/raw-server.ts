@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -29,12 +30,21 @@ export async function rawServer(answer: (socket: Socket, request: string) => voi
   return { port, origin: `http://127.0.0.1:${port}`, connections: () => sockets.size };
 }
 
-/** Returns a port on which no server listens. */
+/**
+ * Returns a port on which no server listens. It is below the ports that Linux and macOS give to connections and to servers that ask for
+ * any port, so that no other test gets it in the meantime.
+ */
 export async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
 
 const { authority, folder } = makeCertificates();
 
@@ -17,14 +18,6 @@ const unless = (has: boolean, program: string) => (has ? '' : ` (skipped: ${prog
 
 const records = 300;
 const rows = `id\n${Array.from({ length: records }, (_, index) => index).join('\n')}\n`;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Starts a server for the current test, and waits until it takes connections. */
 async function started(command: string, parameters: readonly string[], port: number): Promise<ChildProcess> {
@@ -56,7 +49,7 @@ interface Nginx {
 async function nginx(settings: string, location = 'return 200 "$request_method $uri";'): Promise<Nginx> {
   const place = mkdtempSync(join(tmpdir(), 'automate-nginx-'));
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));
-  const port = await freePort();
+  const port = await unusedPort();
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${place}/${kind};`).join(' ');
   writeFileSync(
     join(place, 'nginx.conf'),
@@ -151,7 +144,7 @@ describe.skipIf(!hasNghttpx)(`nghttpx${unless(hasNghttpx, 'nghttpx')}`, () => {
       open--;
       response.end(`${method} ${path}`);
     });
-    const port = await freePort();
+    const port = await unusedPort();
     const parameters = [
       ...['--conf=/dev/null', '--workers=1', `--frontend=127.0.0.1,${port}`, `--backend=127.0.0.1,${backend.port}`],
       ...[

@@ -53,7 +53,7 @@ describe('the credits of an API key', () => {
   });
 
   test('can be changed at any time, even for a run and calls in progress', async () => {
-    const { origin, requests } = await askedServer(100);
+    const { origin, requests, hold } = await askedServer();
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key({ quota: 1, rate: '1000/s' });
     const change = (...args: string[]) => server.place.automate(['keys', 'change', 'crm', ...args]);
@@ -68,9 +68,12 @@ describe('the credits of an API key', () => {
     // The calls release the credits that they had reserved.
     await expect.poll(async () => (await readCredits(server.place)).held).toBe(0);
     const before = requests.length;
+    const release = hold();
     const run = server.send('/v1/flows/ask/runs', { key, ...records(14) });
     await expect.poll(() => requests.length).toBeGreaterThan(before);
     await change('--credits', '40');
+    await expect.poll(async () => (await usage(server, key)).quota).toBe(40);
+    release();
     expect(await (await run).json()).toMatchObject({ state: 'finished', credits: 14 });
   });
 
@@ -166,7 +169,8 @@ describe('the credits of an API key', () => {
   });
 
   test('cannot be spent by other keys while a run has reserved them', async () => {
-    const { origin } = await askedServer(400);
+    const { origin, hold } = await askedServer();
+    const release = hold();
     const server = await serving({ ask: askingFlow(origin) });
     await server.place.automate(['credits', 'limit', '100']);
     const key = server.key({ scopes: ['run', 'read'] });
@@ -176,5 +180,6 @@ describe('the credits of an API key', () => {
     const { remaining, allowance: all } = await allowance();
     expect(remaining).toBe(all.remaining);
     expect(remaining).toBeLessThan(100);
+    release();
   });
 });

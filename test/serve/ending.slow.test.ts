@@ -7,18 +7,18 @@ import { pageSession } from '../helpers/page-session.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
 import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
-/** Starts an upstream server that responds after `ms`. `asked` resolves when the first request arrives. */
-async function slowUpstream(ms: number) {
-  let ask = () => {};
-  const asked = new Promise<void>((resolve) => {
-    ask = resolve;
+/** Starts an upstream server that responds only when `answer` is called. `asked` resolves when this many requests have arrived. */
+async function heldUpstream() {
+  let answer = () => {};
+  const answering = new Promise<void>((resolve) => {
+    answer = resolve;
   });
-  const { origin } = await httpServer(async (_request, response) => {
-    ask();
-    await new Promise((resolve) => setTimeout(resolve, ms));
+  const { origin, requests } = await httpServer(async (_request, response) => {
+    await answering;
     json(response, { name: 'late' });
   });
-  return { origin, asked };
+  const asked = (count: number) => expect.poll(() => requests.length).toBeGreaterThanOrEqual(count);
+  return { origin, asked, answer };
 }
 
 /** Starts to download a file. The rest is read only on demand. */
@@ -54,7 +54,7 @@ async function secondsTo(
 }
 
 test("SIGTERM makes the server finish downloads, tests and calls, and send waiting clients the run's state", async () => {
-  const { origin, asked } = await slowUpstream(4000);
+  const { origin, asked, answer } = await heldUpstream();
   const note = 'x'.repeat(300);
   const server = await serving({
     ask: askingFlow(origin),
@@ -68,11 +68,12 @@ test("SIGTERM makes the server finish downloads, tests and calls, and send waiti
   const download = await slowDownload(server, key, run.links.output);
   const tested = server.send('/v1/flows/ask/tests', { key, ...posting({ record: { id: 1 } }) });
   const waiting = startRunOf(server, key, idRows(1), { prefer: 'wait=20' });
-  await asked;
+  await asked(2);
   const running = async () => ((await (await server.send('/v1/runs?state=running', { key })).json()) as { runs: [] }).runs.length;
   await expect.poll(running).toBe(1);
   const ended = secondsTo(server.end());
   expect((await waiting).state).toMatch(/running|stopping/);
+  answer();
   expect((await tested).status).toBe(200);
   const { found, expected } = await download.rest();
   expect(expected).toBeGreaterThan(18_000_000);
@@ -81,14 +82,14 @@ test("SIGTERM makes the server finish downloads, tests and calls, and send waiti
 });
 
 test('SIGTERM makes the server abort requests that take longer than --grace', async () => {
-  const { origin, asked } = await slowUpstream(100_000);
+  const { origin, asked } = await heldUpstream();
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--grace', '2s'] });
   const key = server.key({ scopes: ['run', 'test'] });
   const call = server.send('/v1/flows/ask/calls', { key, ...posting({ id: 1 }) });
   const tested = server.send('/v1/flows/ask/tests', { key, ...posting({ record: { id: 1 } }) }).catch(() => 'cut off');
   const run = await startRunOf(server, key, idRows(3));
   await runThat(server, key, run, ({ state }) => state === 'running');
-  await asked;
+  await asked(5);
   const { code, seconds } = await secondsTo(server.end());
   expect(code).toBe(0);
   // Without --grace, it would be 30 s.
@@ -112,13 +113,14 @@ test('SIGTERM makes the server wait for a webhook for at most the time in --grac
 });
 
 test('SIGTERM makes the server wait for a call even if a connection was saved during the call', async () => {
-  const { origin, asked } = await slowUpstream(1000);
+  const { origin, asked, answer } = await heldUpstream();
   const server = await serving({ ask: askingFlow(origin) });
   const ask = await pageSession(server);
   expect((await ask('/ui/connections', 'POST', { type: 'http', name: 'crm', url: origin, auth: { type: 'none' } })).status).toBe(201);
   const called = server.send('/v1/flows/ask/calls', { key: server.key({ scopes: ['run'] }), ...posting({ id: 1 }) });
-  await asked;
+  await asked(1);
   const ended = server.end();
+  answer();
   expect((await called).status).toBe(200);
   expect((await ended).code).toBe(0);
 });

@@ -55,15 +55,16 @@ describe.each(['legacy', 'auto'] as const)('the SDK\'s MCP client over HTTP, in 
     const closed = new Promise<void>((resolve) => {
       left = resolve;
     });
-    const { origin } = await httpServer(({ path }, response) => {
+    const told: (string | undefined)[] = [];
+    const { origin } = await httpServer(async ({ path }, response) => {
       if (path === '/first') return json(response, { name: 'one' });
       response.on('close', left);
-      cancel.abort();
+      await expect.poll(() => told).toHaveLength(1);
+      return cancel.abort();
     });
     const flow = `nodes: [${['first', '{{id}}'].map((path) => `{ type: http, url: "${origin}/${path}", map: [name] }`).join(', ')}]`;
     const server = await serving({ ask: flow });
     const client = await connected(server, server.key(), mode);
-    const told: (string | undefined)[] = [];
     const onprogress = (progress: { message?: string }) => void told.push(progress.message);
     const call = client.callTool({ name: 'ask', arguments: { id: '7' } }, { signal: cancel.signal, onprogress });
     await expect(call).rejects.toThrow();

@@ -187,17 +187,23 @@ describe('a run that is started over HTTP', () => {
   });
 
   test('can be stopped, resumed, retried and deleted', async () => {
-    const { origin, calls } = await askedServer(20);
+    const { origin, calls, after, hold } = await askedServer();
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const { key, send } = server;
     const one = key();
+    let release = () => {};
+    after(10, () => {
+      release = hold();
+    });
     const run = await started(server, one, csv(csvOf(60)));
     expect(run.state).toMatch(/queued|running/);
     expect((await send(run.links.output, { key: one })).status).toBe(409);
     expect((await send(`/v1/runs/${run.id}`, { key: one, method: 'DELETE' })).status).toBe(409);
     await until(server, one, run, 'running');
+    await expect.poll(() => calls.size).toBe(10);
     const post = (action: string) => send(`/v1/runs/${run.id}/${action}`, { key: one, method: 'POST' });
     expect((await post('stop')).status).toBe(202);
+    release();
     const stopped = await until(server, one, run, 'stopped');
     expect(stopped).toMatchObject({ ending: 'interrupted', exit_code: 5, resumable: true });
     expect((await post('stop')).status).toBe(200);
@@ -255,12 +261,14 @@ describe('a run that is started over HTTP', () => {
   });
 
   test('can join the queue even if a different key has filled the queue', async () => {
-    const { origin } = await askedServer(200);
+    const { origin, hold } = await askedServer();
+    const release = hold();
     const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-runs', '1', '--max-queue', '1'] });
     const [one, two] = [key(), key({ name: 'two' })];
     const post = async (key: string) => (await send('/v1/flows/ask/runs', { key, ...csv(idRows(3)) })).status;
     expect([await post(one), await post(one), await post(one)]).toEqual([202, 202, 503]);
     expect([await post(two), await post(two)]).toEqual([202, 503]);
+    release();
   });
 
   test('is listed page by page, with a filter for flow and state', async () => {

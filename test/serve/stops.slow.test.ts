@@ -4,7 +4,7 @@ import { clientAddress } from '../../src/serve/listening.ts';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
-import { httpServer, json } from '../helpers/http-server.ts';
+import { httpServer } from '../helpers/http-server.ts';
 import { posting, type Serving, servingHere as serving, serving as servingAlone } from '../helpers/serving.ts';
 
 const body = (text: string): RequestInit => ({ method: 'POST', body: text, headers: { 'content-type': 'text/csv' } });
@@ -181,20 +181,21 @@ describe('a server address that is reachable from other machines', () => {
 });
 
 test('a call in progress is not affected by other clients that disconnect or runs that stop', async () => {
-  const { origin } = await httpServer(async ({ path }, response) => {
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    json(response, { name: path });
-  });
+  const { origin, requests, hold } = await askedServer();
+  const release = hold();
   const server = await serving({ ask: askingFlow(origin) });
   const key = server.key();
   const run = await started(server, key, idRows(50));
   const gone = new AbortController();
-  const left = server.send('/v1/flows/ask/calls', { key, signal: gone.signal, ...posting({ id: 1 }) }).catch(() => 'gone');
-  const stays = server.send('/v1/flows/ask/calls', { key, ...posting({ id: 2 }) });
+  const left = server.send('/v1/flows/ask/calls', { key, signal: gone.signal, ...posting({ id: 1001 }) }).catch(() => 'gone');
+  const stays = server.send('/v1/flows/ask/calls', { key, ...posting({ id: 1002 }) });
   await until(server, key, run, ({ state }) => state === 'running');
+  await expect.poll(() => requests.filter(({ path }) => /^\/100[12]$/.test(path))).toHaveLength(2);
   gone.abort();
   await server.send(`/v1/runs/${run.id}/stop`, { key, method: 'POST' });
-  expect([(await stays).status, await left]).toEqual([200, 'gone']);
+  expect(await left).toBe('gone');
+  release();
+  expect((await stays).status).toBe(200);
 });
 
 test('the login link contains the host name under which clients reach the server', async () => {
