@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: flows contain text that looks like a reference
 import { describe, expect, test } from 'vitest';
 import { planFor, shown } from '../helpers/flow-problems.ts';
 import { runFlow } from '../helpers/run-flow.ts';

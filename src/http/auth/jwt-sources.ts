@@ -66,5 +66,8 @@ function serverOf(url: string | undefined, credential: string): string {
 /** No other request would have another result, so the run ends. Servers that cannot be reached, or have no time, are asked again. */
 function throwRefusal(error: unknown, credential: string): never {
   if (!(error instanceof Failure) || error.retryable || error.kind === 'network') throw error;
-  throw refusedCredential(credential, `${error.message}\ncheck the credential "${credential}", and issuer, subject, audience and scopes in auth`);
+  throw refusedCredential(
+    credential,
+    `${error.message}\ncheck the credential "${credential}", and issuer, subject, audience and scopes in auth`,
+  );
 }
