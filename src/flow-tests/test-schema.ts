@@ -10,8 +10,6 @@ const anyValue = z.unknown();
 
 const fields = dictionary(fieldName, anyValue);
 
-const scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' }).transform(String);
-
 const textByName = dictionary(headerName, plainValue);
 
 const requestKinds = {
@@ -107,7 +105,7 @@ const rows = z.array(fields, { error: 'expected a list of rows' });
 
 const options = z.strictObject({
   allow_http: z.boolean().optional().describe('allow http:// URLs to other machines'),
-  var: dictionary(name, scalar).optional().describe('values of the variables of the flow'),
+  var: dictionary(name, plainValue).optional().describe('values of the variables of the flow'),
 });
 
 const recordHelp = 'the fields of the record';
@@ -118,7 +116,7 @@ const testOptions = {
   name: text.min(1, 'expected a name, found an empty string').describe('what the test shows, in words'),
   record: fields.optional().describe(recordHelp),
   records: z.array(fields).min(1).optional().describe(recordsHelp),
-  set: dictionary(fieldName, scalar).optional().describe('fields that every record gets before the first node'),
+  set: dictionary(fieldName, plainValue).optional().describe('fields that every record gets before the first node'),
   env: name.optional().describe('the environment of the variables'),
   options: options.optional().describe('options of the run'),
   answers: z.array(answerSchema, { error: 'expected a list of answers' }).default([]).describe('the answers of the servers'),

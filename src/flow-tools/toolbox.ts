@@ -1,4 +1,4 @@
-import { ExactNumber, isObject, type JsonObject, type Value } from '../core/value/value.ts';
+import { asDouble, ExactNumber, isObject, type JsonObject, type Value } from '../core/value/value.ts';
 
 interface ObjectSchema {
   readonly type: 'object';
@@ -37,19 +37,9 @@ export interface Toolbox<Caller> {
 
 export class WrongCall extends Error {}
 
-/** A number with this many significant digits loses none as a double. */
-const safeDigits = 15;
-
 /** Converts a value to a form that JSON.stringify accepts. A number that would lose digits as a double becomes a string. */
 export function plainOf(value: Value): unknown {
-  if (value instanceof ExactNumber) return plainNumber(value);
+  if (value instanceof ExactNumber) return asDouble(value) ?? value.text;
   if (Array.isArray(value)) return value.map(plainOf);
   return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plainOf(member)])) : value;
-}
-
-function plainNumber({ text }: ExactNumber): number | string {
-  const number = Number(text);
-  const [mantissa = ''] = text.split(/[eE]/);
-  const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
-  return Number.isFinite(number) && digits.length <= safeDigits ? number : text;
 }

@@ -1,4 +1,5 @@
 import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from 'yaml';
+import { yamlMapWord } from '../core/text/quoted-word.ts';
 
 /** As written in a flow: field names mapped to paths in a response. */
 export type MapText = Readonly<Record<string, string>>;
@@ -58,7 +59,7 @@ function entryEdits(text: string, { items }: YAMLMap, map: MapText): Edit[] {
     const end = placeIn(text, pair as Pair<Scalar, Scalar>)[1];
     if (!Object.hasOwn(map, field)) return [{ from: text.lastIndexOf('\n', rangeOf(pair.key)[0]), to: lineEnd(text, end), text: '' }];
     const path = map[field] as string;
-    return pair.value?.value === path ? [] : [{ from: rangeOf(pair.value ?? pair.key)[0], to: end, text: word(path) }];
+    return pair.value?.value === path ? [] : [{ from: rangeOf(pair.value ?? pair.key)[0], to: end, text: yamlMapWord(path) }];
   });
   const first = pairs[0] as (typeof pairs)[0];
   const last = pairs.at(-1) as (typeof pairs)[0];
@@ -130,17 +131,11 @@ function yamlOf(text: string, node: YAMLMap): string {
 /** Each entry's line is preceded by a line break. */
 function entryLines(map: MapText, indent: string): string {
   return Object.entries(map)
-    .map(([field, path]) => `\n${indent}  ${word(field)}: ${word(path)}`)
+    .map(([field, path]) => `\n${indent}  ${yamlMapWord(field)}: ${yamlMapWord(path)}`)
     .join('');
 }
 
 function flowText(map: MapText): string {
   const entries = Object.entries(map).map(([field, path]) => `${JSON.stringify(field)}: ${JSON.stringify(path)}`);
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
-}
-
-/** A YAML scalar, with quotes only if YAML would otherwise read a different value. */
-function word(text: string): string {
-  const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
-  return isPlain ? text : JSON.stringify(text);
 }

@@ -362,7 +362,7 @@ function afterRedirect(request: WireRequest, status: number): WireRequest {
   return becomesGet ? withoutBody({ ...request, method: 'GET' }) : request;
 }
 
-function withoutBody(request: WireRequest): WireRequest {
+export function withoutBody<Request extends Pick<WireRequest, 'headers' | 'body'>>(request: Request): Request {
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
   return { ...request, headers, body: undefined };
 }

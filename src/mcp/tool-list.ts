@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts';
 import { listedNames } from '../core/text/suggest.ts';
 import type { Tool, ToolSchema } from '../core/tools.ts';
 import { isNestedTooDeep } from '../core/value/json.ts';
-import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
+import { asDouble, ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
 
 type ToolCheck = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string };
 
@@ -76,16 +76,11 @@ function plainValue(value: Value): unknown {
   return isObject(value) ? plainArguments(value) : value;
 }
 
-/** A number with this many significant digits loses none as a double. */
-const safeDigits = 15;
-
-function toDouble({ text }: ExactNumber): number {
-  const number = Number(text);
-  const [mantissa = ''] = text.split(/[eE]/);
-  const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
-  if (Number.isFinite(number) && digits.length <= safeDigits) return number;
+function toDouble(value: ExactNumber): number {
+  const number = asDouble(value);
+  if (number !== undefined) return number;
   throw requestFailure(
-    `the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a string, if the tool accepts one`,
+    `the number ${value.text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a string, if the tool accepts one`,
   );
 }
 

@@ -149,6 +149,17 @@ export interface CurlSecret {
   readonly note?: string;
 }
 
+/** `textOf` returns the text of a header's or parameter's value. */
+export function curlSecrets<Value>(
+  { headers, query }: { readonly headers: Readonly<Record<string, Value>>; readonly query: Readonly<Record<string, Value>> },
+  textOf: (value: Value) => CurlText,
+): CurlSecret[] {
+  return [
+    ...Object.entries(headers).map(([name, value]) => ({ in: 'header' as const, text: [`${name}: `, ...textOf(value)] })),
+    ...Object.entries(query).map(([name, value]) => ({ in: 'query' as const, text: [`${encodeURIComponent(name)}=`, ...textOf(value)] })),
+  ];
+}
+
 /** A header with an access token, which curl does not request. */
 const curlToken: CurlSecret = {
   in: 'header',

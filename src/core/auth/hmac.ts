@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { credentialName, headers } from '../options/names.ts';
 import { didYouMean } from '../text/suggest.ts';
 import { dictionary } from '../value/dictionary.ts';
-import { type CurlText, credentialFor, credentialPart, defineAuthType, type Signature } from './auth-type.ts';
+import { type CurlText, credentialFor, credentialPart, curlSecrets, defineAuthType, type Signature } from './auth-type.ts';
 
 /** The placeholders of `of`, `headers` and `query`. `header` takes the name of a header, as in `{header:Content-Type}`. */
 const names = [
@@ -132,11 +132,7 @@ export const hmac = defineAuthType({
         used.add(piece.name);
         return { variable: piece.name.toUpperCase() };
       });
-    const all = [
-      ...Object.entries(headers).map(([name, value]) => ({ in: 'header' as const, text: [`${name}: `, ...textOf(value)] })),
-      ...Object.entries(query).map(([name, value]) => ({ in: 'query' as const, text: [`${encodeURIComponent(name)}=`, ...textOf(value)] })),
-    ];
-    const [first, ...more] = all;
+    const [first, ...more] = curlSecrets({ headers, query }, textOf);
     const variables = [...used].map((name) => name.toUpperCase()).join(', ');
     return first === undefined ? [] : [{ ...first, note: `curl does not compute the signature: set ${variables} for it` }, ...more];
   },

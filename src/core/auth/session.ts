@@ -6,7 +6,15 @@ import { credentialName, headerName, isClientHeader, plainValue } from '../optio
 import { didYouMean } from '../text/suggest.ts';
 import { dictionary } from '../value/dictionary.ts';
 import { isMapping, type ValuePath } from '../value/value.ts';
-import { type CurlSecret, credentialFor, type NeededCredential, originOf, type Signature, type SigningType } from './auth-type.ts';
+import {
+  type CurlSecret,
+  credentialFor,
+  curlSecrets,
+  type NeededCredential,
+  originOf,
+  type Signature,
+  type SigningType,
+} from './auth-type.ts';
 
 const maxLogins = 5;
 
@@ -311,11 +319,7 @@ function sessionCurl({ send, cookies }: SessionAuth): readonly CurlSecret[] {
     return secret ? [(value as { prefix?: string }).prefix ?? '', { variable: sessionVariable(secret.name) }] : [value as string];
   };
   const sent: CurlSecret[] = [
-    ...Object.entries(send.headers).map(([name, value]) => ({ in: 'header' as const, text: [`${name}: `, ...textOf(value)] })),
-    ...Object.entries(send.query).map(([name, value]) => ({
-      in: 'query' as const,
-      text: [`${encodeURIComponent(name)}=`, ...textOf(value)],
-    })),
+    ...curlSecrets(send, textOf),
     ...(cookies ? [{ in: 'header' as const, text: ['Cookie: ', { variable: 'SESSION_COOKIES' }] }] : []),
   ];
   const variables = sent.flatMap(({ text }) => text.flatMap((piece) => (typeof piece === 'string' ? [] : [piece.variable])));

@@ -13,8 +13,7 @@ import {
   ExpressionError,
   expressionError,
   isTooDeep,
-  mixedNumbers,
-  operandTypes,
+  operandAdvice,
   overloadText,
   parseError,
   tooDeep,
@@ -377,10 +376,7 @@ function reasonText(summary: string): string {
 function typeAdvice(summary: string): string {
   if (/overload.*\bnull\b|got 'null'$/.test(summary))
     return ' (a field is null, for example because the answer lacks it: test it first, as in has(age) && age >= 18)';
-  const types = operandTypes(summary);
-  const isNumber = types.includes('int') || types.includes('double');
-  if (types.includes('string') && isNumber) return ' (a CSV cell is text: convert it, as in int(age))';
-  return types.includes('int') && types.includes('double') ? mixedNumbers : '';
+  return operandAdvice(summary, ' (a CSV cell is text: convert it, as in int(age))');
 }
 
 function evaluationFailure(message: string): Failure {

@@ -78,17 +78,21 @@ export function expressionError(error: CelError, writtenAt: (offset: number) => 
 }
 
 /** The types of the two operands, if an operator does not accept them together. */
-export function operandTypes(summary: string): readonly string[] {
+function operandTypes(summary: string): readonly string[] {
   const [, ...types] = /^no such overload: (\S+) \S+ (\S+)$/.exec(summary) ?? [];
   return types.map((type) => type.replace(/^dyn<(.*)>$/, '$1'));
 }
 
-export const mixedNumbers = ' (int and double do not mix: convert them, as in double(price) * 2.0)';
+const mixedNumbers = ' (int and double do not mix: convert them, as in double(price) * 2.0)';
 
-function operandAdvice(reason: string): string {
+/** `ofText` is the advice for text and a number. */
+export function operandAdvice(
+  reason: string,
+  ofText = ' (text and numbers do not mix: convert one of them, as in int("5") or string(5))',
+): string {
   const types = operandTypes(reason);
   const isNumber = types.includes('int') || types.includes('double');
-  if (types.includes('string') && isNumber) return ' (text and numbers do not mix: convert one of them, as in int("5") or string(5))';
+  if (types.includes('string') && isNumber) return ofText;
   return types.includes('int') && types.includes('double') ? mixedNumbers : '';
 }
 

@@ -18,7 +18,11 @@ const urlNamespace = [0x6b, 0xa7, 0xb8, 0x11, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4
 
 /** Returns the UUID of the text: version 5 (RFC 9562, 5.5) in the namespace of URLs. */
 export function uuidOf(text: string): string {
-  const hex = hashOf('sha1', new Uint8Array([...urlNamespace, ...new TextEncoder().encode(text)]));
+  return uuidFrom(hashOf('sha1', new Uint8Array([...urlNamespace, ...new TextEncoder().encode(text)])), 5);
+}
+
+/** Returns a UUID with the digits of a hash (RFC 9562, 4). */
+export function uuidFrom(hex: string, version: number): string {
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

@@ -2,15 +2,15 @@ import { inQuotes } from '../answer/response.ts';
 
 /** Letters that are not made of another letter and an accent, so that Unicode does not take them apart. */
 const plainLetters: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
-const otherLetters = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'g');
+export const otherLetters = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'g');
 
 /** Returns the text in lower case and without accents, for comparisons. */
 export function folded(text: string): string {
-  return text
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .toLowerCase()
-    .replace(otherLetters, (letter) => plainLetters[letter] as string);
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replace(otherLetters, plainLetter);
+}
+
+export function plainLetter(letter: string): string {
+  return plainLetters[letter] as string;
 }
 
 export function squeezed(text: string): string {

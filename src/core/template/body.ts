@@ -82,11 +82,20 @@ function secretIn(value: Value | undefined, kinds: readonly SecretKind[]): Omit<
 
 /** If the body itself is an object with the member `credential`, that is an ordinary member. */
 export function secretsWithin(body: Value | undefined, at: ValuePath, kinds: readonly SecretKind[]): BodySecret[] {
-  const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
-  return values.flatMap(([key, value]) => {
+  return foundWithin(body, at, (value, path) => {
     const found = secretIn(value, kinds);
-    return found ? [{ ...found, at: [...at, key, found.kind] }] : secretsWithin(value, [...at, key], kinds);
+    return found && { ...found, at: [...path, found.kind] };
   });
+}
+
+/** Searches the values inside the body, but not the body itself, and not inside what was found. */
+export function foundWithin<Found>(
+  body: Value | undefined,
+  at: ValuePath,
+  find: (value: Value, at: ValuePath) => Found | undefined,
+): Found[] {
+  const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
+  return values.flatMap(([key, value]) => find(value, [...at, key]) ?? foundWithin(value, [...at, key], find));
 }
 
 export function namesOf(secrets: readonly BodySecret[]): Pick<SecretBody, 'credentials' | 'sessions'> {

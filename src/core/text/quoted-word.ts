@@ -22,3 +22,9 @@ export function yamlWord(text: string): string {
   const isPlain = /^[A-Za-z_][\w.-]*(?: [\w.-]+)*$/.test(text) && !/^(?:true|false|null)$/i.test(text);
   return isPlain ? text : JSON.stringify(text);
 }
+
+/** Returns a name or path in a map as a YAML scalar, in which `[]` needs no quotes. It cannot stand inside `{ }`. */
+export function yamlMapWord(text: string): string {
+  const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}

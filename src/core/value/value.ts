@@ -5,6 +5,17 @@ export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
+/** A number with this many significant digits loses none as a double. */
+const safeDigits = 15;
+
+/** Undefined if a double would change the number's value. */
+export function asDouble({ text }: ExactNumber): number | undefined {
+  const number = Number(text);
+  const [mantissa = ''] = text.split(/[eE]/);
+  const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
+  return Number.isFinite(number) && digits.length <= safeDigits ? number : undefined;
+}
+
 /** JSON numbers keep all their digits, so their text is what is written. */
 export const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 

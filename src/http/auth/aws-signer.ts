@@ -3,9 +3,10 @@ import type { Auth } from '../../core/auth/auth.ts';
 import { LimitReached } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import {
+  bodyBytes,
   bodyHash,
-  eachChunk,
   type RequestSigner,
+  refusedCredential,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
@@ -63,10 +64,7 @@ function refuseExpired({ expiresMs }: AwsCredentials, credential: string, nowMs:
   if (expiresMs === undefined || expiresMs > nowMs) return;
   const at = new Date(expiresMs).toISOString().replace('.000', '');
   const advice = 'store new ones, or let a command print them: aws configure export-credentials';
-  throw new LimitReached(`the AWS credentials in "${credential}" expired at ${at}\n${advice}`, 'refused-credential', {
-    code: 'credential',
-    details: { credential, remedy: 'renew' },
-  });
+  throw refusedCredential(credential, `the AWS credentials in "${credential}" expired at ${at}\n${advice}`);
 }
 
 /** Throws LimitReached if neither the flow nor the host says for which service and region to sign. */
@@ -107,9 +105,7 @@ async function signedHeaders(
   if (typeof request.body === 'object' && service === 's3') added['X-Amz-Content-Sha256'] = 'UNSIGNED-PAYLOAD';
   else if (typeof request.body === 'object') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   else {
-    const chunks: Uint8Array[] = [];
-    await eachChunk(request, (chunk) => chunks.push(chunk));
-    body = chunks.length === 0 ? undefined : Buffer.concat(chunks);
+    body = request.body === undefined ? undefined : await bodyBytes(request);
     if (service === 's3') added['X-Amz-Content-Sha256'] = await bodyHash(request, 'sha256', 'hex');
   }
   const { 'x-amz-date': _date, authorization: _old, ...headers } = sentHeaders(request);

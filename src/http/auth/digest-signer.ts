@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Auth } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
-import { Failure, LimitReached } from '../../core/failure.ts';
-import type { RequestSigner, SignedAnswer, SignedRequest, SignerSecret } from './request-signers.ts';
+import { Failure } from '../../core/failure.ts';
+import { type RequestSigner, refusedCredential, type SignedAnswer, type SignedRequest, type SignerSecret } from './request-signers.ts';
 
 type Digest = Extract<Auth, { type: 'digest' }>;
 
@@ -57,8 +57,7 @@ class DigestSigner implements RequestSigner {
     }
     if (answer.status !== 401) return answer;
     const { credential, origin } = this.#secret;
-    const message = `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`;
-    throw new LimitReached(message, 'refused-credential', { code: 'credential', details: { credential, remedy: 'renew' } });
+    throw refusedCredential(credential, `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`);
   }
 
   /** Other requests wait for the challenge in the answer. */

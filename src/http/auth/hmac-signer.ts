@@ -4,6 +4,7 @@ import type { Signature } from '../../core/auth/auth-type.ts';
 import { type HmacPiece, hmacPieces, type Placeholder } from '../../core/auth/hmac.ts';
 import { withQuery } from '../../core/template/url.ts';
 import {
+  bodyBytes,
   bodyHash,
   eachChunk,
   type RequestSigner,
@@ -34,7 +35,7 @@ export function hmacSigner(auth: HmacAuth, { credential, text }: SignerSecret, t
     const facts = {
       timestamp: timestamps[auth.timestamp](nowMs),
       nonce: named.has('nonce') ? randomBytes(16).toString('hex') : '',
-      body: added.has('body') ? await bodyText(request) : '',
+      body: added.has('body') ? (await bodyBytes(request)).toString() : '',
       body_sha256: named.has('body_sha256') ? await bodyHash(request, 'sha256', 'hex') : '',
       body_md5_base64: named.has('body_md5_base64') ? await bodyHash(request, 'md5', 'base64') : '',
     };
@@ -94,12 +95,6 @@ function filled(
       .map(([name, pieces]) => [name, textOfAll(pieces, request, facts)] as const);
   const parameters = own(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
   return { headers: Object.fromEntries(own(headers)), query: parameters.join('&') || undefined };
-}
-
-async function bodyText(request: SignedRequest): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  await eachChunk(request, (chunk) => chunks.push(chunk));
-  return Buffer.concat(chunks).toString();
 }
 
 function addPiece(mac: Hmac, piece: HmacPiece, request: SignedRequest, facts: Facts): Promise<void> | undefined {

@@ -1,6 +1,7 @@
 import type { Login } from '../../core/auth/auth.ts';
 import type { LoginPlace } from '../../core/error-code.ts';
 import { LimitReached } from '../../core/failure.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { type TokenSource, usable, usableMs } from './oauth.ts';
 import { type RequestTools, refusalIn, requestToken, type Token } from './token-request.ts';
 
@@ -158,9 +159,12 @@ function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: S
 
 /** Text that is not JSON is a refresh token that the user set by hand. Undefined for JSON without any token. */
 function readLogin(text: string): StoredLogin | undefined {
-  const found = mappingIn(text);
-  if (found === undefined) return { refreshToken: text.trim() };
-  const part = (name: string) => (typeof found[name] === 'string' && found[name] !== '' ? (found[name] as string) : undefined);
+  const found = orUndefined(() => JSON.parse(text) as unknown);
+  if (typeof found !== 'object' || found === null) return { refreshToken: text.trim() };
+  const part = (name: string) => {
+    const value = (found as Readonly<Record<string, unknown>>)[name];
+    return typeof value === 'string' && value !== '' ? value : undefined;
+  };
   const renewMs = Date.parse(part('renew_at') ?? '');
   const login = {
     tokenUrl: part('token_url'),
@@ -170,13 +174,4 @@ function readLogin(text: string): StoredLogin | undefined {
     ...(!Number.isNaN(renewMs) && { renewMs }),
   };
   return login.accessToken === undefined && login.refreshToken === undefined ? undefined : login;
-}
-
-function mappingIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const found = JSON.parse(text) as unknown;
-    return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

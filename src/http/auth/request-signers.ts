@@ -88,18 +88,26 @@ async function eachUploaded(body: FormUpload, take: (chunk: Uint8Array) => void)
   }
 }
 
+export async function bodyBytes(request: SignedRequest): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  await eachChunk(request, (chunk) => chunks.push(chunk));
+  return Buffer.concat(chunks);
+}
+
 export async function bodyHash(request: SignedRequest, algorithm: string, encoding: BinaryToTextEncoding): Promise<string> {
   const hash = createHash(algorithm);
   await eachChunk(request, (chunk) => hash.update(chunk));
   return hash.digest(encoding);
 }
 
+/** No other request could succeed with the credential. */
+export function refusedCredential(credential: string, message: string): LimitReached {
+  return new LimitReached(message, 'refused-credential', { code: 'credential', details: { credential, remedy: 'renew' } });
+}
+
 /** The secret cannot be used to sign. Nothing has been sent. */
 export function unusableSecret(credential: string, problem: string): LimitReached {
-  return new LimitReached(`the credential "${credential}" ${problem}`, 'refused-credential', {
-    code: 'credential',
-    details: { credential, remedy: 'renew' },
-  });
+  return refusedCredential(credential, `the credential "${credential}" ${problem}`);
 }
 
 /** Servers accept signatures and assertions of clocks that differ by five minutes or more. */

@@ -14,9 +14,10 @@ import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { isObject, jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
 import { abortIfLong } from '../../files/time-limit.ts';
 import { throwAsSent } from '../error.ts';
+import { withoutBody } from '../exchange.ts';
 import { Cookies } from './cookies.ts';
 import { usableMs } from './oauth.ts';
-import type { RequestSigner } from './request-signers.ts';
+import { type RequestSigner, refusedCredential } from './request-signers.ts';
 
 export interface SessionTools {
   readonly documents?: Documents;
@@ -286,8 +287,7 @@ class OpenSession {
 
   #refusal(message: string): LimitReached {
     const { credential } = this.#auth;
-    const facts = credential === '' ? undefined : ({ code: 'credential', details: { credential, remedy: 'renew' } } as const);
-    return new LimitReached(message, 'refused-credential', facts);
+    return credential === '' ? new LimitReached(message, 'refused-credential') : refusedCredential(credential, message);
   }
 }
 
@@ -371,8 +371,7 @@ function redirected(request: HttpRequest, { status, header }: HttpResponse): Htt
   const target = orUndefined(() => linkTarget(location, request, rules));
   if (!target) return undefined;
   if (status === 307 || status === 308) return { ...request, path: target.path };
-  const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name.toLowerCase() !== 'content-type'));
-  return { ...request, method: 'GET', path: target.path, headers, body: undefined, secretBody: undefined };
+  return withoutBody({ ...request, method: 'GET', path: target.path, secretBody: undefined });
 }
 
 /** The words of the server, without what might be a token: a login's answer can contain one that is not known yet. */

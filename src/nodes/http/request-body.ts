@@ -16,6 +16,7 @@ import {
   type BodySecret,
   type BodyTemplate,
   bodyTemplate,
+  foundWithin,
   namesOf,
   payloadOf,
   type SecretKind,
@@ -211,9 +212,8 @@ interface BodyExpression {
  * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
  */
 function expressionsWithin(body: Value | undefined, at: ValuePath): BodyExpression[] {
-  const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
-  return values.flatMap(([key, value]) => {
+  return foundWithin(body, at, (value, path) => {
     const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;
-    return isOne ? [{ holder: value, source: value.cel as string, at: [...at, key, 'cel'] }] : expressionsWithin(value, [...at, key]);
+    return isOne ? { holder: value, source: value.cel as string, at: [...path, 'cel'] } : undefined;
   });
 }

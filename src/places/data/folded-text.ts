@@ -1,17 +1,5 @@
+import { otherLetters, plainLetter } from '../../core/condition/texts.ts';
 import { editDistance } from '../../core/text/suggest.ts';
-
-/** Replacements for letters that Unicode does not split into a base letter and an accent. */
-const letters: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  œ: 'oe',
-  ø: 'o',
-  ł: 'l',
-  đ: 'd',
-  ð: 'd',
-  þ: 'th',
-  ı: 'i',
-};
 
 const isAscii = /^[\0-\x7f]*$/;
 
@@ -24,7 +12,7 @@ export function foldedText(text: string): string {
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
     .normalize('NFC')
-    .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] as string);
+    .replace(otherLetters, plainLetter);
 }
 
 /** Splits folded text into words at spaces and punctuation. Apostrophes are removed and do not split words. */

@@ -3,7 +3,7 @@ import type { ShownAuthType, ShownConnection, ShownConnectionTest } from '../../
 import { Table } from '../parts/table.tsx';
 import { Panel } from '../parts/tiles.tsx';
 import { requestJson, sendRequest } from './api.ts';
-import { ActionButton, CodeBlock, LoadedView, ProblemNotice, Time } from './frame/feedback.tsx';
+import { ActionButton, CodeBlock, DialogActions, LoadedView, ProblemNotice, Time } from './frame/feedback.tsx';
 import { Check, Dialog, LongField, SelectField, TextField } from './frame/fields.tsx';
 import { Frame } from './frame/frame.tsx';
 import { useAction, useForm, useLoaded } from './use-loaded.ts';
@@ -188,15 +188,9 @@ function AddConnection({ onClose, onAdded }: AddConnectionProps) {
           Test connection before saving
         </Check>
         {result && <TestResultView result={result} />}
-        <ProblemNotice problem={action.problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <ActionButton action={action} kind="main" isDisabled={form.name === '' || form.url === ''}>
-            {isTested ? 'Test and save' : 'Save'}
-          </ActionButton>
-        </div>
+        <DialogActions {...{ action, onClose }} isDisabled={form.name === '' || form.url === ''}>
+          {isTested ? 'Test and save' : 'Save'}
+        </DialogActions>
       </form>
     </Dialog>
   );

@@ -90,7 +90,7 @@ export interface ListPart {
   readonly next_cursor: string | null;
 }
 
-interface Older<Part> {
+export interface Older<Part> {
   readonly parts: readonly Part[];
   readonly action: PageAction;
   /** Null if there is no older page. `first` is the cursor that came with the newest page. */

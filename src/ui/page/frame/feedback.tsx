@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ReportedProblem } from '../api.ts';
-import type { Loaded, PageAction } from '../use-loaded.ts';
+import type { ListPart, Loaded, Older, PageAction } from '../use-loaded.ts';
 
 export function ProblemNotice({ problem }: { readonly problem: ReportedProblem | undefined }) {
   if (problem === undefined) return null;
@@ -55,6 +55,41 @@ export function ActionButton({ action, kind, isDisabled = false, onAct, children
     >
       {children}
     </button>
+  );
+}
+
+/** The end of a dialog. */
+export function DialogActions({ onClose, ...button }: ActionButtonProps & { readonly onClose: () => void }) {
+  return (
+    <>
+      <ProblemNotice problem={button.action.problem} />
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <ActionButton kind="main" {...button} />
+      </div>
+    </>
+  );
+}
+
+interface OlderButtonProps {
+  readonly older: Older<ListPart>;
+  readonly cursor: string | null;
+  readonly children: ComponentChildren;
+}
+
+/** Shows nothing if there is no older page. */
+export function OlderButton({ older, cursor, children }: OlderButtonProps) {
+  return (
+    <>
+      <ProblemNotice problem={older.action.problem} />
+      {cursor !== null && (
+        <ActionButton action={older.action} onAct={() => older.load(cursor)}>
+          {children}
+        </ActionButton>
+      )}
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ import { RunState } from '../../parts/tiles.tsx';
 import { RunPanels } from '../../run/run-panels.tsx';
 import { download, goTo, requestJson, sendRequest } from '../api.ts';
 import { useFlowNames } from '../flows/flow-names.ts';
-import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
+import { ActionButton, DialogActions, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
 import { Dialog } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { type PageAction, useAction, useEvery, useLoaded } from '../use-loaded.ts';
@@ -178,15 +178,9 @@ function DeleteDialog({ path, onClose }: { readonly path: string; readonly onClo
   return (
     <Dialog title="Delete this run?" onClose={onClose}>
       <p>Its input, output and errors file are deleted for good. Its credits stay counted.</p>
-      <ProblemNotice problem={action.problem} />
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <ActionButton action={action} kind="danger" onAct={remove}>
-          Delete
-        </ActionButton>
-      </div>
+      <DialogActions {...{ action, onClose }} kind="danger" onAct={remove}>
+        Delete
+      </DialogActions>
     </Dialog>
   );
 }

@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 import { Bar, Empty, Panel, RunState } from '../../parts/tiles.tsx';
 import { goTo } from '../api.ts';
 import { useFlowNames } from '../flows/flow-names.ts';
-import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
+import { LoadedView, OlderButton, Time } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useLoaded, useOlder } from '../use-loaded.ts';
@@ -88,12 +88,7 @@ function RunPages({ search }: { readonly search: string }) {
         return (
           <section class="panel">
             <RunTable runs={runs} />
-            <ProblemNotice problem={older.action.problem} />
-            {cursor !== null && (
-              <ActionButton action={older.action} onAct={() => older.load(cursor)}>
-                Show older runs
-              </ActionButton>
-            )}
+            <OlderButton {...{ older, cursor }}>Show older runs</OlderButton>
           </section>
         );
       }}

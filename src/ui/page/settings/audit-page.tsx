@@ -2,7 +2,7 @@ import type { AuditRow } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Empty } from '../../parts/tiles.tsx';
 import { useFlowNames } from '../flows/flow-names.ts';
-import { ActionButton, LoadedView, ProblemNotice, Time } from '../frame/feedback.tsx';
+import { LoadedView, OlderButton, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { type ListPart, useLoaded, useOlder } from '../use-loaded.ts';
 
@@ -23,12 +23,7 @@ export function AuditPage() {
           return (
             <section class="panel">
               {entries.length === 0 ? <Empty>Nothing has happened yet.</Empty> : <Entries entries={entries} />}
-              <ProblemNotice problem={older.action.problem} />
-              {cursor !== null && (
-                <ActionButton action={older.action} onAct={() => older.load(cursor)}>
-                  Show older entries
-                </ActionButton>
-              )}
+              <OlderButton {...{ older, cursor }}>Show older entries</OlderButton>
             </section>
           );
         }}

@@ -6,7 +6,7 @@ import { BarsChart } from '../../parts/chart.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Bar, Empty, Panel, type Tile, Tiles } from '../../parts/tiles.tsx';
 import { sendRequest } from '../api.ts';
-import { ActionButton, Day, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
+import { Day, DialogActions, LoadedView } from '../frame/feedback.tsx';
 import { Dialog, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
@@ -165,15 +165,7 @@ function AllowanceDialog({ allowance, onClose, onChange }: AllowanceDialogProps)
           value={value}
           onInput={setValue}
         />
-        <ProblemNotice problem={action.problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <ActionButton action={action} kind="main">
-            Set
-          </ActionButton>
-        </div>
+        <DialogActions {...{ action, onClose }}>Set</DialogActions>
       </form>
     </Dialog>
   );

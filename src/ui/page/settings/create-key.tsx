@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
 import { requestJson, sendRequest } from '../api.ts';
-import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
+import { DialogActions } from '../frame/feedback.tsx';
 import { Check, CheckGroup, Dialog, SelectField, TextField } from '../frame/fields.tsx';
 import { useAction, useForm, useLoaded } from '../use-loaded.ts';
 
@@ -66,15 +66,9 @@ export function CreateKey({ onClose, onMade }: CreateKeyProps) {
           value={form.credits}
           onInput={set('credits')}
         />
-        <ProblemNotice problem={action.problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <ActionButton action={action} kind="main" isDisabled={form.name === '' || chosenScopes.length === 0}>
-            Create
-          </ActionButton>
-        </div>
+        <DialogActions {...{ action, onClose }} isDisabled={form.name === '' || chosenScopes.length === 0}>
+          Create
+        </DialogActions>
       </form>
     </Dialog>
   );
@@ -126,15 +120,9 @@ function RotateDialog({ apiKey, onClose, onMade }: Pick<KeyActionsProps, 'apiKey
     <Dialog title={`Rotate ${apiKey.name}`} onClose={onClose}>
       <p>The key gets a new value. Its name, limits and usage stay the same.</p>
       <SelectField label="The old value works" value={overlap} choices={overlaps} onChange={setOverlap} />
-      <ProblemNotice problem={action.problem} />
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <ActionButton action={action} kind="main" onAct={rotate}>
-          Rotate
-        </ActionButton>
-      </div>
+      <DialogActions {...{ action, onClose }} onAct={rotate}>
+        Rotate
+      </DialogActions>
     </Dialog>
   );
 }
@@ -156,15 +144,9 @@ function RevokeDialog({ apiKey, onClose, onChange }: Pick<KeyActionsProps, 'apiK
       <Check isChecked={stopsRuns} onChange={setStopsRuns}>
         Stop the runs that it has started
       </Check>
-      <ProblemNotice problem={action.problem} />
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <ActionButton action={action} kind="danger" isDisabled={typed !== apiKey.name} onAct={revoke}>
-          Revoke
-        </ActionButton>
-      </div>
+      <DialogActions {...{ action, onClose }} kind="danger" isDisabled={typed !== apiKey.name} onAct={revoke}>
+        Revoke
+      </DialogActions>
     </Dialog>
   );
 }
@@ -226,15 +208,9 @@ function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClose, onC
           chosen={chosen}
           onChange={setFlows}
         />
-        <ProblemNotice problem={action.problem} />
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <ActionButton action={action} kind="main" isDisabled={Object.keys(changes).length === 0}>
-            Change
-          </ActionButton>
-        </div>
+        <DialogActions {...{ action, onClose }} isDisabled={Object.keys(changes).length === 0}>
+          Change
+        </DialogActions>
       </form>
     </Dialog>
   );

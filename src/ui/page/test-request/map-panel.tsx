@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { compilePath, lastName, type Path, valueAt } from '../../../core/answer/path.ts';
 import { durationText } from '../../../core/duration.ts';
 import { counted } from '../../../core/text/number.ts';
+import { yamlMapWord } from '../../../core/text/quoted-word.ts';
 import { freeName } from '../../../core/text/suggest.ts';
 import { orUndefined, type Value } from '../../../core/value/value.ts';
 import type { FlowText, ServerInfo, ShownPath, ShownTest } from '../../../serve/page/page-shapes.ts';
@@ -206,13 +207,7 @@ export function renamed(map: PathMap, field: string, name: string): PathMap {
 export function mapYaml(map: PathMap): string {
   const entries = Object.entries(map);
   if (entries.length === 0) return 'map: {}';
-  return ['map:', ...entries.map(([field, path]) => `  ${yamlWord(field)}: ${yamlWord(path)}`)].join('\n');
-}
-
-/** Returns a string as YAML. It is put in quotes if YAML could read it as something else, such as a number. */
-function yamlWord(text: string): string {
-  const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
-  return isPlain ? text : JSON.stringify(text);
+  return ['map:', ...entries.map(([field, path]) => `  ${yamlMapWord(field)}: ${yamlMapWord(path)}`)].join('\n');
 }
 
 /** The parts of a response at which a path in a `map` can start. */
