@@ -6,8 +6,8 @@ import { argument, type Declared, flag, parsedOption, type ValuesOf } from './op
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
-export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'short'>): Declared<string | undefined> {
-  return parsedOption(flags, fileName, help, more);
+export function file(flags: string, help: string): Declared<string | undefined> {
+  return parsedOption(flags, fileName, help);
 }
 
 type GivenValue<Name extends RunOptionName> = (typeof runOptions)[Name] extends { readonly default: unknown }

@@ -127,7 +127,8 @@ let lastMs = 0;
 let sequence = 0;
 
 /** `run_` and a UUIDv7 (RFC 9562, 5.7). Ids sort by time, even within a millisecond and when the clock is set back. */
-export function newRunId(wallMs = Date.now()): string {
+export function newRunId(): string {
+  const wallMs = Date.now();
   sequence = wallMs > lastMs ? 0 : sequence + 1;
   lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);
   sequence &= 0xfff;

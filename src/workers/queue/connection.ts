@@ -88,8 +88,8 @@ export class QueueRedis {
   }
 
   /** For commands that block or subscribe. Closed together with the main connection, without waiting for its commands. */
-  duplicate(options: Parameters<Redis['duplicate']>[0] = {}): Redis {
-    const other = this.client.duplicate(options);
+  duplicate(): Redis {
+    const other = this.client.duplicate();
     other.on('error', () => undefined);
     other.on('end', () => this.#others.delete(other));
     this.#others.add(other);
