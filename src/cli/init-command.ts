@@ -34,7 +34,6 @@ interface InitOptions extends ReadingOptions, SourceOptions {
   readonly force?: boolean;
 }
 
-/** Creates the folder if necessary. */
 export async function initCommand(folder: string, given: InitOptions, written: WrittenOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
@@ -169,9 +168,7 @@ async function readExample(source: RecordSource): Promise<Omit<Example, 'name'>>
   }
 }
 
-/**
- * Throws if one column name contains the names of several columns. The delimiter is then wrong, and the flow would use wrong field names.
- */
+/** Throws if one column name contains the names of several columns: the delimiter is wrong, and the flow would use wrong field names. */
 function refuseJoinedNames(name: string, { header: columns }: RecordSource, { delimiter }: InputOptions): void {
   const other = columns && delimiter === undefined ? otherDelimiter(columns) : undefined;
   if (other === undefined) return;

@@ -17,7 +17,6 @@ export const endings = [
   'refused-credential',
 ] as const;
 
-/** Why a run ended. */
 export type Ending = (typeof endings)[number];
 
 interface EventCode {

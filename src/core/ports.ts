@@ -209,9 +209,7 @@ export interface Answers {
 
 export interface Output {
   partialRows(): PartialRows;
-  /**
-   * Writes nothing yet. `isFiltered` counts the record as filtered. Returns the result, or a Failure (`output`) if it cannot be written.
-   */
+  /** Writes nothing yet. `isFiltered` counts the record as filtered. Returns the result, or a Failure (`output`) if that fails. */
   put(item: Item, outcome: Outcome, isFiltered?: boolean): Outcome;
   /** Saves a record that finished before an earlier one, for the next run to write. False if the output cannot save it. */
   park(item: Item, outcome: Success): boolean;

@@ -208,9 +208,7 @@ export class Calls {
     }
   }
 
-  /**
-   * Resolves when the ledger can decide about paying for the call; undefined if it can now. Throws Unfinished if the call is not admitted.
-   */
+  /** Resolves when the ledger can decide about the call; undefined if it can now. Throws Unfinished if the call is not admitted. */
   #ready(running: RunningCall): Promise<void> | undefined {
     const { ledger } = this.#ports;
     if (!ledger.ready || running.credit !== 'none') return undefined;

@@ -34,9 +34,7 @@ export interface PassingChain {
   readonly tools: ChainTools;
   /** The ids of the nodes that have reported what they report only once. */
   readonly reportedOnce: Set<string>;
-  /**
-   * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
-   */
+  /** Runs rows through the given steps. Passes rows that a node emits before it ends to `position.take`, and returns the other rows. */
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
   /** Runs a row through a step, and returns its rows or its failure. Undefined if the step's condition is false. */
   askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined>;

@@ -65,9 +65,7 @@ export class Gates {
     return slots;
   }
 
-  /**
-   * Makes a call outside of a run, for example to test a connection. Like a run's calls, the call waits for its gate and occupies a slot.
-   */
+  /** Makes a call outside of a run, for example to test a connection. Like a run's calls, it waits for its gate and occupies a slot. */
   async pass<Result>(call: LimitedCall, make: () => Promise<Result>): Promise<Result> {
     const gates = new RunGates(this, new RunPhase());
     try {

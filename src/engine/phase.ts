@@ -37,7 +37,6 @@ export class RunPhase {
     return this.#reason;
   }
 
-  /** A signal that is aborted when the run is stopped. */
   get stopped(): AbortSignal {
     return this.#stopping.signal;
   }

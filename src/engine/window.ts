@@ -153,10 +153,7 @@ const extraPlaces = 512;
 
 const maxBatchedPlaces = 65_536;
 
-/**
- * Larger than the concurrency, so that one slow record does not hold up the rest. Smaller if more nodes make calls, so that a crash does
- * not repeat too many calls.
- */
+/** Larger than the concurrency, so that one slow record holds nothing up. Smaller if more nodes make calls: a crash repeats them. */
 export function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);
   const actions = steps.flatMap(({ node }) => node.action ?? []);

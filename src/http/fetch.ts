@@ -59,9 +59,7 @@ interface SentBody {
   reject(reason: Error): void;
 }
 
-/**
- * Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while the caller does not read.
- */
+/** Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while nobody reads. */
 class StreamedResponse implements Dispatcher.DispatchHandler {
   readonly #sent: SentBody;
   readonly #onAbort = () => this.#abort();

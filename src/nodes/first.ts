@@ -34,7 +34,6 @@ const firstOptions = z.strictObject({
 /** The value of `found_by` for a record that needs no step. */
 const byInput = 'input';
 
-/** The first node, which asks its steps one after the other until one of them knows the answer. */
 export const first = defineNode({
   name: 'first',
   summary: 'First: asks one source after the other until one knows the answer',

@@ -43,10 +43,7 @@ interface Found {
   unexamined?: number;
 }
 
-/**
- * Returns the paths in a response, at most `max`, with the types of their values and a sample value. The elements of an array share one
- * path.
- */
+/** The paths in a response, at most `max`, with the types of their values and a sample. The elements of an array share one path. */
 export function structureOf(body: Value | undefined, max = maxPaths): Structure {
   const list: Listed[] = [];
   let count = 0;
@@ -118,9 +115,7 @@ function sampleText(value: Value): string {
   return excerpt(jsonOf(value), 60);
 }
 
-/**
- * Adds paths to a node's `map`, each under a field name that is new and not in `taken`. Skips paths that the map already contains.
- */
+/** Adds paths to a node's `map`, each under a field name that is new and not in `taken`. Skips paths that the map already contains. */
 export function withPaths(map: MapText, paths: readonly string[], taken: ReadonlySet<string> = new Set()): MapText {
   const whole = new Map(Object.entries(map));
   for (const path of paths) {

@@ -24,7 +24,6 @@ interface ToldDelimiter {
 }
 
 interface TableFacts extends TableForm {
-  /** Is used in any case. */
   readonly delimiter?: string;
 }
 

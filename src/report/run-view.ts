@@ -221,13 +221,11 @@ export interface FailureView {
   /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: readonly number[];
   readonly first?: MessageView;
-  /** The most frequent messages. */
   readonly messages: readonly (Partial<MessageView> & { readonly text: string; readonly count: number })[];
 }
 
 interface MessageView {
   readonly message: string;
-  /** The message and advice. */
   readonly text: string;
 }
 
@@ -556,7 +554,6 @@ function mappingOf({ request: { plan }, progress: { tally } }: ReportedRun): Map
   });
 }
 
-/** Returns the groups of failures, the largest first. */
 export function largestFirst(failures: readonly FailureView[]): FailureView[] {
   return [...failures].sort((a, b) => b.count - a.count);
 }

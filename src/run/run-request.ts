@@ -48,7 +48,6 @@ export interface RunRequest {
 
 /** Runs only some records, out of order. Their results are parked, so that a resumed run writes them among the others. */
 interface PilotRun {
-  /** The places of the records. */
   readonly records: ReadonlySet<number>;
   finished(item: Item, outcome: Outcome): void;
   /** Called when all records are finished, while the output is still claimed. `goesOn` is true if the run is resumed at once. */

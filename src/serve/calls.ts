@@ -80,7 +80,6 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
   }
 }
 
-/** Throws a Problem (`flow-invalid`). */
 export function validPlan({ id, plan, problems, path }: ServedFlow) {
   if (plan) return plan;
   throw new ProblemResponse('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });

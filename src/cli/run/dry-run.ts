@@ -74,7 +74,6 @@ export async function dryRun({ flow, plan, options, records, gone, out }: DryRun
   return exitCodes.success;
 }
 
-/** Undefined if the run uses no kept answers. */
 async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string): Promise<KeptCounter | undefined> {
   if ((keepAnswers === undefined && !replay) || out === '-') return undefined;
   const path = answersPath(out);

@@ -22,7 +22,6 @@ import { type ModelQuestion, maxTokensNames, type Provider } from './provider.ts
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
 
-/** The LLM node, which asks a language model one question per record. */
 export const llm = defineNode({
   name: 'llm',
   summary: 'LLM: asks a language model about each record, and checks its answer',

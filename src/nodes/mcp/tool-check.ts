@@ -124,9 +124,7 @@ export interface ArgumentsTemplate {
   readonly literals: ReadonlyMap<string, Value>;
   /** The names of arguments that are strings for every record; empty if the arguments are written as JSON text. */
   readonly texts: readonly string[];
-  /**
-   * The names of arguments that consist of a single field of a table. Such arguments are always strings if the records are rows of a table.
-   */
+  /** The names of arguments that consist of a single field of a table. They are always strings if the records are rows of a table. */
   readonly cells: readonly string[];
   render(fields: Fields): JsonObject;
 }

@@ -8,7 +8,6 @@ import { orUndefined } from '../../core/value/value.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
 import { plainName } from '../written-node.ts';
 
-/** An object in an OpenAPI file. */
 export type OpenApiObject = JsonPart;
 
 /** References are resolved when needed, so a broken one does no harm in a part that is not used. */
@@ -139,10 +138,7 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 
 const maxListed = 200;
 
-/**
- * Finds an operation by operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) that lists those that contain
- * the text, or all.
- */
+/** By operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) with those that contain the text, or all. */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();

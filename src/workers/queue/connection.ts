@@ -163,9 +163,7 @@ export class QueueRedis {
     for (const listener of this.#listeners) listener(trouble);
   }
 
-  /**
-   * Sends pings to check that Redis still replies. Connections alone do not show this, because they stay open if the network breaks down.
-   */
+  /** Sends pings to check that Redis still replies. Connections do not show this: they stay open if the network breaks down. */
   #listen(): void {
     const { status } = this.client;
     if (status !== 'ready' && status !== 'connect') return;
