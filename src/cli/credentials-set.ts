@@ -49,7 +49,6 @@ function saySet(stored: StoredCredential, isStored: string, { say, warn }: Termi
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
 }
 
-/** Throws an AutomateError (`usage`) if the limits or the name are not valid. */
 function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');

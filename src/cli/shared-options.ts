@@ -97,7 +97,6 @@ export function cacertOption(when = ''): Declared<string | undefined> {
   return runOption('cacert', when + runOptions.cacert.help);
 }
 
-/** Options of every command that sends requests. */
 export const httpOptions = runOptionsNamed(['env', 'allowHttp', 'cacert']);
 
 export type SendingOptions = ValuesOf<typeof httpOptions>;

@@ -22,7 +22,6 @@ interface ReportedFile {
   readonly problems?: readonly string[];
 }
 
-/** The test has passed if it has no problems. */
 interface ReportedTest {
   readonly name: string;
   readonly problems: readonly string[];

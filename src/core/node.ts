@@ -276,7 +276,6 @@ export interface Action extends CallPolicy {
   /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */
   readonly paths: readonly string[];
   readonly fields: readonly string[];
-  /** True if one record can become several rows. */
   readonly expands: boolean;
   /** Maximum number of calls for one record, not counting retries. */
   readonly maxCalls: number;
@@ -310,7 +309,6 @@ export interface CallPolicy {
   readonly retry: RetryPolicy;
   /** `isStated` is true if the flow or the connection sets a price other than the default. */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
-  /** The path of the actual cost in a response. */
   readonly cost: Path | undefined;
   /** Undefined if responses are not cached. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };

@@ -66,7 +66,6 @@ export interface HttpRequest {
   /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[];
   readonly clientCert?: ClientCertificate;
-  /** True if HTTP/2 is used where the server offers it. */
   readonly http2?: boolean;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;

@@ -53,7 +53,6 @@ const forgetMs = 60_000;
 interface Round {
   /** A call belongs to the round only if it started after this time, in monotonic ms. */
   readonly sinceMs: number;
-  /** Number of the next responses that are ignored. */
   readonly skipped: number;
   readonly answers: number;
   readonly sum: number;

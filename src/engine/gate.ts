@@ -19,7 +19,6 @@ interface WaitingCalls {
   /** Number of calls that only the gate keeps waiting. */
   readonly startable: number;
   readonly firstRecord: number;
-  /** True if the first call may start. */
   isReady(): boolean;
   startFirst(): void;
 }
@@ -139,7 +138,6 @@ export class Gate {
     return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
-  /** Counts a call that starts. */
   pass(): void {
     if (this.#pace) this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
     if (this.#reserved.count > 0) this.#useReserved();

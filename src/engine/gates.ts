@@ -110,17 +110,14 @@ export class RunGates implements SlotUser {
     return this.#limitOf(call).enter(waiting, gate);
   }
 
-  /** Notes that the server has accepted a call. */
   answered(call: LimitedCall, times: AttemptTimes): void {
     this.#gates.gateOf(call).answered(times);
   }
 
-  /** Notes that the server has refused a call because calls came too fast. */
   refused(call: LimitedCall, refusal: Refusal): Pace | undefined {
     return this.#gates.gateOf(call).refused(refusal);
   }
 
-  /** Prevents calls at this call's gate from starting for `waitMs`. */
   pause(call: LimitedCall, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
@@ -268,7 +265,6 @@ class CallQueue {
     this.#left();
   }
 
-  /** Rejects the waiting calls that the run no longer admits. */
   turnAway(): void {
     const waiters = this.#waiters;
     this.#waiters = waiters.filter(({ call }) => this.#run.admits(call.record, call.stage));

@@ -51,7 +51,6 @@ export class Window {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
   }

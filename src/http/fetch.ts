@@ -63,7 +63,6 @@ interface SentBody {
 class StreamedResponse implements Dispatcher.DispatchHandler {
   readonly #sent: SentBody;
   readonly #onAbort = () => this.#abort();
-  /** Undefined while the request waits for a connection. */
   #connection: Dispatcher.DispatchController | undefined;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasEnded = false;

@@ -137,7 +137,6 @@ export class Pools {
     pool.dispatch(options, handler);
   }
 
-  /** Closes all connections. Requests in flight fail. */
   destroy(): void {
     for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
   }

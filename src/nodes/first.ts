@@ -58,7 +58,6 @@ type FirstOptions = z.output<typeof firstOptions>;
 interface Search extends Pick<FirstOptions, 'until' | 'required'> {
   readonly steps: readonly Step[];
   readonly foundBy: string | undefined;
-  /** The fields that the steps add. */
   readonly added: readonly string[];
 }
 
@@ -166,7 +165,6 @@ function askedStep({ id: step }: Step, { credits, cost, failure }: Asked): Asked
   };
 }
 
-/** A failure of the whole node, with the step in its message. */
 function failureOf({ id }: Step, failure: Failure): Failure {
   const own = failure.withMessage(`${id}: ${failure.message}`);
   own.node = undefined;

@@ -13,10 +13,8 @@ export interface StructureRow {
   readonly sample: string;
 }
 
-/** Maximum number of elements that are examined in each array. */
 const maxElements = 100;
 
-/** Maximum number of paths that are listed. */
 const maxPaths = 500;
 
 /** The paths in a response, in the order in which they were found. */
@@ -34,7 +32,6 @@ interface Listed {
   sample: Value;
 }
 
-/** A path that was found, with the paths below it. */
 interface Found {
   /** The path for the list; undefined if the list was full. */
   readonly listed: Listed | undefined;

@@ -8,7 +8,6 @@ import { ResponseTimes } from './response-times.ts';
 /** Failures with the same node, class and status, together with the message of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: number[];
   /** Counts failures by message. The number of distinct messages is limited. */
   readonly messages: Map<string, number>;

@@ -52,7 +52,6 @@ export class ServedCalls {
     this.#calls.abort();
   }
 
-  /** Waits until all calls have ended, then closes the runtimes of the flows. */
   close(): Promise<void> {
     return this.#calls.close();
   }

@@ -39,7 +39,6 @@ interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
-  /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files: string | undefined;
   /** The files that the server itself reads, such as its TLS key. Flows can neither send nor overwrite them. */
   readonly ownFiles?: readonly string[];

@@ -22,7 +22,6 @@ import {
 } from './connections-auth.ts';
 import { type AddOptions, addOptions } from './connections-options.ts';
 
-/** Asks the person at the terminal for settings that the options do not contain. */
 export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,

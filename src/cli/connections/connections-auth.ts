@@ -226,7 +226,6 @@ function withDashes(flag: string): string {
   return flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The words that set the option to its example. */
 function wordsFor(key: string, part: AuthPart): string {
   const flag = flagOf(key, part);
   const { example: value = 'VALUE' } = part;

@@ -260,7 +260,6 @@ function rateText(intervalMs: number): string {
   return `${(ms / intervalMs).toLocaleString('en-US', { maximumFractionDigits: 2 })}/${unit}`;
 }
 
-/** `most` is null if there is no upper bound. */
 function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged, gone }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);

@@ -171,7 +171,6 @@ function authOf({ connection, credential }: LlmOptions, provider: Provider): Aut
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
 }
 
-/** Returns the key that the node uses, in words for messages. */
 function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'none' }: Provider): string {
   const name = credential ?? (connection === undefined ? usual : undefined);
   if (name === undefined) return `the key of the connection "${connection}"`;

@@ -116,7 +116,6 @@ function takesOthers({ additionalProperties, patternProperties }: ToolSchema, kn
 }
 
 export interface ArgumentsTemplate {
-  /** The names of the arguments that are the same for every record. */
   readonly names: readonly string[];
   /** True if a record determines the name of some argument. */
   readonly hasOtherNames: boolean;

@@ -41,7 +41,6 @@ export class RunFolder {
     return join(this.path, 'summary.json');
   }
 
-  /** The texts of the files that belong to the flow, such as schemas, by their paths. */
   async flowFiles(): Promise<Readonly<Record<string, string>>> {
     const text = await readFile(this.#files, 'utf8').catch(() => '{}');
     return JSON.parse(text) as Record<string, string>;

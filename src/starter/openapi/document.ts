@@ -13,7 +13,6 @@ export type OpenApiObject = JsonPart;
 /** References are resolved when needed, so a broken one does no harm in a part that is not used. */
 export interface OpenApi {
   readonly root: OpenApiObject;
-  /** The file's path for messages. */
   readonly file: string;
   /** Follows a `$ref`. Empty for other values. Throws an AutomateError (`input`) if the `$ref` points to nothing. */
   at(value: unknown): OpenApiObject;
@@ -122,7 +121,6 @@ export interface Operation {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** Returns the operations whose method a flow can use. */
 function operationsOf({ root, at }: OpenApi): Operation[] {
   return Object.entries(partOf(root.paths)).flatMap(([path, item]) => {
     const { parameters, servers, ...own } = at(item);
@@ -175,7 +173,6 @@ function operationPlace({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
-/** Returns one line about the operation, with its id, method and path. */
 export function operationText(operation: Operation): string {
   const { id } = operation;
   return id === undefined ? operationPlace(operation) : `${plainName(id)}  ${operationPlace(operation)}`;
