@@ -3,7 +3,6 @@ import { AutomateError } from '../core/failure.ts';
 import type { OptionType } from '../core/run-options.ts';
 import * as types from '../core/run-options.ts';
 
-/** Throws for a text that is no value of the type. */
 export function parser<Value>({ expected, parse }: OptionType<Value>): (text: string, before?: Value) => Value {
   return (text, before) => {
     const value = parse(text, before);

@@ -23,10 +23,7 @@ function hasTerminal(): boolean {
 
 let openedTerminal: ReadStream | undefined;
 
-/**
- * Opens the terminal device, because stdin might contain records. It is opened only once, because two readers would take each other's key
- * presses.
- */
+/** The terminal device, because stdin might contain records. Opened only once: two readers would take each other's key presses. */
 function openTerminal(): ReadStream {
   openedTerminal ??= new ReadStream(openSync(terminalPath, 'r'));
   return openedTerminal;

@@ -3,7 +3,6 @@ import type { CommandCode, CommandSpec } from './options.ts';
 /** A command as `automate --help` lists it. Its file is loaded only when the command is used. */
 interface ListedCommand {
   readonly name: string;
-  /** The arguments, as the list shows them after the name. */
   readonly usage?: string;
   readonly help: string;
   load(): Promise<CommandCode>;

@@ -40,7 +40,6 @@ interface OfferedOption {
   readonly takesValue: boolean;
   /** Empty if any value is allowed. */
   readonly values: readonly string[];
-  /** A shell command line that prints the possible values; undefined if `values` lists them. */
   readonly source?: string;
 }
 

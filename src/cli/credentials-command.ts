@@ -39,7 +39,6 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
-/** Never prints the secret. */
 export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);

@@ -49,7 +49,6 @@ function saySet(stored: StoredCredential, isStored: string, { say, warn }: Termi
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
 }
 
-/** Throws an AutomateError (`usage`) if the limits or the name are not valid. */
 function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
@@ -155,10 +154,7 @@ export async function setSecretCommand(
 /** A word that only a shell interprets (pipe, redirection, variable, home folder). Commands that print secrets run without a shell. */
 const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
 
-/**
- * True if the word is probably a secret, such as a token, a random string, or the value in `--password=...`. `option` is the word before it
- * on the command line.
- */
+/** True if the word is probably a secret, such as a token or the value in `--password=...`. `option` is the word before it. */
 function holdsSecret(word: string, option: string): boolean {
   const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
   const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);

@@ -166,9 +166,7 @@ interface Job {
   requests: number;
 }
 
-/**
- * A slow job: it runs until the third status request, then its file can be downloaded. `fileOf` returns undefined for an unknown country.
- */
+/** A slow job: it runs until the third status request, then has a file to download. `fileOf` returns undefined for an unknown country. */
 function exportRoutes(fileOf: (country: string) => object | undefined): DemoRoute[] {
   const jobs = new Map<string, Job>();
   return [

@@ -2,7 +2,6 @@
 interface ExitCodeMeaning {
   readonly code: string;
   readonly meaning: string;
-  /** The way out. */
   readonly next: string;
 }
 

@@ -2,6 +2,7 @@ import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { type Har, type HarEntry, readHar, recordedRequest } from '../starter/har.ts';
+import type { Example } from '../starter/starter-references.ts';
 import { recordedMap } from './recorded-answer.ts';
 import { shownUrl } from './show/request-url.ts';
 import { tableText } from './show/table.ts';
@@ -47,10 +48,9 @@ export function harListing({ entries, secrets }: Har, file: string, width: numbe
   return `${[...lines, '', `${calls.length} of ${count} look like calls of an API`, next].join('\n')}\n`;
 }
 
-/** `taken` are the fields of the records. */
-export async function harSource(har: Har, entry: HarEntry, file: string, taken: readonly string[]) {
+export async function harSource(har: Har, entry: HarEntry, file: string, example: Example | undefined) {
   const { request, notes } = recordedRequest(entry);
-  const answer = await recordedMap(entry.answer, { url: entry.url, taken, secrets: har.secrets });
+  const answer = await recordedMap(entry.answer, { url: entry.url, example, secrets: har.secrets });
   return {
     request: { ...request, map: answer.map },
     notes: [...notes, ...answer.notes],

@@ -1,16 +1,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { AutomateError } from '../core/failure.ts';
 import { otherDelimiter, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import type { InputOptions } from '../core/run-options.ts';
-import { referableNames } from '../core/template/template.ts';
+import { referable } from '../core/template/template.ts';
 import { isLoopback } from '../core/template/url.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
-import type { ValuePath } from '../core/value/value.ts';
+import type { Value } from '../core/value/value.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { isRegularFile } from '../output/sink.ts';
@@ -19,33 +18,22 @@ import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records
 import type { RecordSource } from '../records/source.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { checkHeader, loadFlow } from '../run/flow-file.ts';
-import type { JsonPart } from '../starter/json-parts.ts';
-import type { KnownSecrets } from '../starter/known-secrets.ts';
+import { testFileOf } from '../run/reserved-paths.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
-import { type About, type Starter, starterFlow, type UrlBase } from '../starter/starter.ts';
+import { type Starter, starterFlow } from '../starter/starter.ts';
 import type { Example } from '../starter/starter-references.ts';
-import type { CredentialToStore } from '../starter/starter-secrets.ts';
-import type { WrittenRequest } from '../starter/written-node.ts';
-import { curlRequest } from './curl.ts';
+import { checkSources, requestList, requestSource, type SourceOptions } from './init-source.ts';
 import type { WrittenOptions } from './options.ts';
 import { inputOptions, type ReadingOptions } from './shared-options.ts';
 import { printWarnings } from './show/problems.ts';
 import { sayFormat, sayNote, type Terminal } from './terminal.ts';
 
-interface InitOptions extends ReadingOptions {
-  readonly fromCurl?: string;
-  readonly fromOpenapi?: string;
-  readonly operation?: string;
-  readonly fromHar?: string;
-  readonly entry?: number;
-  readonly fromPostman?: string;
-  readonly request?: string;
+interface InitOptions extends ReadingOptions, SourceOptions {
   readonly in?: string;
   readonly schema?: string;
   readonly force?: boolean;
 }
 
-/** Creates the folder if necessary. */
 export async function initCommand(folder: string, given: InitOptions, written: WrittenOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
@@ -74,7 +62,6 @@ export async function initCommand(folder: string, given: InitOptions, written: W
     terminal,
   );
   if (source.answer) {
-    const { writeFirstTest } = await import('./init-test.ts');
     const { answer, samples } = source;
     await writeFirstTest(path, { plan, answer, samples, fields: example?.fields, allowHttp: starter.needsAllowHttp }, terminal);
   }
@@ -93,6 +80,45 @@ async function checkWritten(
   printWarnings(plan, path, terminal);
   if (example && textCells) checkHeader(plan, path, example.columns);
   return plan;
+}
+
+interface ExampleOfFlow {
+  readonly plan: Plan;
+  readonly answer: AnswerExample;
+  readonly samples: ReadonlyMap<string, unknown> | undefined;
+  readonly fields: Fields | undefined;
+  readonly allowHttp: boolean;
+}
+
+/** An existing test file stays unchanged, because it might contain other tests. */
+async function writeFirstTest(
+  flow: string,
+  { plan, answer, samples = new Map(), fields, allowHttp }: ExampleOfFlow,
+  terminal: Terminal,
+): Promise<void> {
+  const { recordTest, withTest } = await import('../flow-tests/recorder.ts');
+  const path = testFileOf(flow);
+  if (statOf(path)) return terminal.say(`${path} already exists, so it is not changed`);
+  const { status, body, lastBody } = answer;
+  let requests = 0;
+  const made = await recordTest('the example of the API', {
+    plan,
+    allowHttp,
+    fields: exampleRecord(plan, fields && plan.names.fieldsInFlow(fields), samples),
+    takeAnswer: () => ({ ...(status !== 200 && { status }), body: requests++ > 0 && lastBody !== undefined ? lastBody : body }),
+  });
+  // No test is written if the flow fails with the example response, because the test would be useless.
+  if (!made || made.fails) return;
+  const text = withTest(undefined, basename(flow), { ...made, ...(allowHttp && { options: { allow_http: true } }) });
+  await namingErrors(path, 'written', () => writeFile(path, text));
+  terminal.say(`${terminal.colors.green('wrote')} ${path}, a first test: automate test ${shellWord(path)}`);
+}
+
+/** The first record of the input, with an example value for each field that the flow reads and the record lacks. */
+function exampleRecord({ reads }: Plan, fields: Fields | undefined, samples: ReadonlyMap<string, unknown>): Fields {
+  const named = new Map([...samples].map(([name, value]) => [referable(name), value]));
+  const missing = [...reads.fields].filter((field) => !fields?.has(field));
+  return new Map([...(fields ?? []), ...missing.map((field) => [field, String(named.get(field) ?? 'example') as Value] as const)]);
 }
 
 /** By this comment, editors find the JSON Schema (yaml-language-server). The path is relative to the flow file. */
@@ -142,9 +168,7 @@ async function readExample(source: RecordSource): Promise<Omit<Example, 'name'>>
   }
 }
 
-/**
- * Throws if one column name contains the names of several columns. The delimiter is then wrong, and the flow would use wrong field names.
- */
+/** Throws if one column name contains the names of several columns: the delimiter is wrong, and the flow would use wrong field names. */
 function refuseJoinedNames(name: string, { header: columns }: RecordSource, { delimiter }: InputOptions): void {
   const other = columns && delimiter === undefined ? otherDelimiter(columns) : undefined;
   if (other === undefined) return;
@@ -192,116 +216,4 @@ function resultText(starter: Starter, path: string, options: InitOptions, writte
     command('test-request', path, '--in', input, ...formats),
     command('run', path, '--in', input, ...formats, '--out', `out.${kind}`),
   ].join('\n');
-}
-
-interface SourceRequest {
-  readonly request: WrittenRequest;
-  /** Records whose fields still have to be inserted into the request. */
-  readonly example: Example | undefined;
-  /** Parts of the source (such as a curl command) that the flow does not include. */
-  readonly notes: readonly string[];
-  /** False if the URL's host is only a placeholder. */
-  readonly isNamedByHost: boolean;
-  readonly description?: string;
-  readonly comments?: readonly string[];
-  readonly examples?: readonly ValuePath[];
-  readonly credentials?: readonly CredentialToStore[];
-  /** True if the request needs a field that is not a column of the input. A note then says so. */
-  readonly lacksColumns?: boolean;
-  readonly answer?: AnswerExample;
-  readonly samples?: ReadonlyMap<string, unknown>;
-  readonly secrets?: KnownSecrets;
-  readonly vars?: JsonPart;
-  readonly base?: UrlBase | undefined;
-  readonly computed?: About['computed'] | undefined;
-}
-
-/** `example` contains records of the input; undefined without an input. `isText` is true if all fields are strings. */
-type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest | Promise<SourceRequest>;
-
-const sourceOptions = {
-  fromCurl: '--from-curl',
-  fromOpenapi: '--from-openapi',
-  fromHar: '--from-har',
-  fromPostman: '--from-postman',
-} as const;
-
-/** The options that choose a request in a file, with the options that name this file. */
-const choices = { operation: 'fromOpenapi', entry: 'fromHar', request: 'fromPostman' } as const;
-
-/** Throws an AutomateError (`usage`) for two sources, or for two uses of stdin. */
-function checkSources(given: InitOptions): void {
-  const [first, second] = Object.entries(sourceOptions).flatMap(([name, option]) =>
-    given[name as keyof InitOptions] === undefined ? [] : [option],
-  );
-  if (second !== undefined) throw new AutomateError('usage', `expected ${first} or ${second}, found both`);
-  for (const [name, source] of Object.entries(choices)) {
-    if (given[name as keyof typeof choices] !== undefined && given[source] === undefined)
-      throw new AutomateError('usage', `--${name} works only with ${sourceOptions[source]} FILE`);
-  }
-  if (given.in === '-' && given.fromCurl === '-')
-    throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
-}
-
-/** The requests in a file from which nobody has chosen one; undefined if nothing is to be listed. */
-async function requestList({ fromHar, entry, fromPostman, request }: InitOptions, { width }: Terminal): Promise<string | undefined> {
-  if (fromHar !== undefined && entry === undefined) {
-    const { harListing, readHarFile } = await import('./har-file.ts');
-    return harListing(await readHarFile(fromHar), fromHar, width);
-  }
-  if (fromPostman === undefined || request !== undefined) return undefined;
-  const { collectionListing, readCollectionFile } = await import('./postman-file.ts');
-  return collectionListing(await readCollectionFile(fromPostman), fromPostman, width);
-}
-
-/** Throws an AutomateError (`usage`) if the source contains no request that a flow can send. */
-async function requestSource({
-  fromCurl,
-  fromOpenapi,
-  operation,
-  fromHar,
-  entry,
-  fromPostman,
-  request,
-}: InitOptions): Promise<RequestSource> {
-  if (fromCurl !== undefined) {
-    const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
-    return (example) => ({ ...read, example, isNamedByHost: true });
-  }
-  if (fromOpenapi !== undefined) {
-    const { operationSource } = await import('./openapi-file.ts');
-    const requestFor = await operationSource(fromOpenapi, operation);
-    // Fields of the records are matched by name only, because the values in the API's example do not come from a record.
-    return (example, isText) => ({
-      ...requestFor(example, isText),
-      example: example && { ...example, fields: undefined },
-      isNamedByHost: true,
-    });
-  }
-  if (fromHar !== undefined && entry !== undefined) {
-    const { harEntry, harSource, readHarFile } = await import('./har-file.ts');
-    const har = await readHarFile(fromHar);
-    const chosen = harEntry(har, entry, fromHar);
-    return async (example) => ({ ...(await harSource(har, chosen, fromHar, fieldsOf(example))), example, isNamedByHost: true });
-  }
-  if (fromPostman !== undefined && request !== undefined) {
-    const { readCollectionFile, requestNamed, postmanSource } = await import('./postman-file.ts');
-    const collection = await readCollectionFile(fromPostman);
-    const chosen = requestNamed(collection, request, fromPostman);
-    return async (example) => ({ ...(await postmanSource(collection, chosen, example)), example, isNamedByHost: true });
-  }
-  return (example) => ({ request: defaultRequest(example), example, notes: [], isNamedByHost: false });
-}
-
-/** The names of the fields of the records, in the input and in the flow. */
-function fieldsOf(example: Example | undefined): string[] {
-  return [...referableNames(example?.columns ?? [])].flat();
-}
-
-/** Fetches one item. The item's id is the first field that looks like an id, or else the first field. */
-function defaultRequest(example: Example | undefined): WrittenRequest {
-  const names = referableNames(example?.columns ?? []);
-  const columns = [...names.keys()];
-  const column = columns.find((name) => /^id$/i.test(name)) ?? columns.find((name) => /[_-]id$/i.test(name)) ?? columns[0] ?? 'id';
-  return { method: 'GET', url: `https://api.example.com/items/{{${names.get(column) ?? column}}}`, headers: [] };
 }

@@ -43,7 +43,6 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(exitCode);
 }
 
-/** The command that the command line runs, or whose help it asks for. */
 function commandIn(argv: readonly string[]): string | undefined {
   return argv.slice(2).find((word) => !word.startsWith('-') && word !== 'help');
 }

@@ -95,9 +95,7 @@ async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sa
   return exitCodes.success;
 }
 
-/**
- * Throws an AutomateError (`usage`) for a value that a flow does not allow, and for a variable in `unknown` that is missing in all flows.
- */
+/** Throws an AutomateError (`usage`) for a value that a flow does not allow, and for a variable in `unknown` that no flow has. */
 function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
   const refused = flows.flatMap(({ problems }) => problems).find((problem) => detailsOf(problem, 'invalid-option'));
   if (refused) throw invalidOption('var', refused.message);
@@ -140,7 +138,6 @@ function validPlanOf({ id, plan }: ServedFlow): Plan {
   throw new Error(`${id} is not valid`);
 }
 
-/** Waits for SIGINT, SIGTERM or SIGHUP. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());

@@ -96,7 +96,6 @@ interface Invocation<Args, Options> {
   readonly options: Options;
   readonly written: WrittenOptions;
   readonly terminal: Terminal;
-  /** Loads all commands of the program, for shell completion. */
   allCommands(): Promise<readonly CommandSpec[]>;
 }
 
@@ -113,7 +112,6 @@ export interface CommandCode {
   run?(call: Invocation<never, never>): Promise<number>;
 }
 
-/** A command with its name and its line in the list of commands. */
 export interface CommandSpec extends CommandCode {
   readonly name: string;
   readonly help: string;

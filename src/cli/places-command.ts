@@ -108,7 +108,6 @@ async function notFound(what: string, words: string, { json }: { readonly json?:
   return exitCodes.someFailed;
 }
 
-/** Throws an AutomateError (`usage`) if the text has no letter or digit. */
 function refuseBlank(what: string, text: string): void {
   if (!/[\p{L}\p{N}]/u.test(text)) throw new AutomateError('usage', `expected ${what}, found ${JSON.stringify(text)}`);
 }

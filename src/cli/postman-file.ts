@@ -1,5 +1,4 @@
 import { AutomateError } from '../core/failure.ts';
-import { referableNames } from '../core/template/template.ts';
 import { counted } from '../core/text/number.ts';
 import { escapedControls, shellWord } from '../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../core/text/suggest.ts';
@@ -66,7 +65,7 @@ export async function postmanSource({ secrets }: Collection, chosen: PostmanRequ
   const { request, ...translated } = translatedRequest(chosen, secrets, example);
   const answers = chosen.answers.map(answerOf);
   const success = answers.find(({ status, text }) => status >= 200 && status < 300 && text !== undefined);
-  const answer = await recordedMap(success, { url: request.url, taken: [...referableNames(example?.columns ?? [])].flat(), secrets });
+  const answer = await recordedMap(success, { url: request.url, example, secrets });
   return { ...translated, request: { ...request, map: answer.map }, notes: [...translated.notes, ...answer.notes], secrets };
 }
 

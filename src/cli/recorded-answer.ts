@@ -1,5 +1,5 @@
 import { lastName } from '../core/answer/path.ts';
-import { referable } from '../core/template/template.ts';
+import { referable, referableNames } from '../core/template/template.ts';
 import { formatCount } from '../core/text/number.ts';
 import { holdsToken, looksRandom } from '../core/text/secret-shapes.ts';
 import { freeName } from '../core/text/suggest.ts';
@@ -10,6 +10,7 @@ import { allPaths, pathsWithin, type StructureRow, structureOf } from '../previe
 import type { HarAnswer } from '../starter/har.ts';
 import type { KnownSecrets } from '../starter/known-secrets.ts';
 import { recordedList } from '../starter/openapi/answer-list.ts';
+import type { Example } from '../starter/starter-references.ts';
 
 interface RecordedMap {
   readonly map?: Readonly<Record<string, string>>;
@@ -21,8 +22,8 @@ const others = 'automate test-request lists the others';
 
 interface AnsweredRequest {
   readonly url: string;
-  /** Names that fields already have. */
-  readonly taken: readonly string[];
+  /** Its fields keep their names. */
+  readonly example: Example | undefined;
   readonly secrets: KnownSecrets;
 }
 
@@ -48,9 +49,9 @@ async function bodyOf(text: string, type: string): Promise<Value | undefined> {
   return orUndefined(() => parseJson(text));
 }
 
-function mapOf(body: Value, { url, taken: names, secrets }: AnsweredRequest): RecordedMap {
+function mapOf(body: Value, { url, example, secrets }: AnsweredRequest): RecordedMap {
   const { rows } = structureOf(body);
-  const taken = new Set(names);
+  const taken = new Set([...referableNames(example?.columns ?? [])].flat());
   const list = recordedList(body, url);
   const secret = new Set(rows.filter((row) => isSecret(row, secrets)).map(({ path }) => path));
   const all = pathsWithin(rows, list);

@@ -67,7 +67,6 @@ function noFailedList(out: string): AutomateError {
 interface EarlierRun {
   /** True if it was interrupted while its files were being moved into place: they are there now. */
   readonly wasComplete: boolean;
-  /** The identity of a retry that was interrupted earlier. */
   readonly unfinished: Identity | undefined;
 }
 
@@ -92,7 +91,6 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
   });
 }
 
-/** Suggests `automate run` instead. */
 function notRetriable(out: string, problem: string, kind: 'usage' | 'output-exists' = 'usage'): AutomateError {
   const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: usualFormat.kind }, usualFormat);
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;

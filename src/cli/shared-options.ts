@@ -6,8 +6,8 @@ import { argument, type Declared, flag, parsedOption, type ValuesOf } from './op
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
-export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'short'>): Declared<string | undefined> {
-  return parsedOption(flags, fileName, help, more);
+export function file(flags: string, help: string): Declared<string | undefined> {
+  return parsedOption(flags, fileName, help);
 }
 
 type GivenValue<Name extends RunOptionName> = (typeof runOptions)[Name] extends { readonly default: unknown }
@@ -97,7 +97,6 @@ export function cacertOption(when = ''): Declared<string | undefined> {
   return runOption('cacert', when + runOptions.cacert.help);
 }
 
-/** Options of every command that sends requests. */
 export const httpOptions = runOptionsNamed(['env', 'allowHttp', 'cacert']);
 
 export type SendingOptions = ValuesOf<typeof httpOptions>;

@@ -22,7 +22,6 @@ interface ReportedFile {
   readonly problems?: readonly string[];
 }
 
-/** The test has passed if it has no problems. */
 interface ReportedTest {
   readonly name: string;
   readonly problems: readonly string[];
@@ -156,9 +155,7 @@ function fileValue({ file, tests, problems }: ReportedFile) {
   return { file, tests: values, ...(problems && { problems: [...problems] }) };
 }
 
-/**
- * The format is https://github.com/testmoapp/junitxml, which CI systems can read. An invalid file is reported as one test with an error.
- */
+/** The format is https://github.com/testmoapp/junitxml, for CI systems. An invalid file is reported as one test with an error. */
 function junitXml(files: readonly ReportedFile[]): string {
   const cases = files.map(({ file, tests, problems }) => ({ file, tests: problems ? [{ name: file, problems, isValid: false }] : tests }));
   const suites = cases.map(({ file, tests }) => {

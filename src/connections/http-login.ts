@@ -64,9 +64,7 @@ export async function logInToApi(
   }
 }
 
-/**
- * Finds the OAuth client secret for a token server. The returned function throws a Failure if the secret must not be sent to that server.
- */
+/** Finds the OAuth client secret for a token server. The function throws a Failure if the secret must not be sent to that server. */
 async function loginSecretOf(
   { name, origin }: HttpConnection,
   auth: Login,

@@ -18,9 +18,7 @@ export type InputHint =
   | 'escape'
   | 'trim';
 
-/**
- * `open`: unlock the backend that stores the secret. `other-hosts`: set it for other hosts. `command`: try the command that provides it.
- */
+/** `open`: unlock the backend that stores the secret. `other-hosts`: set it for other hosts. `command`: try its command. */
 export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open' | 'command';
 
 /** Details are used for decisions and for advice: `cli/advice.ts` adds the options to type, `serve/advice.ts` the fields to send. */
@@ -101,7 +99,6 @@ export interface ErrorDetails {
   readonly 'no-files-folder': None;
   /** The TLS connection failed. `isUnknownAuthority` is true if this machine does not trust the server's certificate authority. */
   readonly tls: { readonly isUnknownAuthority: boolean };
-  /** The proxy refused the connection. */
   readonly proxy: None;
   readonly 'unknown-host': None;
   readonly 'plain-http': None;

@@ -17,7 +17,6 @@ export const endings = [
   'refused-credential',
 ] as const;
 
-/** Why a run ended. */
 export type Ending = (typeof endings)[number];
 
 interface EventCode {
@@ -176,7 +175,6 @@ export interface ConcurrencyEvent {
    * not make response times shorter. `refused`: a 503, a timeout or a refused connection.
    */
   readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
-  /** Undefined in a run without workers. */
   readonly worker?: number;
 }
 

@@ -159,9 +159,7 @@ export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }
 
-/**
- * Thrown by an attempt if every further attempt would end in the same way. The run then ends, and a later run continues with the record.
- */
+/** Thrown by an attempt if every further one would end in the same way. The run then ends, and a later run continues with the record. */
 export class LimitReached extends Error implements CodedMessage {
   override readonly name = 'LimitReached';
   readonly code: ErrorCode | undefined;

@@ -94,7 +94,6 @@ export function defineNode<Shape extends z.ZodRawShape>(type: NodeType<Shape>): 
 
 /** A node type whose code is loaded only if a flow names it. */
 export interface LateNodeType extends Pick<NodeType, 'name'> {
-  /** Undefined until it is loaded. */
   readonly loaded: NodeType | undefined;
   load(): Promise<NodeType>;
 }
@@ -115,13 +114,9 @@ export interface BuildContext {
   readonly takesFiles: boolean;
   /** Private-network hosts to which a URL from a record may lead. */
   readonly allowHosts: readonly string[];
-  /**
-   * The origins that are written literally in the flow. Credentials are sent only to them. The set is complete once the flow is compiled.
-   */
+  /** The origins that are written literally in the flow. Credentials are sent only to them. It is complete once the flow is compiled. */
   readonly literalOrigins: Set<string>;
-  /**
-   * Compiles the nodes in the option `nodes`. Each pass takes the `carried` fields over from the previous one. Undefined after a problem.
-   */
+  /** Compiles the nodes in the option `nodes`. Each pass takes the `carried` fields from the previous one. Undefined after a problem. */
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
   /** The fields that the loops around the node carry from pass to pass. */
   readonly carried: readonly string[];
@@ -140,9 +135,7 @@ export interface BuildContext {
   readBeside<Result>(path: string, key: string, read: (file: string) => Promise<Result>): Result;
   /** Rows of this node's file that another process has read. `none` if only such rows may be used, and there are none. */
   readonly sharedRows: SharedRows | 'none' | undefined;
-  /**
-   * Returns the text with the names of its variables, such as `{{vars.company}}`, and the variables' values as text, keyed by such names.
-   */
+  /** Returns the text with the names of its variables, such as `{{vars.company}}`, and their values as text, keyed by such names. */
   writtenText(at: ValuePath): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
   readonly problem: ReportProblem;
   /** Reports that none of the options is set, unless one of them is invalid, and so was left out. */
@@ -193,9 +186,7 @@ export interface Node {
   readonly typedFields?: readonly string[];
   /** The fields whose values depend on the time, because they are computed with `now()`. */
   readonly timedFields?: readonly string[];
-  /**
-   * The fields that the node's map fills, except those with `replace: true`. The flow warns if one of them replaces a column of the input.
-   */
+  /** The fields that the node's map fills, except those with `replace: true`. The flow warns if one replaces a column of the input. */
   readonly mapped?: readonly MappedField[];
   /** The fields that the node fills from answers of a connection's server. */
   readonly answered?: { readonly connection: string; readonly fields: readonly string[] };
@@ -285,7 +276,6 @@ export interface Action extends CallPolicy {
   /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */
   readonly paths: readonly string[];
   readonly fields: readonly string[];
-  /** True if one record can become several rows. */
   readonly expands: boolean;
   /** Maximum number of calls for one record, not counting retries. */
   readonly maxCalls: number;
@@ -319,7 +309,6 @@ export interface CallPolicy {
   readonly retry: RetryPolicy;
   /** `isStated` is true if the flow or the connection sets a price other than the default. */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
-  /** The path of the actual cost in a response. */
   readonly cost: Path | undefined;
   /** Undefined if responses are not cached. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
@@ -362,9 +351,7 @@ export interface FieldUse {
   readonly at: ValuePath;
   /** True if the field is written as the member name at that path, false if it is written in the value. */
   readonly isName?: boolean;
-  /**
-   * The reference as it is written at that path. It is undefined if the option is just the field's name, or refers to it as `{{field}}`.
-   */
+  /** The reference as it is written at that path. Undefined if the option is just the field's name, or refers to it as `{{field}}`. */
   readonly written?: string;
   /** True if an expression only tests with `has()` for the field. Records need not have it then, but no record can be a mistake. */
   readonly isTested?: boolean;

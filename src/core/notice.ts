@@ -25,7 +25,6 @@ export interface RunOutcome {
   readonly isPilot?: boolean;
 }
 
-/** One of the conditions under which a notice is sent. */
 export type NoticeCondition = (run: RunOutcome) => boolean;
 
 /** Every exit code but those of a run whose records are all read. */

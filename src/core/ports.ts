@@ -66,7 +66,6 @@ export interface HttpRequest {
   /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[];
   readonly clientCert?: ClientCertificate;
-  /** True if HTTP/2 is used where the server offers it. */
   readonly http2?: boolean;
   /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
@@ -209,9 +208,7 @@ export interface Answers {
 
 export interface Output {
   partialRows(): PartialRows;
-  /**
-   * Writes nothing yet. `isFiltered` counts the record as filtered. Returns the result, or a Failure (`output`) if it cannot be written.
-   */
+  /** Writes nothing yet. `isFiltered` counts the record as filtered. Returns the result, or a Failure (`output`) if that fails. */
   put(item: Item, outcome: Outcome, isFiltered?: boolean): Outcome;
   /** Saves a record that finished before an earlier one, for the next run to write. False if the output cannot save it. */
   park(item: Item, outcome: Success): boolean;

@@ -6,16 +6,13 @@ import type { JsonObject, Value } from './value/value.ts';
 
 export interface McpConnection {
   readonly name: string;
-  /** True for a saved connection, which all flows share. */
   readonly isSaved: boolean;
   readonly server: RemoteServer | LocalServer;
   /** The origin that identifies the gate (the rate limiter of an API) for calls through this connection. */
   readonly origin: string;
   readonly intervalMs: number | undefined;
   readonly concurrency: Concurrency | undefined;
-  /** The price of one call in credits. */
   readonly credits: number;
-  /** The path of the actual cost in a response. */
   readonly cost: string | undefined;
   readonly startTimeoutMs: number;
 }

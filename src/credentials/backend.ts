@@ -5,9 +5,7 @@ export interface SecretBackend {
   readonly name: BackendName;
   /** Resolves to the reason why secrets cannot be stored or read now. */
   problem(): Promise<string | undefined>;
-  /**
-   * Asks for a passphrase if needed. Call it before locking the list of credentials, so that other processes need not wait for the user.
-   */
+  /** Asks for a passphrase if needed. To be called before locking the list of credentials, so that no other process waits for the user. */
   unlock?(): Promise<void>;
   /** Leaves out names without a secret. Throws an AutomateError (`credential`) if the backend cannot be used. */
   read(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;

@@ -34,7 +34,8 @@ export interface TextOptions {
 export type AnswerCheck = (answer: string) => string | undefined;
 
 /** By default, the lines are discarded. */
-export function createMessages(say: (text: string) => void = () => undefined, redactor: Redactor = createRedactor()): Messages {
+export function createMessages(say: (text: string) => void = () => undefined): Messages {
+  const redactor = createRedactor();
   return {
     redactor,
     say: (text) => say(redactor.text(text)),

@@ -78,9 +78,7 @@ const version = 2;
 /** Maximum wait in ms for another process's transaction to end. */
 const timeoutMs = 10_000;
 
-/**
- * The largest share of the remaining credits that one run may reserve for records that it has not begun. The rest is left for other runs.
- */
+/** The largest share of the remaining credits that one run may reserve for records not yet begun. The rest is left for other runs. */
 const maxShare = 1 / 8;
 
 /** The largest share of the remaining credits that one run may reserve for records in progress. */

@@ -47,9 +47,7 @@ export function heldCredits(book: Book, month: string, except: readonly string[]
 /** A run on another machine counts as dead if its credit log has not changed for this many ms. */
 const silentMs = 86_400_000;
 
-/**
- * Adds the spent credits of dead runs to the book, and releases their holds. Returns true if there were any. `run` never counts as dead.
- */
+/** Adds the spent credits of dead runs to the book, and releases their holds. True if there were any. `run` never counts as dead. */
 export function settleDead(book: Book, where: Home & { readonly run?: string }): boolean {
   return deadHolds(book, where)
     .map((hold) => settleHold(book, where.home, hold, 0))

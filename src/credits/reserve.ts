@@ -42,9 +42,7 @@ export class Reserve {
     this.#total = options.before;
   }
 
-  /**
-   * Reserves more if fewer than `credits` or `needed` are available. If fewer than `credits` are available even then, returns the reason.
-   */
+  /** Reserves more if fewer than `credits` or `needed` are available. Returns the reason if fewer than `credits` are even then. */
   ensure(credits: number, needed = 0): CodedMessage | undefined {
     const { wallNow, home, run } = this.#options;
     const nowMs = wallNow();
@@ -56,9 +54,7 @@ export class Reserve {
     return this.#covers(credits) ? undefined : this.#refusal();
   }
 
-  /**
-   * Returns true if the run has this many credits, or if the credit book might still grant them. `min` is the price of the cheapest action.
-   */
+  /** True if the run has this many credits, or if the credit book might still grant them. `min` is the price of the cheapest action. */
   affords(credits: number, min: number): boolean {
     // Requests credits if the run has not requested any yet. Also requests credits if the last request was not granted in full, because
     // more may be available now.

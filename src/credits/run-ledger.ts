@@ -22,7 +22,6 @@ export interface RunPrices extends Home {
   readonly before: number;
   /** Number of credits that are reserved in the credit book at a time. */
   readonly block?: number;
-  /** The API key that pays for the run; undefined if the run was started on the command line. */
   readonly key?: PayingKey;
 }
 

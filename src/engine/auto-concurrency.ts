@@ -49,13 +49,10 @@ const restMs = 5000;
 /** After this time in ms, the fastest round is measured once more, because the server might have become permanently slower. */
 const forgetMs = 60_000;
 
-/**
- * The responses of one round. It adds up the logarithms of the response times, so that a single late response does not distort the mean.
- */
+/** The responses of one round. Adds up the logarithms of the response times, so that a single late response does not distort the mean. */
 interface Round {
   /** A call belongs to the round only if it started after this time, in monotonic ms. */
   readonly sinceMs: number;
-  /** Number of the next responses that are ignored. */
   readonly skipped: number;
   readonly answers: number;
   readonly sum: number;

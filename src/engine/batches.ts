@@ -28,7 +28,7 @@ interface OpenBatch {
 }
 
 interface BatchTools {
-  /** All steps of the flow in order, including those inside other steps. */
+  /** In order, including those inside other steps. */
   readonly steps: readonly Step[];
   readonly clock: Pick<Clock, 'nextTurn'>;
   readonly calls: Pick<Calls, 'make'>;

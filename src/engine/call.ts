@@ -22,7 +22,6 @@ export interface CallOwner extends KeptCaller {
   readonly heard?: (answer: LastAnswer) => void;
 }
 
-/** One step of a `first` node that is asked for one record. */
 export interface StepUse {
   /** Undefined if the run continues even if the step can only fail. */
   readonly watch: StepWatch | undefined;
@@ -64,7 +63,6 @@ class RunningCall implements WaitingCall {
 
   constructor(
     readonly caller: CallOwner,
-    /** Undefined if the answer is not kept. */
     readonly question?: KeptQuestion,
   ) {}
 
@@ -88,7 +86,6 @@ interface SuccessTimes {
 
 interface AttemptFailure {
   readonly failure: Failure;
-  /** Duration of the attempt in ms. */
   readonly responseMs: number;
   /** Wait in ms before the next attempt. */
   readonly waitMs: number;
@@ -114,7 +111,6 @@ export class Calls {
   readonly #unreachable: UnreachableWatch | undefined;
   /** Undefined if records never continue after a failed call. */
   readonly #answers: AnswerWatch | undefined;
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly #kept: KeptCalls | undefined;
   /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
@@ -138,7 +134,6 @@ export class Calls {
     return result;
   }
 
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   get kept(): KeptCalls | undefined {
     return this.#kept;
   }
@@ -208,9 +203,7 @@ export class Calls {
     }
   }
 
-  /**
-   * Resolves when the ledger can decide about paying for the call; undefined if it can now. Throws Unfinished if the call is not admitted.
-   */
+  /** Resolves when the ledger can decide about the call; undefined if it can now. Throws Unfinished if the call is not admitted. */
   #ready(running: RunningCall): Promise<void> | undefined {
     const { ledger } = this.#ports;
     if (!ledger.ready || running.credit !== 'none') return undefined;

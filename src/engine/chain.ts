@@ -140,9 +140,7 @@ export class Chain implements PassingChain {
     });
   }
 
-  /**
-   * Runs one row through a step. Not an async function: every record waits here at every node, and an async function would use more memory.
-   */
+  /** Runs one row through a step. Not async, which would use more memory: every record waits here at every node. */
   #passOne(step: Step, fields: Fields, row: number, position: ChainPosition): Promise<readonly Fields[]> {
     // A record that is about to join a batch does not yield to the event loop. Otherwise, the batch would be sent without it.
     const joinsBatch = step.node.action?.batchSize !== undefined && !position.group;
@@ -202,7 +200,6 @@ function startOf(item: Item, progress: Progress, take: RowSink): ChainPosition {
 
 const noSink: RowSink = () => undefined;
 
-/** 0 if no step has batches. */
 function largestBatch(steps: readonly Step[]): number {
   return Math.max(0, ...allSteps(steps).map(({ node }) => node.action?.batchSize ?? 0));
 }

@@ -34,13 +34,10 @@ export interface PassingChain {
   readonly tools: ChainTools;
   /** The ids of the nodes that have reported what they report only once. */
   readonly reportedOnce: Set<string>;
-  /**
-   * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
-   */
+  /** Runs rows through the given steps. Passes rows that a node emits before it ends to `position.take`, and returns the other rows. */
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: ChainPosition): Promise<readonly Fields[]>;
   /** Runs a row through a step, and returns its rows or its failure. Undefined if the step's condition is false. */
   askStep(step: Step, fields: Fields, position: ChainPosition): Promise<readonly Fields[] | Failure | undefined>;
-  /** Undefined if the run continues even if the step can only fail. */
   watchOf(step: Step): StepWatch | undefined;
 }
 
@@ -361,7 +358,6 @@ interface Watch {
   readonly clock: Clock;
 }
 
-/** Wraps the HTTP client so that every attempt is reported to `trace`. */
 function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
   const { http, clock } = ports;
   const watch = { sender, trace, clock };
@@ -371,7 +367,6 @@ function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
   };
 }
 
-/** Wraps the MCP tools so that every attempt is reported to `trace`. */
 function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
   const { tools, clock } = ports;
   const watch = { sender, trace, clock };

@@ -58,7 +58,6 @@ export class UnreachableWatch {
     this.#hasAnswer = true;
   }
 
-  /** Ends the run if too many attempts have failed. */
   failed(failure: Failure, origin: string): void {
     if (this.#hasAnswer || this.#hasGivenUp || !isVain(failure)) return;
     this.#origins.add(origin);
@@ -90,7 +89,6 @@ export class AnswerWatch {
     this.#report = report;
   }
 
-  /** Notes that an origin has responded, no matter with which status. */
   answered(origin: string): void {
     if (this.hasAnswered(origin)) return;
     this.#answered.add(origin);
@@ -134,7 +132,6 @@ export class SameFailureWatch {
     return this.#isDecided;
   }
 
-  /** Counts a finished record. `failure` is undefined if the record succeeded. */
   finished(failure: Failure | undefined): void {
     if (this.#isDecided) return;
     this.#first ??= failure;
@@ -162,7 +159,6 @@ function isSame(one: Failure, other: Failure | undefined): boolean {
 export class StepWatch {
   readonly unreachable: UnreachableWatch;
   readonly #sameFailure: SameFailureWatch;
-  /** True once the watch has ended the run. */
   hasEnded = false;
 
   constructor(id: string, end: (reason: StopReason) => void) {

@@ -11,18 +11,14 @@ const lapseMs = 50;
 /** Starts that lie within this time in ms are reserved together. */
 const reservedMs = 20;
 
-/**
- * If no start could be reserved, the process with the lowest rate might have ended, so starts are requested again after this time in ms.
- */
+/** If no start could be reserved, the process with the lowest rate might have ended, so starts are requested again after so many ms. */
 const askAgainMs = 1000;
 
-/** Calls of one run. */
 interface WaitingCalls {
   readonly isEmpty: boolean;
   /** Number of calls that only the gate keeps waiting. */
   readonly startable: number;
   readonly firstRecord: number;
-  /** True if the first call may start. */
   isReady(): boolean;
   startFirst(): void;
 }
@@ -142,7 +138,6 @@ export class Gate {
     return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
-  /** Counts a call that starts. */
   pass(): void {
     if (this.#pace) this.#pacedMs = nextStart(this.#pace, this.#pacedMs, this.#clock.now());
     if (this.#reserved.count > 0) this.#useReserved();
@@ -173,9 +168,7 @@ export class Gate {
     return this.#pausedUntilMs <= now && Math.max(this.#pacedMs, this.#startMs) <= now && this.turns.areNone;
   }
 
-  /**
-   * Earliest start of the next call, in monotonic ms. If a lower rate has ended since the last call, this is earlier than `#nextStartMs`.
-   */
+  /** Earliest start of the next call, in monotonic ms. If a lower rate has ended since the last call, it is before `#nextStartMs`. */
   get #startMs(): number {
     if (this.#reserved.count > 0) return this.#reserved.firstMs;
     return this.#nextStartMs - Math.max(0, this.#lastIntervalMs - this.#intervalMs);

@@ -65,9 +65,7 @@ export class Gates {
     return slots;
   }
 
-  /**
-   * Makes a call outside of a run, for example to test a connection. Like a run's calls, the call waits for its gate and occupies a slot.
-   */
+  /** Makes a call outside of a run, for example to test a connection. Like a run's calls, it waits for its gate and occupies a slot. */
   async pass<Result>(call: LimitedCall, make: () => Promise<Result>): Promise<Result> {
     const gates = new RunGates(this, new RunPhase());
     try {
@@ -112,17 +110,14 @@ export class RunGates implements SlotUser {
     return this.#limitOf(call).enter(waiting, gate);
   }
 
-  /** Notes that the server has accepted a call. */
   answered(call: LimitedCall, times: AttemptTimes): void {
     this.#gates.gateOf(call).answered(times);
   }
 
-  /** Notes that the server has refused a call because calls came too fast. */
   refused(call: LimitedCall, refusal: Refusal): Pace | undefined {
     return this.#gates.gateOf(call).refused(refusal);
   }
 
-  /** Prevents calls at this call's gate from starting for `waitMs`. */
   pause(call: LimitedCall, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
@@ -270,7 +265,6 @@ class CallQueue {
     this.#left();
   }
 
-  /** Rejects the waiting calls that the run no longer admits. */
   turnAway(): void {
     const waiters = this.#waiters;
     this.#waiters = waiters.filter(({ call }) => this.#run.admits(call.record, call.stage));

@@ -8,7 +8,6 @@ import type { Answers, BatchPart, FoundAnswer, HttpResponse, KeptQuestion, Ports
 import type { ToolAnswer } from '../core/tools.ts';
 import type { RunPhase } from './phase.ts';
 
-/** The record that makes a call. */
 export interface KeptCaller extends AttemptContext {
   readonly record: number;
   readonly node: string;
@@ -23,9 +22,7 @@ export interface KeptCaller extends AttemptContext {
   isAbandoned(): boolean;
 }
 
-/** A call in a run with kept answers. */
 export interface AskedCall<Result> {
-  /** Undefined if the answer is not kept. */
   readonly question: KeptQuestion | undefined;
   /** Undefined if the request must be sent. */
   readonly found?: { readonly result: Result };
@@ -33,7 +30,6 @@ export interface AskedCall<Result> {
 
 /** `result` is undefined if the answer must be asked for. */
 export interface AskedEntry<Result> {
-  /** Undefined if the answer is not kept. */
   readonly question?: KeptQuestion;
   readonly result?: Promise<FoundResult<Result>>;
 }

@@ -18,7 +18,6 @@ export interface Passage {
   readonly size: number;
   /** Runs a record through all nodes. Rejects with a Failure, or with Unfinished if the run ends first. */
   pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText>;
-  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined;
   /** Must be called whenever the state of the input might have changed. */
   inputChanged(): void;
@@ -28,7 +27,6 @@ export interface Passage {
 
 export interface PassageTools {
   readonly phase: RunPhase;
-  /** Ends the run because no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
   input(): InputState;
 }

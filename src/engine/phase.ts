@@ -37,7 +37,6 @@ export class RunPhase {
     return this.#reason;
   }
 
-  /** A signal that is aborted when the run is stopped. */
   get stopped(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -61,7 +60,6 @@ export class RunPhase {
     if (this.#phase === 'stopped') this.#stopping.abort();
   }
 
-  /** Adds a listener that is called whenever the phase or its limits change. */
   onPhase(listener: PhaseListener): void {
     this.#listeners.push(listener);
   }
@@ -106,7 +104,6 @@ export class Wakeup {
     return this.#waiting !== undefined;
   }
 
-  /** Resolves when `wake` is called next. */
   wait(): Promise<void> {
     this.#waiting ??= new Promise((resolve) => {
       this.#wake = resolve;

@@ -21,9 +21,7 @@ interface RunParts {
   readonly output: Output;
   readonly ports: Ports;
   readonly gates: Gates;
-  /** The keys of a flow with `serial_by`, if several runs or calls share them. If undefined, the order holds only within the run. */
   readonly serialKeys?: SerialKeys;
-  /** Undefined if the attempts are not needed. */
   readonly trace?: Trace;
   /** Undefined if the nodes run in this process. */
   readonly passage?: (tools: PassageTools) => Passage;
@@ -38,7 +36,6 @@ export interface RunSettings extends Pick<RunOptions, 'unordered' | 'maxErrors' 
 
 /** A worker receives its records in units (groups), in any order. The coordinator decides when the run ends early. */
 interface WorkerSettings {
-  /** Undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
   /** Returns false while a different worker might have taken over the unit. By default, records may always begin. */
   readonly mayBegin?: () => boolean;
@@ -58,7 +55,6 @@ export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Ru
   return { phase: run.phase, ended: run.toEnd(), waiting: () => run.waiting() };
 }
 
-/** Undefined if the record failed. */
 function rowsOf(outcome: Outcome): number | undefined {
   if ('failure' in outcome) return undefined;
   if ('rendered' in outcome) return outcome.rendered.rows;
@@ -153,7 +149,6 @@ class RecordRun {
     return this.#settings.worker ? this.phase.wants(number, false) : this.phase.current === 'open';
   }
 
-  /** Undefined if the next record may begin now. */
   #room(): Promise<void> | undefined {
     return this.#window.room() ?? this.#passage.room();
   }

@@ -28,7 +28,6 @@ export class SerialKeys {
     this.#lines.get(key)?.delete(begin);
   }
 
-  /** Hands a key to the next record that waits for it. */
   free(key: string): void {
     const line = this.#lines.get(key);
     const [next] = line ?? [];
@@ -99,7 +98,6 @@ export class SerialRecords {
     }
   }
 
-  /** Resolves when the record has the key. */
   #turn(key: string, record: number): Promise<void> {
     const { keys, phase } = this.#parts;
     return new Promise((resolve, reject) => {

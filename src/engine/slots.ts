@@ -46,7 +46,6 @@ export class Slots {
     return this.#inFlight < this.#max;
   }
 
-  /** Occupies a slot for a call that starts. */
   pass(): void {
     this.#inFlight++;
   }
@@ -74,7 +73,6 @@ export class Slots {
     if (this.#auto) this.#tune(afterAnswer(this.#auto, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight: this.#inFlight }));
   }
 
-  /** Notes that the server refused an attempt, or did not respond in time. */
   refused(times: AttemptTimes): void {
     if (this.#auto) this.#tune(afterRefusal(this.#auto, times));
   }

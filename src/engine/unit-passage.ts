@@ -55,7 +55,6 @@ export class UnitPassage implements Passage {
    * records. If the run ends because no server responds at all, these records stay unfinished.
    */
   #held: { readonly record: OpenRecord; readonly failure: Failure }[] = [];
-  /** Undefined if the run continues without responses. */
   readonly #unreachable: UnreachableWatch | undefined;
   #error: unknown;
   readonly #rate: FinishRate;
@@ -257,7 +256,6 @@ export interface Unit {
 
 /** The units (groups of records) of a run and the workers that process them, as the coordinator sees them. */
 export interface Units {
-  /** The number of units that the available workers can process at once. */
   readonly capacity: number;
   /** Called once, before the first unit is sent. */
   listen(listener: UnitListener): void;
@@ -273,8 +271,6 @@ export interface Units {
 export interface UnitListener {
   /** Receives the result of a record; undefined if the record was left unfinished. Only the first result of each record counts. */
   finished(unit: number, index: number, result: RowsText | SpilledRows | Failure | undefined): void;
-  /** Receives the reason why a worker wants the run to end. */
   closing(closing: Closing): void;
-  /** Called if a worker's error ends the run. */
   failed(error: unknown): void;
 }

@@ -51,7 +51,6 @@ export class Window {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Undefined if the next record may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
   }
@@ -153,10 +152,7 @@ const extraPlaces = 512;
 
 const maxBatchedPlaces = 65_536;
 
-/**
- * Larger than the concurrency, so that one slow record does not hold up the rest. Smaller if more nodes make calls, so that a crash does
- * not repeat too many calls.
- */
+/** Larger than the concurrency, so that one slow record holds nothing up. Smaller if more nodes make calls: a crash repeats them. */
 export function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);
   const actions = steps.flatMap(({ node }) => node.action ?? []);

@@ -12,7 +12,6 @@ export function isNoFile(path: string): boolean {
   return statOf(path)?.isFile() === false;
 }
 
-/** True for a symbolic link. */
 export function isLink(path: string): boolean {
   return orUndefined(() => lstatSync(path))?.isSymbolicLink() ?? false;
 }

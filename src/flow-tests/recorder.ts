@@ -29,7 +29,6 @@ interface Recorded {
 /** Records the requests sent through its HTTP and tool ports, so that the same requests can be answered from the recording. */
 export class Recorder {
   credits = 0;
-  /** The record's final failure, after all retries; undefined if the record succeeded. */
   failure: Failure | undefined;
   readonly #recorded: Recorded[] = [];
 

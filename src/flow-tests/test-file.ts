@@ -41,9 +41,7 @@ function isFlowText(value: unknown): boolean {
 
 const slashed = /^\/(.+)\/$/s;
 
-/**
- * Such as `/^Ada/`. Compiled by RE2, whose time is linear, so that no text makes a test hang. Throws an Error if RE2 does not support it.
- */
+/** Such as `/^Ada/`. Compiled by RE2, whose time is linear, so that no text makes a test hang. Throws if RE2 does not support it. */
 export function patternOf(expected: unknown): Pick<RegExp, 'test'> | undefined {
   const written = typeof expected === 'string' ? slashed.exec(expected)?.[1] : undefined;
   return written === undefined ? undefined : compileWith(RE2JS, written);

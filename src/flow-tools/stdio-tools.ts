@@ -111,9 +111,7 @@ export class ExactLines extends Transform {
   readonly #refuse: (message: string) => void;
   #lineNumber = 0;
 
-  /**
-   * `say` is called with a message for each line that is ignored. `refuse` is called with a message for each request whose id is not valid.
-   */
+  /** `say` is called with a message for each line that is ignored. `refuse` is called with one for each request whose id is not valid. */
   constructor(say: (text: string) => void, refuse = say) {
     super();
     this.#say = say;

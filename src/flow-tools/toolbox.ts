@@ -17,7 +17,6 @@ export interface ToolCallContext<Caller> {
   readonly caller: Caller;
   /** The signal that is aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
-  /** Undefined if the client does not want to be notified. */
   readonly progress: ((message: string) => void) | undefined;
 }
 

@@ -47,7 +47,6 @@ export interface Compilation extends CompileOptions {
   readonly warnings: Warning[];
   /** The flow's connections, and the saved ones that the nodes compiled so far refer to. */
   readonly connections: Map<string, Connection | undefined>;
-  /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
   /** The texts of the files that the flow names, by their paths. */
   readonly files: Map<string, string>;

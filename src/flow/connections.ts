@@ -147,9 +147,7 @@ function compileMcpConnection(name: string, written: unknown, where: ConnectionP
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
-/**
- * Reports URL options of a connection that starts a command, and command options of one with a URL. To ignore them would hide a mistake.
- */
+/** Reports URL options of a connection that starts a command, and command options of one with a URL. Ignoring them would hide a mistake. */
 function refuseForeignOptions(options: ConnectionOptions, problem: ConnectionPlace['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {

@@ -141,7 +141,6 @@ function placeOfCredential(credential: string, value: unknown): ValuePath | unde
   return undefined;
 }
 
-/** Inserts the hint after the problem and before the advice. */
 function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
   return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');

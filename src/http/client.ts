@@ -164,7 +164,6 @@ interface Signing {
   readonly fixed: Signature | undefined;
   /** They sign each request for itself. */
   readonly signers: readonly RequestSigner[];
-  /** The query parameters that authenticate. */
   readonly parameters: Signature['parameters'];
 }
 

@@ -24,10 +24,7 @@ const brotli: Decompressor = { sync: brotliDecompressSync, async: promisify<Buff
 
 export const acceptEncoding = 'gzip, deflate, br';
 
-/**
- * Maximum number of compression methods that may be applied to one body. No real server uses more, so a body with more is treated as an
- * attack.
- */
+/** Maximum number of compression methods of one body. No real server uses more, so a body with more is treated as an attack. */
 const maxEncodings = 5;
 
 /** Bodies up to this size are decompressed in this thread. Passing them to another thread would take longer. */
@@ -72,9 +69,7 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
   return result;
 }
 
-/**
- * HTTP requires zlib for `deflate` (RFC 9110, 8.4.1.2), but many servers send raw data. In zlib, the low 4 bits of the first byte are 8.
- */
+/** HTTP requires zlib for `deflate` (RFC 9110, 8.4.1.2), but many servers send raw data. In zlib, 4 low bits of the first byte are 8. */
 function decoderOf(encoding: string, body: Buffer): Decompressor | undefined {
   switch (encoding) {
     case 'gzip':

@@ -40,7 +40,6 @@ export interface WireRequest {
    */
   readonly allowHosts?: readonly string[];
   readonly clientCert?: ClientCertificate;
-  /** True if HTTP/2 is used where the server offers it. */
   readonly http2?: boolean;
 }
 
@@ -116,7 +115,6 @@ class Exchange implements Http2Handler {
   #waitsSinceMs: number | undefined;
   #waitedMs = 0;
   #failure: Error | undefined;
-  /** Undefined if the body is kept in memory. */
   #saving: SavedBody | undefined;
 
   constructor(request: WireRequest, tools: ExchangeTools, caller: ExchangeCaller) {

@@ -59,13 +59,10 @@ interface SentBody {
   reject(reason: Error): void;
 }
 
-/**
- * Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while the caller does not read.
- */
+/** Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while nobody reads. */
 class StreamedResponse implements Dispatcher.DispatchHandler {
   readonly #sent: SentBody;
   readonly #onAbort = () => this.#abort();
-  /** Undefined while the request waits for a connection. */
   #connection: Dispatcher.DispatchController | undefined;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasEnded = false;

@@ -118,9 +118,7 @@ export function isListed(origin: string, allowHosts: readonly string[]): boolean
   });
 }
 
-/**
- * Checks a host that is an IP address, and throws AddressRefused. `guardedLookup` cannot check it, because Node calls it only for names.
- */
+/** Checks a host that is an IP address, and throws AddressRefused. `guardedLookup` cannot: Node calls it only for names. */
 export function refuseHost(origin: string, isAllowed: boolean): void {
   const { hostname } = new URL(origin);
   const bare = hostname.replace(/^\[|\]$/g, '');
@@ -146,9 +144,7 @@ export function guardedLookup(isAllowed: boolean): LookupFunction {
   };
 }
 
-/**
- * For a request through a proxy. Rejects with AddressRefused if the host has a forbidden address; accepts a name unknown on this machine.
- */
+/** For a request through a proxy. Rejects with AddressRefused if the host has a forbidden address; accepts a name unknown here. */
 export function refuseName(origin: string, isAllowed: boolean): Promise<void> {
   const { hostname } = new URL(origin);
   return new Promise((resolve, reject) => {

@@ -88,9 +88,7 @@ function proxyAuthorization({ username, password }: URL): string | undefined {
   return `Basic ${Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`).toString('base64')}`;
 }
 
-/**
- * Removes undici's error codes. If a proxy closes the connection before a tunnel is open, undici would request a tunnel again and again.
- */
+/** Removes undici's error codes. If a proxy closes the connection before a tunnel is open, undici would request one again and again. */
 function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
     connect(options, (...[error, socket]) => {
@@ -99,7 +97,6 @@ function withPlainErrors(connect: buildConnector.connector): buildConnector.conn
     });
 }
 
-/** The connections to an origin. */
 export interface OriginPool {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): unknown;
   close(): Promise<void>;
@@ -140,7 +137,6 @@ export class Pools {
     pool.dispatch(options, handler);
   }
 
-  /** Closes all connections. Requests in flight fail. */
   destroy(): void {
     for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
   }

@@ -38,9 +38,7 @@ function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined
   throw new AutomateError('usage', `${name}: expected the URL of a proxy such as http://proxy.example.com:3128, found ${found}`);
 }
 
-/**
- * NO_PROXY may contain hosts (with subdomains), IP addresses, networks such as `10.0.0.0/8`, and `*`. A host or address may have a port.
- */
+/** NO_PROXY has hosts (with subdomains), IP addresses, networks such as `10.0.0.0/8`, and `*`. Hosts and addresses may have a port. */
 function exceptions(list: string): (url: URL) => boolean {
   const networks = new BlockList();
   const hosts: { readonly host: string; readonly port: string | undefined }[] = [];

@@ -63,7 +63,6 @@ export class Routes {
     return proxy ? this.#through(proxy, isHttp2) : this.#direct(isAllowed ? 'listed' : 'unlisted', isHttp2);
   }
 
-  /** Closes all connections. Requests in flight fail. */
   destroy(): void {
     for (const { pools } of this.#routes.values()) pools.destroy();
   }

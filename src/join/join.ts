@@ -68,7 +68,6 @@ const joinOptions = z.strictObject({
     .describe('if no row matches: keep gives empty fields, error lets the record fail, drop leaves the record out'),
 });
 
-/** The join node, which adds columns of a second file. It makes no call. */
 export const join = defineNode({
   name: 'join',
   summary: 'Join: adds columns from a second file',

@@ -182,10 +182,7 @@ function removeForeign(): void {
     for (let tries = 0; tries < 100 && !removeIfAbandoned(folder); tries++) Atomics.wait(neverWoken, 0, 0, 20);
 }
 
-/**
- * Returns false if the owner is alive, and may still be needing the folder. A folder without an owner's name is just being made, or belongs
- * to another user.
- */
+/** False if the owner may still need it. A folder without an owner's name is just being made, or belongs to another user. */
 function removeIfAbandoned(folder: string): boolean {
   const owner = orUndefined(() => readFileSync(join(folder, 'owner'), 'utf8'));
   if (owner !== undefined && livingOwner(owner, () => true)) return false;

@@ -122,9 +122,7 @@ function isRefusedStream(error: unknown): boolean {
   return error instanceof Failure && error.kind !== 'timeout' && error.status !== 401 && error.status !== 403;
 }
 
-/**
- * Makes a tool call fail as soon as its response stream ends without a result. Without this, the SDK would wait until the call times out.
- */
+/** Makes a tool call fail as soon as its response stream ends without a result. Without this, the SDK would wait for the timeout. */
 function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
   const send = transport.send.bind(transport);
   let lastError = '';

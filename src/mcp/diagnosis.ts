@@ -36,9 +36,7 @@ function isTemporary(status: number | undefined): boolean {
   return status !== undefined && (status === 429 || status >= 500);
 }
 
-/**
- * Diagnoses a failed request for an access token. A token server responds with 400 or 401 if the client is unknown to it (RFC 6749, 5.2).
- */
+/** Diagnoses a failed request for an access token. A token server answers 400 or 401 if it does not know the client (RFC 6749, 5.2). */
 function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer: string): Diagnosis {
   if ([400, 401, 403].includes(failure.status ?? 0)) return diagnoseCredential(failure, server);
   return { part: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${orFirewall}` };

@@ -150,9 +150,7 @@ class LoginProvider implements OAuthClientProvider {
     if (refresh_token) secret(refresh_token, `refresh ${auth.credential}`);
   }
 
-  /**
-   * Stores the login once it has tokens, and then every change, even a loss of tokens. Otherwise, the next run would load invalid tokens.
-   */
+  /** Stores the login once it has tokens, and then every change, even a loss of tokens. Else the next run would load invalid tokens. */
   async #store(): Promise<void> {
     this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
     if (this.#isStored) await this.#options.store(JSON.stringify(this.#login));

@@ -20,7 +20,6 @@ export interface ToolsOptions extends TokenTools {
   readonly environment: NodeJS.ProcessEnv;
   readonly cacert: ExtraAuthorities | undefined;
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets;
   wallNow(): number;
   /** Stores the result of an OAuth login as the secret of its credential, which may then be sent only to `host`. */

@@ -101,7 +101,6 @@ export class AnswerRules {
     throw this.#failure(answer, `retry_when is true: ${rule.source}`, true);
   }
 
-  /** Throws a Failure if the response meets the condition `fail_when`. */
   #checkFailure(answer: Accepted, record: Fields | undefined, clock: EvaluationClock): void {
     const rule = this.#failWhen;
     if (!rule) return;

@@ -68,7 +68,6 @@ export class RequestCall implements Call<Accepted> {
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
   protected request: SentRequest;
-  /** The last response that was accepted. */
   protected response: HttpResponse | ToolAnswer | undefined;
   #hasKey = false;
 
@@ -165,7 +164,6 @@ function holdsErrors({ body }: Accepted): boolean {
   return isObject(body) && Array.isArray(body.errors) && body.errors.length > 0 && Object.hasOwn(body, 'data');
 }
 
-/** Sends a request through the port for its kind, HTTP or MCP. */
 export function sendRequest(
   request: ActionRequest,
   context: Pick<AttemptContext, 'http' | 'tools' | 'lookups' | 'report'>,
@@ -197,7 +195,6 @@ export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer)
   return cost >= 0 && cost <= maxCredits ? cost : undefined;
 }
 
-/** Adds the facts of an answer that the map reads. */
 export function withFacts(
   { readsFacts }: Pick<CallPolicy, 'readsFacts'>,
   answer: Accepted,

@@ -22,7 +22,6 @@ const checkOptions = z.strictObject({
     .describe('reject: a record that breaks a rule fails, with all its reasons; warn: the record continues, and is counted'),
 });
 
-/** The check node, which refuses records that break a rule before they cost a request. It makes no call. */
 export const check = defineNode({
   name: 'check',
   summary: 'Check: refuses records that break a rule or do not fit a JSON Schema',

@@ -3,7 +3,6 @@ import { defineNode, type Node } from '../core/node.ts';
 import { condition } from '../core/options/expressions.ts';
 import { conditionReads, isMet } from './inner.ts';
 
-/** The filter node, which drops records for which a condition is not true. It makes no call. */
 export const filter = defineNode({
   name: 'filter',
   summary: 'Filter: drops the records for which a condition is not true',

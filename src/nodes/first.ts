@@ -34,7 +34,6 @@ const firstOptions = z.strictObject({
 /** The value of `found_by` for a record that needs no step. */
 const byInput = 'input';
 
-/** The first node, which asks its steps one after the other until one of them knows the answer. */
 export const first = defineNode({
   name: 'first',
   summary: 'First: asks one source after the other until one knows the answer',
@@ -59,7 +58,6 @@ type FirstOptions = z.output<typeof firstOptions>;
 interface Search extends Pick<FirstOptions, 'until' | 'required'> {
   readonly steps: readonly Step[];
   readonly foundBy: string | undefined;
-  /** The fields that the steps add. */
   readonly added: readonly string[];
 }
 
@@ -167,7 +165,6 @@ function askedStep({ id: step }: Step, { credits, cost, failure }: Asked): Asked
   };
 }
 
-/** A failure of the whole node, with the step in its message. */
 function failureOf({ id }: Step, failure: Failure): Failure {
   const own = failure.withMessage(`${id}: ${failure.message}`);
   own.node = undefined;

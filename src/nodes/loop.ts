@@ -20,7 +20,6 @@ const loopOptions = z.strictObject({
   nodes: innerNodes,
 });
 
-/** The loop node, which repeats its inner nodes while a condition is true. */
 export const loop = defineNode({
   name: 'loop',
   summary: 'Loop: runs its nodes once, and again while a condition is true (do ... while)',

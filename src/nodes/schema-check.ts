@@ -37,7 +37,6 @@ export class SchemaCheck {
     this.#properties = isObject(schema.properties as Value) ? (schema.properties as JsonObject) : {};
   }
 
-  /** The names of the properties that the schema describes. */
   get properties(): string[] {
     return Object.keys(this.#properties);
   }

@@ -41,7 +41,6 @@ const setOptions = z.strictObject({
     .describe('the fields to keep: all others are removed, after everything else; later nodes can add more (default: keep all)'),
 });
 
-/** The set node, which adds, converts, renames, removes and keeps fields without making a call. */
 export const set = defineNode({
   name: 'set',
   summary: 'Set: adds, converts, renames, removes and keeps fields',

@@ -13,7 +13,6 @@ import { retriedTruth, truthPart } from './replace.ts';
 import type { FlowInFile } from './run-identity.ts';
 import { truthFactsIn, truthName, truthPath } from './truth.ts';
 
-/** The names for messages. */
 export const outputNames: Readonly<Record<OutputRole, string>> = {
   out: 'the output',
   errors: 'the errors file',

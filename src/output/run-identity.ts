@@ -22,7 +22,6 @@ export interface FlowInFile {
 /** Everything that determines the content of a run's output. To resume the run, all of it must be the same. Hashes are those of contents. */
 export interface Identity {
   readonly version: string;
-  /** A hash. */
   readonly flow: string;
   /** A hash for each variable of the flow. */
   readonly variables: Readonly<Record<string, string>>;

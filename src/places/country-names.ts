@@ -273,9 +273,7 @@ const letters: Readonly<Record<string, string>> = { ß: 'ss', ø: 'o', đ: 'd', 
 
 const words: Readonly<Record<string, string>> = { st: 'saint', ste: 'sainte', ft: 'fort', mt: 'mount' };
 
-/**
- * Returns the normalized form in which names of places are compared: lower case, no accents or punctuation, and `st` expanded to `saint`.
- */
+/** The form in which names of places are compared: lower case, no accents or punctuation, and `st` expanded to `saint`. */
 export function placeKey(name: string): string {
   const plain = isAscii(name) ? name.toLowerCase() : withoutAccents(name);
   return plain

@@ -31,7 +31,6 @@ function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: Pla
   };
 }
 
-/** The places node. It finds the retail chain that a name refers to, the category that words refer to, or points of interest. */
 export const places = defineNode({
   name: 'places',
   summary: 'Places: finds the chain that a name means, the category that words mean, or points of interest, without any set-up',
@@ -50,7 +49,6 @@ interface PlacesLookup {
   readonly required?: OptionName;
   /** The options that the lookup also accepts, besides the options of every lookup. */
   readonly optional: readonly OptionName[];
-  /** Returns the options with the defaults of this lookup. */
   settle?(options: PlacesOptions): SettledOptions;
   /** Compiles the lookup; undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;

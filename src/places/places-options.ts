@@ -12,7 +12,6 @@ import type { CategoryNames } from './lookup.ts';
 
 const coordinate = z.union([z.string(), z.number()], { error: 'expected a number, or text with {{field}}' });
 
-/** The options of a places node, for all of its lookups. */
 export const placesOptions = z.strictObject({
   lookup: z
     .enum(['chain', 'category', 'points'])

@@ -15,7 +15,6 @@ import { readDataFiles } from '../run/flow-file.ts';
 import type { RunRequest } from '../run/run-request.ts';
 import { Forecaster } from './forecast/forecast.ts';
 
-/** The places of the records of a pilot. */
 export interface Chosen {
   readonly all: ReadonlySet<number>;
   readonly atRandom: ReadonlySet<number>;

@@ -99,9 +99,7 @@ function sayRetry(event: Event, { say }: Messages): void {
   if (event.type === 'call-retried') say(`${event.node}: ${event.message}; asks again after ${durationText(event.waitMs)}`);
 }
 
-/**
- * Previews a request that a run has already sent, with the last response to it. If the whole record failed, the preview has that failure.
- */
+/** Previews a request that a run has already sent, with the last response to it. If the whole record failed, it has that failure. */
 async function previewAgain(
   { plan, step, item, options }: PreviewedRecord,
   recorder: Recording,

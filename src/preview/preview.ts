@@ -14,7 +14,6 @@ import type { FormPart } from '../core/transfer.ts';
 import type { Value } from '../core/value/value.ts';
 import { structureOf } from './structure.ts';
 
-/** One request of a flow, with its response or failure. */
 export interface Preview {
   /** The request. Undefined if an earlier node failed, or if a run would not send the request. */
   readonly request?: ActionRequest;
@@ -24,7 +23,6 @@ export interface Preview {
   readonly facts?: AnswerFacts;
   /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
   readonly body?: Value;
-  /** The reason why the body could not be parsed. */
   readonly unread?: Failure;
   /** Undefined if the response does not report success. */
   readonly rows?: readonly Fields[];

@@ -59,7 +59,6 @@ export class RequestTest {
     return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
   }
 
-  /** Returns the failure of a record for which `serial_by` cannot be evaluated. */
   #serialFailure({ fields }: Item): Failure | undefined {
     try {
       this.plan.serialOrder?.keyOf(fields, this.ports.clock);
@@ -165,7 +164,6 @@ function skips({ when }: Step, fields: Fields, clock: Clock): boolean {
   }
 }
 
-/** Returns the quoted ids of the steps that send requests. */
 function callingIds(steps: readonly Step[]): string[] {
   return steps.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
 }

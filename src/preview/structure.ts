@@ -13,10 +13,8 @@ export interface StructureRow {
   readonly sample: string;
 }
 
-/** Maximum number of elements that are examined in each array. */
 const maxElements = 100;
 
-/** Maximum number of paths that are listed. */
 const maxPaths = 500;
 
 /** The paths in a response, in the order in which they were found. */
@@ -34,7 +32,6 @@ interface Listed {
   sample: Value;
 }
 
-/** A path that was found, with the paths below it. */
 interface Found {
   /** The path for the list; undefined if the list was full. */
   readonly listed: Listed | undefined;
@@ -43,10 +40,7 @@ interface Found {
   unexamined?: number;
 }
 
-/**
- * Returns the paths in a response, at most `max`, with the types of their values and a sample value. The elements of an array share one
- * path.
- */
+/** The paths in a response, at most `max`, with the types of their values and a sample. The elements of an array share one path. */
 export function structureOf(body: Value | undefined, max = maxPaths): Structure {
   const list: Listed[] = [];
   let count = 0;
@@ -118,9 +112,7 @@ function sampleText(value: Value): string {
   return excerpt(jsonOf(value), 60);
 }
 
-/**
- * Adds paths to a node's `map`, each under a field name that is new and not in `taken`. Skips paths that the map already contains.
- */
+/** Adds paths to a node's `map`, each under a field name that is new and not in `taken`. Skips paths that the map already contains. */
 export function withPaths(map: MapText, paths: readonly string[], taken: ReadonlySet<string> = new Set()): MapText {
   const whole = new Map(Object.entries(map));
   for (const path of paths) {

@@ -1,4 +1,3 @@
-/** The form of the cells in a CSV. */
 export interface CellForm {
   readonly delimiter: string;
   /** The character before a quote inside quotes. Undefined for a second quote, as in RFC 4180. */

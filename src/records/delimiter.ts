@@ -29,7 +29,6 @@ export interface ToldDelimiter {
 }
 
 interface TableFacts extends TableForm {
-  /** Is used in any case. */
   readonly delimiter?: string;
 }
 

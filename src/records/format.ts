@@ -26,7 +26,6 @@ export interface RecordFormat {
   readonly firstBytes?: string;
   /** How text is read; undefined for a format whose files are archives, which are read whole and cannot be continued. */
   readonly text?: TextFormat;
-  /** How an archive is read. */
   openArchive?(input: Input, options: ArchiveOptions): Promise<OpenArchive>;
   /** `columns` are those of the output, and empty if there are no records. */
   writer(columns: readonly string[], options: WriterOptions): RecordWriter;
@@ -44,7 +43,6 @@ export interface TextFormat {
   columns(header: string): readonly string[] | undefined;
 }
 
-/** The form of a table of text. */
 export interface TableForm extends HeaderPlace, Omit<CellForm, 'delimiter'> {
   /** Rows can have fewer cells than the header, and more cells if those are empty. */
   readonly ragged?: boolean;

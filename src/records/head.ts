@@ -12,9 +12,7 @@ export interface Head {
   readonly buffered?: Buffer[];
 }
 
-/**
- * Reads up to the header or, if the format has none, up to the first readable record. `buffers` keeps the text, so it can be read again.
- */
+/** Reads up to the header or, if the format has none, up to the first readable record. `buffers` keeps the text, to be read again. */
 export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buffer>, buffers: boolean): Promise<Head> {
   const items: Item[] = [];
   const buffered: Buffer[] = [];

@@ -15,9 +15,7 @@ export interface Input {
   readBytes(): number;
   /** A `start` other than 0 requires a seekable input. Throws an AutomateError (`input`) if the input cannot be read. */
   bytes(start: number): AsyncGenerator<Buffer>;
-  /**
-   * Throws an AutomateError (`input`) if what was read has been overwritten or cut off, except for pipes. Not to be called after `close`.
-   */
+  /** Throws an AutomateError (`input`) if what was read was overwritten or cut off, except for pipes. Not to be called after `close`. */
   refuseChange(): void;
   /** A read that is still waiting for bytes fails. */
   close(): Promise<void>;

@@ -37,7 +37,6 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
 }
 
 interface HeadFacts extends Required<Pick<NamedFacts, 'isWrapped'>>, Pick<NamedFacts, 'kind'> {
-  /** The name of the encoding. */
   readonly label: string;
 }
 

@@ -43,9 +43,7 @@ export async function serveMetrics({ host, port }: NetworkAddress, pages: Readon
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`, close };
 }
 
-/**
- * Other names in the Host header are refused to prevent DNS rebinding. The port is not checked, because a tunnel may use a different one.
- */
+/** Other names in the Host header are refused to prevent DNS rebinding. The port is not checked: a tunnel may use another. */
 function namesLoopback({ headers: { host = '' } }: IncomingMessage): boolean {
   return URL.canParse(`http://${host}`) && isLoopback(new URL(`http://${host}`).hostname);
 }

@@ -57,9 +57,7 @@ export interface EventsFile {
 const flushEveryMs = 500;
 const flushAt = 64 * 1024;
 
-/**
- * Opens the events file, in which each line is a JSON object. Returns undefined if there is no `path`. A resumed run appends to the file.
- */
+/** Opens the events file, in which each line is a JSON object. Undefined without `path`. A resumed run appends to the file. */
 export async function openEvents(path: string | undefined, redactor: Redactor, isResumed: boolean): Promise<EventsFile | undefined> {
   if (path === undefined) return undefined;
   const sink =

@@ -27,7 +27,6 @@ export interface ReportedRun {
   readonly source: RecordSource;
   readonly output: FileOutput;
   readonly progress: RunProgress;
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly answers?: object;
   readonly session: {
     readonly ports: { credits(): number };

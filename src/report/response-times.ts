@@ -67,9 +67,7 @@ function barOf(ms: number): number {
   return low;
 }
 
-/**
- * Returns the median, the 95th percentile and the maximum, in ms. The percentiles are approximate because they are computed from buckets.
- */
+/** The median, the 95th percentile and the maximum, in ms. The percentiles are approximate, as they come from buckets. */
 export function typicalMs(times: ResponseTimes): readonly [p50: number, p95: number, max: number] {
   const max = Math.max(1, Math.round(times.maxMs));
   // Limited to the maximum, which is exact, because a rounded percentile could be higher.

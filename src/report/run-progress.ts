@@ -124,9 +124,7 @@ export class RecordRates {
     return this.#elapsed();
   }
 
-  /**
-   * Returns the buckets without gaps, and merges them if a chart cannot show that many. The last bucket ends after `ranMs`, by default now.
-   */
+  /** The buckets without gaps, merged if a chart cannot show that many. The last bucket ends after `ranMs`, by default now. */
   buckets(ranMs = this.#elapsed()): Interval[] {
     const ms = Math.max(ranMs, this.#lastMs);
     this.#passPause(ms);

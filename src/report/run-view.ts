@@ -97,7 +97,6 @@ export interface RunView {
   readonly showsCredits?: boolean;
   /** Answers that were taken from the request of another record. `counts.cached` includes them. */
   readonly cachedInFlight?: number;
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly answers?: Tally['keptAnswers'] & { readonly requests: number };
   readonly pauses: PausesView;
   /** Reasons such as 429s or rate limits. */
@@ -171,7 +170,6 @@ type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'fa
 interface RecordCounts {
   readonly written: number;
   readonly failed: number;
-  /** Records that a filter node dropped. */
   readonly filtered: number;
   /** Records whose rows were reused, as they have not changed. `written` includes them. Undefined if the run reuses no rows. */
   readonly unchanged?: number;
@@ -221,13 +219,11 @@ export interface FailureView {
   /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: readonly number[];
   readonly first?: MessageView;
-  /** The most frequent messages. */
   readonly messages: readonly (Partial<MessageView> & { readonly text: string; readonly count: number })[];
 }
 
 interface MessageView {
   readonly message: string;
-  /** The message and advice. */
   readonly text: string;
 }
 
@@ -556,7 +552,6 @@ function mappingOf({ request: { plan }, progress: { tally } }: ReportedRun): Map
   });
 }
 
-/** Returns the groups of failures, the largest first. */
 export function largestFirst(failures: readonly FailureView[]): FailureView[] {
   return [...failures].sort((a, b) => b.count - a.count);
 }

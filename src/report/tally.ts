@@ -8,7 +8,6 @@ import { ResponseTimes } from './response-times.ts';
 /** Failures with the same node, class and status, together with the message of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** The first few records with such a failure, in ascending order. */
   readonly firstRecords: number[];
   /** Counts failures by message. The number of distinct messages is limited. */
   readonly messages: Map<string, number>;
@@ -130,9 +129,7 @@ export interface Tally {
   /** Requests that were sent, with their retries. */
   requests: number;
   readonly failures: Map<string, FailureGroup>;
-  /**
-   * Passed-through failures (`on_error: keep`) of records that have not ended, by record number. Such a record can still fail as a whole.
-   */
+  /** Passed-through failures (`on_error: keep`) of records that have not ended, by record number. Such a record can still fail. */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
   /** Nodes that fetch lists page by page. How often a path was found is counted per page for them, not per record. */
@@ -149,7 +146,6 @@ export interface Tally {
   readonly brokenRules: Map<string, Map<string, number>>;
   /** Records that a join node looked up, and how many of them it found, by node. */
   readonly joined: Map<string, { found: number; of: number }>;
-  /** By `first` node. */
   readonly searches: Map<string, SearchCounts>;
   readonly responseTimes: ResponseTimes;
   readonly tokens: Map<string, TokenCounts>;
@@ -160,7 +156,6 @@ export interface Tally {
   readonly answered: Map<string, number>;
   /** Keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
-  /** Keyed by origin. */
   readonly paces: Map<string, LearnedPace>;
   /** Origins that have not answered any attempt, although records continued. Keyed by origin. */
   readonly unanswered: Map<string, UnansweredOrigin>;

@@ -31,9 +31,7 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly env?: string;
   /** Overrides the values in the flow file. */
   readonly var?: GivenVariables;
-  /**
-   * Set if `var` comes from a caller, who may set only open variables. With `later`, the flow is compiled again when the values are known.
-   */
+  /** Set if `var` comes from a caller, who may set only open variables. With `later`, the flow is compiled again once they are known. */
   readonly caller?: 'now' | 'later';
   /** Receives each name in `var` that matches no variable of the flow. If undefined, such a name is an error. */
   readonly otherVariable?: (name: string) => void;

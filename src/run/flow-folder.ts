@@ -180,9 +180,7 @@ export class FlowFolder {
     }
   }
 
-  /**
-   * Changes whenever the file or folder does. Empty if the last change is so recent that a further change could have the same time stamp.
-   */
+  /** Changes whenever the file or folder does. Empty if the last change is so recent that a further one could have the same time stamp. */
   #versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
     const ageMs = this.#wallNow() - Math.max(mtimeMs, ctimeMs);
     return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';

@@ -32,7 +32,6 @@ export interface SharedRunWorkers {
 /** The objects and settings that all runs and calls in this process share. */
 export interface SharedParts {
   readonly gates: Gates;
-  /** Undefined if this process runs the nodes itself. */
   readonly workers?: SharedRunWorkers;
   readonly routes: Routes;
   readonly allowHttp: boolean;

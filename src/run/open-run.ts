@@ -76,7 +76,6 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
 
 const maxKeptBytes = 10e9;
 
-/** Undefined if the run neither keeps answers nor uses kept ones. */
 async function answersOf({ request, claim }: ClaimedRun, { redactor, warn }: Messages): Promise<OpenRun['answers']> {
   const { options, files, retried } = request;
   const { keepAnswers, replay: isReplay = false, maxKept: maxBytes = maxKeptBytes, workers } = options;

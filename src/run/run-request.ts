@@ -42,13 +42,11 @@ export interface RunRequest {
   readonly pilot?: PilotRun;
   /** Further counts for each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
-  /** Undefined if the run was not started from a command line. */
   readonly words?: RunWords;
 }
 
 /** Runs only some records, out of order. Their results are parked, so that a resumed run writes them among the others. */
 interface PilotRun {
-  /** The places of the records. */
   readonly records: ReadonlySet<number>;
   finished(item: Item, outcome: Outcome): void;
   /** Called when all records are finished, while the output is still claimed. `goesOn` is true if the run is resumed at once. */
@@ -61,7 +59,6 @@ export interface EndedRun {
   readonly failed: number;
 }
 
-/** Texts about a run that only the command-line interface can provide. */
 export interface RunWords extends RunTexts {
   next(ended: EndedRun): readonly NextStep[];
 }
@@ -103,7 +100,6 @@ export interface WorkerOpener {
    * flow, `credential` if Redis cannot be reached.
    */
   prepare(request: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void>;
-  /** Undefined if this process runs the nodes itself. */
   open(run: OpenRun, follower: WorkerFollower): Promise<Workers | undefined>;
   close(): Promise<void>;
 }
@@ -145,6 +141,5 @@ export interface OpenRun extends ClaimedRun {
   readonly output: FileOutput;
   readonly progress: RunProgress;
   readonly events: EventsFile | undefined;
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly answers?: KeptAnswers & { readonly settings: AnswerSettings };
 }

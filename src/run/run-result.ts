@@ -63,7 +63,6 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
-/** The output was already complete. */
 export function completeAlready(earlier: CompleteRun): RunResult {
   return {
     ending: 'complete',

@@ -37,7 +37,6 @@ export interface SessionParts {
   readonly key?: PayingKey;
   readonly run?: RunSpendings;
   readonly files?: RunFilesOptions;
-  /** Undefined if the run neither keeps answers nor uses kept ones. */
   readonly answers?: KeptAnswers;
   readonly person?: LoginPerson;
   report?(event: Event): void;
@@ -49,7 +48,6 @@ interface RunSpendings {
   readonly credits: number;
   /** Money spent by each node; undefined if none was spent. */
   readonly costs: Readonly<Record<string, number>> | undefined;
-  /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }
 

@@ -143,9 +143,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 /** Path prefixes whose routes must have a guard. */
 const guardedPrefixes = ['/v1', '/mcp', '/ui'] as const;
 
-/**
- * `guard` runs first, so a refused client cannot find out which paths exist. As part of the routes, it also covers percent-encoded URLs.
- */
+/** `guard` runs first, so a refused client cannot find out which paths exist. It also covers percent-encoded URLs. */
 export function addGuarded(
   app: FastifyInstance,
   prefix: (typeof guardedPrefixes)[number],

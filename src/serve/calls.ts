@@ -52,7 +52,6 @@ export class ServedCalls {
     this.#calls.abort();
   }
 
-  /** Waits until all calls have ended, then closes the runtimes of the flows. */
   close(): Promise<void> {
     return this.#calls.close();
   }
@@ -80,7 +79,6 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
   }
 }
 
-/** Throws a Problem (`flow-invalid`). */
 export function validPlan({ id, plan, problems, path }: ServedFlow) {
   if (plan) return plan;
   throw new ProblemResponse('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });

@@ -13,9 +13,7 @@ export interface EndingServer {
 /** The last part of the grace period in ms. It is reserved for saving the runs that were aborted. */
 const savingMs = 1000;
 
-/**
- * Lets responses and calls finish, saves the runs, and responds to waiting clients. Aborts work that takes longer than the grace period.
- */
+/** Lets responses and calls finish, saves the runs, and responds to waiting clients. Aborts work after the grace period. */
 export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {
   const deadline = new Deadline(Math.max(graceMs - savingMs, graceMs / 2), () => giveUp(server));
   server.endWaits();

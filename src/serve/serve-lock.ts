@@ -73,7 +73,6 @@ interface QueueLimits {
   readonly maxUpload: number;
   /** Maximum size of all runs on the disk in bytes. */
   readonly maxDisk: number;
-  /** Time in ms after which ended runs are deleted. */
   readonly keep: number;
 }
 

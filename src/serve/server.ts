@@ -39,7 +39,6 @@ interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
-  /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files: string | undefined;
   /** The files that the server itself reads, such as its TLS key. Flows can neither send nor overwrite them. */
   readonly ownFiles?: readonly string[];
@@ -162,10 +161,7 @@ export class Server {
     response.once('close', () => listeners.delete(response));
   }
 
-  /**
-   * Ends the event streams of listeners; by default all. `which` returns true for the ids of API keys whose streams end. The id is empty
-   * for the web page.
-   */
+  /** Ends event streams, by default all. `which` is true for the ids of their API keys; the id is empty for the web page. */
   endListeners(which: (key: string) => boolean = () => true): void {
     for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) cutOff(response);
   }

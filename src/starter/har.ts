@@ -218,7 +218,6 @@ export function recordedRequest({ method, url, headers, postData }: HarEntry): R
 interface ComputedAuth {
   readonly auth: WrittenAuth;
   readonly note: string;
-  /** Matches the headers that the type of auth computes for each request. */
   readonly headers: RegExp;
 }
 

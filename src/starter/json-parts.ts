@@ -3,7 +3,6 @@ import { isMapping } from '../core/value/value.ts';
 /** An object in a file of another tool. Its members can be of any type, because real files often break the rules of their format. */
 export type JsonPart = Readonly<Record<string, unknown>>;
 
-/** Returns the value if it is a mapping, otherwise an empty mapping. */
 export function partOf(value: unknown): JsonPart {
   return isMapping(value) ? value : {};
 }

@@ -100,7 +100,6 @@ function isDistinct(text: string): boolean {
 
 export interface WithFields {
   readonly text: string;
-  /** The fields that take the place of secrets. */
   readonly fields: readonly string[];
 }
 
@@ -177,7 +176,6 @@ function secretsNamedIn(text: string): string[] {
   return namesAndValuesIn(text).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
 }
 
-/** Takes the secrets of a body, which are recognized by their names. */
 export function addSecretsIn(text: string, known: KnownSecrets): void {
   for (const [name, value] of namesAndValuesIn(text)) {
     known.addVariables(name, value);
@@ -190,7 +188,6 @@ export function passwordIn(url: string): string {
   return /^\w+:\/\/[^/?#@]*:([^/?#@]*)@/.exec(url)?.[1] ?? '';
 }
 
-/** Takes the secrets in the query of a URL or in a form. */
 export function addSecretPairs(pairs: string, known: KnownSecrets): void {
   for (const pair of pairs.split('&')) {
     const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => percentDecoded(part.replaceAll('+', ' ')));

@@ -9,7 +9,6 @@ import { ExactNumber, textOf, type Value, type ValuePath } from '../core/value/v
 import { holdsLogin, isPossiblySecret, isSecretHeader } from '../flow/secrets/secret-text.ts';
 import { plainName, type WrittenNode, withLiterals } from './written-node.ts';
 
-/** The records for which a flow is generated. */
 export interface Example {
   readonly name: string;
   readonly columns: readonly string[];

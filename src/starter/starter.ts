@@ -18,14 +18,12 @@ import {
   yamlOf,
 } from './written-node.ts';
 
-/** A generated flow that a user can start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly text: string;
   /** True if the request uses fields, and so can differ from record to record. */
   readonly usesFields: boolean;
   /** A reference to a field that the request could use, such as `{{id}}`. */
   readonly reference: string;
-  /** True if the request goes to another machine without TLS. */
   readonly needsAllowHttp: boolean;
   /** True if a field that is not in the records takes the place of a secret. */
   readonly lacksColumns: boolean;
@@ -33,13 +31,11 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
 
 export interface About extends WrittenHead {
   readonly example?: Example;
-  /** Comment lines to write above the node. */
   readonly comments?: readonly string[];
   /** The paths of the values in the node that are only examples from the API's documentation. */
   readonly examples?: readonly ValuePath[];
   readonly secrets?: KnownSecrets;
   readonly base?: UrlBase;
-  /** Fields that the flow computes before it sends the request. */
   readonly computed?: Readonly<Record<string, { readonly cel: string }>>;
 }
 

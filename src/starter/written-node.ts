@@ -15,9 +15,7 @@ export interface WrittenRequest {
   readonly headers: readonly WrittenHeader[];
   /** The body as JSON text; undefined if the body is empty, a form, or other text. */
   readonly body?: string;
-  /** The names and values of a URL-encoded form. */
   readonly form?: Readonly<Record<string, unknown>>;
-  /** A body that is neither JSON nor a form. */
   readonly text?: string;
   readonly auth?: readonly WrittenAuth[];
   readonly paginate?: WrittenPaging;
@@ -201,7 +199,6 @@ function isSent(value: unknown, [step, ...rest]: ValuePath): boolean {
   return isMapping(value) && Object.hasOwn(value, step) && isSent(value[step], rest);
 }
 
-/** Adds a YAML comment to each example in a node of the flow. */
 function markExamples(document: Document, node: number, paths: readonly ValuePath[]): void {
   for (const path of paths) {
     const found = document.getIn(['nodes', node, ...path], true);

@@ -86,7 +86,6 @@ class ChildRun {
     else this.#withRun((run) => run.close(message));
   }
 
-  /** The error ends this run. */
   readonly fail = (error: unknown): void => this.#link.tell({ kind: 'error', error: errorForm(error) });
 
   #withRun(act: (run: WorkerRun) => void): void {

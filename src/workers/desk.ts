@@ -22,10 +22,7 @@ interface DeskParts {
   readonly attempt?: Trace;
 }
 
-/**
- * Counts a run's workers: how many are alive now, the most that were alive at once, and how many were lost. Also counts unfinished units
- * (groups of records).
- */
+/** The workers that are alive now, the most at once, and those that were lost. Also counts unfinished units. */
 interface LivingWorkers {
   readonly alive: number;
   readonly most: number;

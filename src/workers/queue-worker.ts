@@ -25,7 +25,6 @@ interface QueueWorkerOptions {
   readonly idleMs?: number;
   say(text: string): void;
   warn(text: string): void;
-  /** Undefined if the worker serves no metrics. */
   readonly metrics?: Pick<Metrics, 'follow' | 'addWorker'>;
 }
 

@@ -94,7 +94,6 @@ export class WorkerOutput implements Output {
     await this.#link.flush();
   }
 
-  /** Sends all remaining results. */
   async end(): Promise<void> {
     this.#release();
     await this.flush();

@@ -22,7 +22,6 @@ import {
 } from './connections-auth.ts';
 import { type AddOptions, addOptions } from './connections-options.ts';
 
-/** Asks the person at the terminal for settings that the options do not contain. */
 export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,
@@ -92,7 +91,7 @@ function clientSecretOf({ client_credential: credential }: GivenAuth): GivenAuth
 function refuseOtherTypes(type: string | undefined): void {
   if (type === undefined || type === 'http' || type === 'mcp') return;
   const hint = didYouMean(type, ['http', 'mcp']);
-  throw new AutomateError('usage', `expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('bearer')}`);
+  throw new AutomateError('usage', `expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('http')}`);
 }
 
 function typeFor(type: string | undefined, { url, command }: AddOptions): string {
@@ -109,7 +108,7 @@ function refuseMcpOptions(options: AddOptions): void {
 }
 
 async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
-  if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('bearer')}`);
+  if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('http')}`);
   const check = (answer: string) => connectionProblem({ type: 'http', base_url: answer, allow_http: allowHttp });
   return asker.text('Base URL, such as https://crm.example.com/v2', { check });
 }

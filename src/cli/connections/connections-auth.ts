@@ -100,9 +100,9 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Auth
   return answer === '' ? undefined : optionValue(answer, part);
 }
 
-/** An example command that adds a connection with all options that the auth type requires. */
-export function exampleOf(type: string, connection: ConnectionType = 'http'): string {
-  return addLine(typeNamed(type, typesFor(connection)), connection);
+/** An example command that adds a connection. */
+export function exampleOf(connection: ConnectionType): string {
+  return addLine(typeNamed('bearer', typesFor(connection)), connection);
 }
 
 function addLine({ type, parts }: Type, connection: ConnectionType): string {
@@ -226,7 +226,6 @@ function withDashes(flag: string): string {
   return flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The words that set the option to its example. */
 function wordsFor(key: string, part: AuthPart): string {
   const flag = flagOf(key, part);
   const { example: value = 'VALUE' } = part;
@@ -271,7 +270,7 @@ export async function chooseName(
   asker: Asker | undefined,
 ): Promise<string> {
   if (given === undefined) {
-    if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf('bearer', type)}`);
+    if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf(type)}`);
     return asker.text('Name of the connection, such as crm', { check: (answer) => nameProblem(answer, options) });
   }
   const problem = nameProblem(given, options);

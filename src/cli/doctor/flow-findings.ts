@@ -14,7 +14,6 @@ import type { Terminal } from '../terminal.ts';
 import { type DoctorFinding, type DoctorOptions, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 import { hostFindings } from './network-findings.ts';
 
-/** Checks the flow file, its credentials, and the hosts to which it sends requests. */
 export async function flowFindings(file: string, options: DoctorOptions, terminal: Terminal): Promise<DoctorFinding[]> {
   let plan: Plan;
   try {

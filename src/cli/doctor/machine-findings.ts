@@ -17,7 +17,6 @@ export function nodeFinding(version: string): DoctorFinding {
     : problemFinding('node', `Node.js ${version} is too old`, `install Node.js ${least} or later`);
 }
 
-/** Checks the folder that contains credentials, connections and credits. */
 export function homeFindings(): DoctorFinding[] {
   const home = homeFolder(process.env);
   const place = placeAt(home);

@@ -8,7 +8,6 @@ import { proxyFinder } from '../../http/proxy.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { type DoctorFinding, type DoctorOptions, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
-/** Checks HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to the proxies. */
 export async function proxyFindings(): Promise<DoctorFinding[]> {
   let proxyOf: ReturnType<typeof proxyFinder>;
   try {

@@ -74,7 +74,6 @@ export async function dryRun({ flow, plan, options, records, gone, out }: DryRun
   return exitCodes.success;
 }
 
-/** Undefined if the run uses no kept answers. */
 async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string): Promise<KeptCounter | undefined> {
   if ((keepAnswers === undefined && !replay) || out === '-') return undefined;
   const path = answersPath(out);
@@ -261,7 +260,6 @@ function rateText(intervalMs: number): string {
   return `${(ms / intervalMs).toLocaleString('en-US', { maximumFractionDigits: 2 })}/${unit}`;
 }
 
-/** `most` is null if there is no upper bound. */
 function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged, gone }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);

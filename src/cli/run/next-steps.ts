@@ -227,9 +227,7 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
   return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;
 }
 
-/**
- * Without a list of failed records (a stream, or a secret in --set), the command runs the errors file without the original input options.
- */
+/** Without a list of failed records (a stream, or a secret in --set), the command runs the errors file without the input's options. */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
   if (canResume(files) && hasFailedList(files.out)) return commandLine('retry', out, []);

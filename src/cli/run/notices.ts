@@ -25,7 +25,6 @@ const pauseMs = 1000;
 
 const maxAnswerBytes = 65_536;
 
-/** The facts that a notice can tell about a run that has ended. */
 export interface RunNotice {
   /** The flow or, in a retry, the output, as the user has written it. */
   readonly label: string;

@@ -63,13 +63,11 @@ export interface RunWatcher {
 
 /** A pilot, or the run that goes on after it. */
 export interface PartOfRun {
-  /** Receives what the records of a pilot show. */
   readonly findings?: PilotFindings;
   /** An earlier part in this process has already printed what is known about the flow and the input. */
   readonly isLater?: boolean;
 }
 
-/** Returns the exit code. */
 export type ShowRun = (request: RunRequest, part?: PartOfRun) => Promise<number>;
 
 type Reply = 'yes' | 'no' | 'more';

@@ -18,7 +18,6 @@ export interface ProgressFacts {
   /** Records finished since the run was resumed, including those that wait for an earlier record. */
   done(): number;
   readonly before: { readonly read: number; readonly failed: number };
-  /** The number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
   /** Finished shares (0 to 1) of the records since the run was resumed, and of the whole run. Undefined if they are not known. */
   share(): FinishedShare | undefined;

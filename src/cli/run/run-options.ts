@@ -25,7 +25,6 @@ export interface WrittenRun<Options = GivenRun> {
   readonly written: WrittenOptions;
   /** The output whose failed records are retried, as written by the user. */
   readonly retryOf?: string;
-  /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }
 

@@ -14,12 +14,12 @@ export function serverText({ name, version, protocol, transport, tools }: ToolSe
 export function toolsText(tools: readonly Tool[]): string {
   return tableText([
     ['tool', 'arguments', 'what it does'],
-    ...tools.map((tool) => [oneLine(tool.name, 80), argumentsText(tool), summaryOf(tool)]),
+    ...tools.map((tool) => [excerpt(tool.name, 80), argumentsText(tool), summaryOf(tool)]),
   ]).join('\n');
 }
 
 function argumentsText({ inputSchema: { properties = {}, required = [] } }: Tool): string {
-  const names = Object.keys(properties).map((name) => `${oneLine(name, 60)}${required.includes(name) ? '*' : ''}`);
+  const names = Object.keys(properties).map((name) => `${excerpt(name, 60)}${required.includes(name) ? '*' : ''}`);
   return names.length === 0 ? '-' : names.join(', ');
 }
 
@@ -27,10 +27,10 @@ export function toolText(connection: string, tool: Tool): string {
   const { description, inputSchema } = tool;
   const { properties = {}, required = [] } = inputSchema;
   const rows = Object.entries(properties).map(([name, schema]) => [
-    `  ${oneLine(name, 60)}`,
+    `  ${excerpt(name, 60)}`,
     argumentType(schema),
     required.includes(name) ? 'required' : defaultOf(schema),
-    oneLine(schema.description ?? schema.title ?? '', 200),
+    excerpt(schema.description ?? schema.title ?? '', 200),
   ]);
   return [
     ...(description ? [cleaned(description).trim(), ''] : []),
@@ -50,7 +50,7 @@ function argumentType({ type, enum: some, const: only, anyOf, oneOf, items }: To
   if (variants) return [...new Set(variants.map(argumentType))].join(' | ');
   const kinds = [type ?? 'any']
     .flat()
-    .map((kind) => (kind === 'array' && items ? `list of ${argumentType(items)}` : (words[kind] ?? oneLine(kind, 40))));
+    .map((kind) => (kind === 'array' && items ? `list of ${argumentType(items)}` : (words[kind] ?? excerpt(kind, 40))));
   return kinds.join(' | ');
 }
 
@@ -64,10 +64,6 @@ const words: Readonly<Record<string, string>> = {
 
 function defaultOf({ default: usual }: ToolSchema): string {
   return usual === undefined ? '' : `default ${excerpt(JSON.stringify(usual), 40)}`;
-}
-
-function oneLine(text: string, length: number): string {
-  return excerpt(text, length);
 }
 
 const maxShownTools = 10;

@@ -47,7 +47,6 @@ function statedCharset({ body, header }: Encoded, isXml: boolean): string | unde
   return markedCharset(body) ?? labelledCharset(header('content-type')) ?? (isXml ? declaredIn(body) : undefined);
 }
 
-/** Returns the charset in a content type; undefined if it states none. */
 export function labelledCharset(contentType = ''): string | undefined {
   return /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(contentType)?.[1];
 }
@@ -62,7 +61,6 @@ function declaredIn(body: Uint8Array): string | undefined {
   return declaredCharset(new TextDecoder('latin1').decode(body.subarray(0, 200)));
 }
 
-/** Returns the charset in the declaration of an XML text; undefined if it has none. */
 export function declaredCharset(xml: string): string | undefined {
   const declared = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(xml)?.[1];
   // A declaration that can be read byte by byte is not in UTF-16. Programs on .NET declare UTF-16 and send UTF-8.

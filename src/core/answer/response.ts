@@ -125,7 +125,6 @@ export function cleaned(text: string): string {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '');
 }
 
-/** Returns the message for a response with an unsuccessful status. */
 export function answerMessage(response: Encoded & Pick<HttpResponse, 'status'>): string {
   // An excerpt shows fewer than 2,000 bytes, so the excerpt of a longer body still ends in three dots.
   const text = response.body.length === 0 ? '' : excerpt(textStart(response, 2000));

@@ -109,7 +109,6 @@ export interface LoginRequest {
   readonly body?: unknown;
   readonly form?: Readonly<Record<string, unknown>>;
   readonly text?: string;
-  /** Signs the request. */
   readonly auth?: unknown;
   readonly take?: Readonly<Record<string, string>>;
   readonly expect?: string;
@@ -160,7 +159,6 @@ export function isSession(auth: { readonly type: string }): auth is SessionAuth 
   return auth.type === 'session';
 }
 
-/** The names of all values that the logins take. */
 export function takenNames({ login }: Pick<SessionAuth, 'login'>): readonly string[] {
   return login.flatMap(({ take = {} }) => Object.keys(take));
 }

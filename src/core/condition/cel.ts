@@ -7,7 +7,6 @@ export async function loadExpressionLibrary(): Promise<void> {
   library ??= await import('@marcbachmann/cel-js');
 }
 
-/** The library must be loaded. */
 export function createEnvironment(options?: ConstructorParameters<typeof Environment>[0]): Environment {
   if (!library) throw new Error('the library for expressions is not loaded');
   return new library.Environment(options);

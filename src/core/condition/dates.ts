@@ -100,7 +100,6 @@ function writtenOffset(minutes: number): string {
   return `${minutes < 0 ? '-' : '+'}${hours}:${rest}`;
 }
 
-/** A compiled pattern. */
 interface DatePattern {
   readonly parts: readonly (Letters | string)[];
   readonly form: RegExp;

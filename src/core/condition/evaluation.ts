@@ -5,10 +5,7 @@ import { forgetPatterns } from './pattern.ts';
 /** The time for the CEL function `now()`, and the limit for evaluations that might take long. */
 export type EvaluationClock = Pick<Clock, 'wallNow' | 'abortIfLong'>;
 
-/**
- * For checks while a flow is compiled, and for templates without expressions. With it, an evaluation fails if it needs the time or might
- * take long.
- */
+/** For checks of a flow, and templates without expressions. An evaluation fails with it if it needs the time or might take long. */
 export const noClock: EvaluationClock = {
   wallNow() {
     throw new Error('there is no clock for now()');
@@ -46,9 +43,7 @@ interface Loops {
 /** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/**
- * Short evaluations run without the limit, because its setup takes longer. `loops` counts the expression's loops, `length` its characters.
- */
+/** Short evaluations run without the limit: its setup takes longer. `loops` counts the expression's loops, `length` its characters. */
 export function evaluateWithin<Result>(
   { abortIfLong }: EvaluationClock,
   evaluate: () => Result,

@@ -28,9 +28,7 @@ export interface NamedField {
 export interface Mismatch extends NamedField {
   /** The kind of the other value; `type` if the field's type is compared, and `member` if `has()` tests a member of the field. */
   readonly kind: Kind | 'type' | 'member';
-  /**
-   * True if the evaluation fails when the field is a string. False if the evaluation succeeds, but the comparison is never true.
-   */
+  /** True if the evaluation fails when the field is a string. False if the evaluation succeeds, but the comparison is never true. */
   readonly fails: boolean;
   /** The same comparison with text; undefined if there is none. */
   readonly asText?: string;

@@ -74,9 +74,7 @@ export function shellReferences(text: string): string[] {
   return text.match(/\$\{[A-Z_][A-Z0-9_]*\}/g) ?? [];
 }
 
-/**
- * Returns advice if the text contains a shell variable, such as `${API_URL}`, because flows do not replace it; empty for any other text.
- */
+/** Returns advice if the text contains a shell variable, such as `${API_URL}`, as flows do not replace it; empty for any other text. */
 export function shellVariableAdvice(text: string): string {
   const name = /\$\{([A-Za-z_]\w*)\}|^\$([A-Z_][A-Z0-9_]*)/
     .exec(text)

@@ -1,10 +1,7 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it finds control characters
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
-/**
- * Escapes control characters and byte order marks in JSON text, because a terminal would interpret them, or show nothing. The JSON value
- * stays the same.
- */
+/** Escapes control characters and byte order marks, which a terminal would interpret, or not show. The JSON value stays the same. */
 export function escapedControls(json: string): string {
   return json.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -5,9 +5,7 @@ export type NamedPlace = 'header' | 'query' | 'body';
 
 interface TokenShape {
   readonly begins: string;
-  /**
-   * Pattern of the characters after `begins`. If it is undefined, `[\w.-]{8,}` is used, because `begins` already excludes ordinary words.
-   */
+  /** Pattern of the characters after `begins`. If undefined, `[\w.-]{8,}` is used, because `begins` already excludes ordinary words. */
   readonly rest?: string;
   readonly of: string;
 }

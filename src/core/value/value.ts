@@ -1,6 +1,4 @@
-/**
- * A number whose digits a double would change, because it is too large, too precise, or written in a different notation (`1.50`, `1e5`).
- */
+/** A number whose digits a double would change: it is too large, too precise, or written in a different notation (`1.50`, `1e5`). */
 export class ExactNumber {
   constructor(readonly text: string) {}
 }
@@ -62,7 +60,6 @@ function numberOrLiteral(value: number | boolean | null): string {
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
 }
 
-/** Returns the result of `act`, or undefined if it throws. */
 export function orUndefined<Result>(act: () => Result): Result | undefined {
   try {
     return act();

@@ -95,9 +95,7 @@ function headerAuth(name: string, value: string, masked: (text: string) => strin
   return { kind: 'token', what, auth: { type: 'api_key', header: masked(name) } };
 }
 
-/**
- * Guesses a body secret's kind from the member's name. For places that cannot contain a credential, also returns a bearer token's `auth`.
- */
+/** Guesses a body secret's kind from the member's name. For places without credentials, also returns a bearer token's `auth`. */
 function inBodyOrElsewhere(name: string): Replacement {
   const kind = /secret/i.test(name) ? 'secret' : /pass|pwd/i.test(name) ? 'password' : 'token';
   return { kind, auth: { type: 'bearer' } };

@@ -109,7 +109,6 @@ const whole = new Map(
 
 const partial = rows.filter(({ named }) => named.startsWith('*'));
 
-/** Undefined if the name does not suggest a secret. */
 export function surenessOf(name: string, place: NamedPlace): Sureness | undefined {
   const named = whole.get(`${place} ${plainName(name)}`) ?? whole.get(`${place} ${plainName(name.replace(/^x[-_]/i, ''))}`);
   // `appid` can be a secret key, but `app_id` only identifies the client.

@@ -175,7 +175,6 @@ export class AnswersDatabase {
     return this.blockWith(number).find((answer) => answer.number === number);
   }
 
-  /** Returns the size in bytes. */
   addBlock(answers: readonly StoredAnswer[], isPacked: boolean): number {
     const [first] = answers;
     if (!first) return 0;
@@ -285,7 +284,6 @@ export class AnswersDatabase {
     return { answers, bytes: this.bytes(), ...rangeOf(times) };
   }
 
-  /** The size of the file. */
   bytes(): number {
     const size = 'select page_count * page_size from pragma_page_count(), pragma_page_size()';
     return (this.#database.prepare(size).raw().get() as [number])[0];

@@ -16,7 +16,6 @@ export interface AnswerSettings {
   readonly env: string;
   /** Answers that are older are not used; undefined for no maximum. */
   readonly maxAgeMs: number | undefined;
-  /** Maximum size of the file. */
   readonly maxBytes: number;
   readonly isReplay: boolean;
 }
@@ -70,7 +69,6 @@ interface Pending {
   readonly part?: BatchPart;
 }
 
-/** An unpacked block. */
 interface UnpackedBlock {
   readonly answers: readonly StoredAnswer[];
   /** The answers by record, place and request. */

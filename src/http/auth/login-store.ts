@@ -27,9 +27,7 @@ export function createLoginStore(owner: LoginOwner, messages: StoreMessages): St
   };
 }
 
-/**
- * Not yet stored, by environment and credential. `text` holds the valid tokens, and `over` the outdated ones that are still in the store.
- */
+/** Not yet stored, by environment and credential. `text` holds the valid tokens, `over` the outdated ones still in the store. */
 const unstored = new Map<string, { readonly over: string | undefined; readonly text: string }>();
 
 /** Wait while another process renews the login. This is enough for several timeouts of a token server that does not respond. */

@@ -43,10 +43,7 @@ export class AccessTokens {
     this.#renewals = new Renewals(() => tools.now());
   }
 
-  /**
-   * Calls `send` with an access token of each source. After a 401, calls it once more with new tokens. Throws a Failure if a token cannot be
-   * obtained.
-   */
+  /** Calls `send` with the sources' access tokens, and after a 401 once more with new ones. Throws a Failure if one cannot be obtained. */
   sendWith<Answer extends { readonly status: number }>(
     sources: readonly TokenSource[],
     send: (tokens: readonly string[], refused?: Answer) => Promise<Answer>,

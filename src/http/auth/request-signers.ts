@@ -33,7 +33,6 @@ export interface SignerTools {
   secret(text: string, slot?: string): void;
 }
 
-/** A secret, and the credential that it is the secret of. */
 export interface SignerSecret {
   readonly credential: string;
   readonly text: string;
@@ -122,7 +121,6 @@ export function clockProblem(date: string | undefined, nowMs: number): string | 
   return `the clock of this machine is ${by} ${direction} the server's: correct it`;
 }
 
-/** The signatures contain the time. */
 export function timedSigner(
   credential: string,
   tools: SignerTools,

@@ -88,7 +88,6 @@ export class LoggedIn {
   }
 }
 
-/** The part of a request that a login to the same origin repeats. */
 type LoginSample = Pick<HttpRequest, 'origin' | 'clientCert' | 'http2'>;
 
 class OpenSession {
@@ -101,7 +100,6 @@ class OpenSession {
   /** The session in use; undefined while a login is under way. */
   #loggedIn: LoggedIn | undefined;
   #refusedUntilMs: number | undefined;
-  /** Renewals since the last success. */
   #renewals = 0;
 
   constructor(auth: SessionAuth, sample: LoginSample, tools: SessionTools) {
@@ -351,7 +349,6 @@ interface Taking {
   readonly session: LoggedIn;
   readonly slot: string;
   readonly origin: string;
-  /** Names the login in messages. */
   readonly where: string;
 }
 

@@ -91,9 +91,7 @@ function responseOf({ cachedAtMs, status, headers, body, redirectedTo, arrival =
 /** Limits for the responses in memory. If one of them is exceeded, the least recently used responses are removed. */
 const max = { answers: 64, bytes: 16 << 20 };
 
-/**
- * Successive records often send the same request. In a measurement, memory found 1.1 million responses per second, the file 0.19 million.
- */
+/** Successive records often send the same request. Measured: memory finds 1.1 million responses per second, the file 0.19 million. */
 class RecentAnswers {
   readonly #find: (key: string) => CachedAnswer | undefined;
   /** The responses, keyed by the hash of their request and ordered by their last use. */

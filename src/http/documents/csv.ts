@@ -33,9 +33,7 @@ interface Row {
 /** Receives the rows of a chunk. */
 type TakeRows = (rows: readonly Row[]) => Promise<void> | void;
 
-/**
- * One object per row; keys are column names, values strings. Rejects with a DocumentError if the CSV is not valid or has too many cells.
- */
+/** One object per row; keys are column names, values strings. Rejects with a DocumentError if the CSV is invalid or has too many cells. */
 export async function parseCsv(text: string, turn: Clock['yieldIfLong']): Promise<Value> {
   const rows: Value[] = [];
   let header: string[] | undefined;

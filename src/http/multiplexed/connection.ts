@@ -87,7 +87,6 @@ export function closedEarly(): Error {
 }
 
 export class Http2Connection {
-  /** Number of requests in flight. */
   streams = 0;
   error: Error | undefined;
   readonly session: ClientHttp2Session;

@@ -9,9 +9,7 @@ export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
-/**
- * Records may read and write files here. Refuses paths and symbolic links to other folders, and the reserved files and folders inside it.
- */
+/** Records may read and write files here. Refuses paths and symbolic links to other folders, and reserved files and folders inside. */
 export class FilesFolder {
   readonly #folder: string;
   readonly #reserved: ReservedPaths;
@@ -38,9 +36,7 @@ export class FilesFolder {
     if (what !== undefined) throw new PathRefused(`"${path}" is ${what}, which records can neither send nor replace`);
   }
 
-  /**
-   * The file need not exist. `makes` creates missing folders. Throws a PathRefused if the path leads out, is reserved, or names no file.
-   */
+  /** The file need not exist. `makes` creates missing folders. Throws PathRefused if the path leads out, is reserved, or names no file. */
   async place(path: string, makes: boolean): Promise<string> {
     const full = this.#within(path);
     if (/(?:^|[\\/])\.?$/.test(path) || full === this.#folder) throw new PathRefused(`expected the name of a file, found "${path}"`);

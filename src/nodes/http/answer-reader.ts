@@ -80,7 +80,6 @@ function looksLikeXml({ body, header }: HttpResponse): boolean {
   return !isPage && /^(?:\xef\xbb\xbf)?\s*<(?!!doctype html|html)[?!\w]/i.test(new TextDecoder('latin1').decode(body.subarray(0, 100)));
 }
 
-/** True if the first media type in a request's Accept header is JSON. */
 function asksForJson({ headers }: HttpRequest): boolean {
   const accept = Object.entries(headers).find(([name]) => name.toLowerCase() === 'accept')?.[1] ?? '';
   return /^\s*application\/(?:[\w.-]+\+)?json\b/i.test(accept);

@@ -101,12 +101,10 @@ export class Batching {
   }
 }
 
-/** A record that shares a request with others. */
 interface HttpEntry extends BatchEntry<RowsRead> {
   readonly batch: HttpBatch;
   readonly fields: Fields;
   readonly clock: EvaluationClock;
-  /** The value that the record adds to the list in the request. */
   readonly item: Value;
   /** The value by which the record is found in the response; undefined if it is found by its position. */
   readonly key: string | undefined;

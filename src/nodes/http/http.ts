@@ -93,7 +93,6 @@ function mapped(mapping: Mapping | undefined, saving: Saving | undefined): Pick<
   return { expands: mapping?.expands ?? false, paths: mapping?.paths ?? [], fields };
 }
 
-/** The fields that options besides the request read. */
 function optionReads(options: HttpOptions): FieldUse[] {
   const { batch, paginate } = options;
   return [...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];

@@ -69,7 +69,6 @@ export function checkList(options: HttpOptions, hasList: boolean, problem: Repor
   else if (!hasList) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
-/** True if an option other than the map reads values inside the body. */
 export function needsJson({ paginate, batch }: HttpOptions): boolean {
   if (batch?.match !== undefined) return true;
   return !!paginate && (paginate.type !== 'link_header' || paginate.items !== undefined || namesBody(paginate));

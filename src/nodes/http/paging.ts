@@ -42,7 +42,6 @@ export interface Page {
   readonly hasNextPath: boolean | undefined;
 }
 
-/** A path that is sought on pages. */
 interface SoughtPath {
   readonly name: string;
   isOn(answer: HttpAnswer): boolean;
@@ -131,9 +130,7 @@ function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failu
   );
 }
 
-/**
- * True if the first page lacks the list of items, so that the path of the list might be misspelt. It is false if the paging counts pages.
- */
+/** True if the first page lacks the list of items, so that its path might be misspelt. False if the paging counts pages. */
 function isListMissing(options: PaginateOptions, items: ValuePath | undefined, page: number, answer: HttpAnswer): boolean {
   return items !== undefined && page === 1 && !isCounted(options) && !isThere(answer, items);
 }

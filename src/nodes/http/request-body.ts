@@ -208,9 +208,7 @@ interface BodyExpression {
   readonly at: ValuePath;
 }
 
-/**
- * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
- */
+/** The expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member. */
 function expressionsWithin(body: Value | undefined, at: ValuePath): BodyExpression[] {
   return foundWithin(body, at, (value, path) => {
     const isOne = isObject(value) && typeof value.cel === 'string' && Object.keys(value).length === 1;

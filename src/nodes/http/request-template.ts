@@ -23,9 +23,7 @@ import { compileBody, type Header } from './request-body.ts';
 export interface RequestTemplate {
   /** The origin of the request; undefined if the record determines it. */
   readonly origin: string | undefined;
-  /** The fields that expressions in the body require. */
   readonly reads: readonly FieldUse[];
-  /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
   /** `inBody` are the fields for the body, if they differ. Throws a Failure if the request cannot be rendered. */
   readonly usesNow: boolean;

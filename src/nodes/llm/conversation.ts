@@ -26,7 +26,7 @@ export interface ModelAccepted extends Accepted {
   readonly usage: TokenUsage;
 }
 
-/** The prices per million tokens. */
+/** Per million tokens. */
 export interface TokenPrice {
   readonly input: number;
   readonly output: number;
@@ -40,7 +40,6 @@ interface ConversationRules {
   readonly price: TokenPrice | undefined;
   /** The option `max_cost`; undefined if the flow sets no maximum. */
   readonly maxCost: number | undefined;
-  /** Maximum number of tokens in an answer. */
   readonly maxTokens: number;
   /** Maximum number of times that the model is asked again because its answer does not fit the schema. */
   readonly invalidRetries: number;

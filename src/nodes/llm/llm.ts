@@ -22,7 +22,6 @@ import { type ModelQuestion, maxTokensNames, type Provider } from './provider.ts
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
 
-/** The LLM node, which asks a language model one question per record. */
 export const llm = defineNode({
   name: 'llm',
   summary: 'LLM: asks a language model about each record, and checks its answer',
@@ -172,7 +171,6 @@ function authOf({ connection, credential }: LlmOptions, provider: Provider): Aut
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
 }
 
-/** Returns the key that the node uses, in words for messages. */
 function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'none' }: Provider): string {
   const name = credential ?? (connection === undefined ? usual : undefined);
   if (name === undefined) return `the key of the connection "${connection}"`;

@@ -61,13 +61,11 @@ export interface Provider {
   readonly headers: Readonly<Record<string, string>>;
   readonly lacks: readonly (keyof Tuning | 'prompt_cache' | 'max_tokens_name' | 'strict')[];
   auth(credential: string): Auth;
-  /** Returns the path to append to the base URL. */
   path(model: string): string;
   body(question: ModelQuestion): JsonObject;
   answer(body: Value): ModelAnswer;
   /** Returns advice about a refusal; undefined if the server's message is sufficient. */
   advice?(status: number, body: Value, question: Pick<ModelQuestion, 'maxTokensName'>): string | undefined;
-  /** Undefined if other questions might be answered. */
   hopelessness?(status: number, body: Value): HopelessRefusal | undefined;
   /** Returns the wait in ms that the body of a refusal asks for; undefined if it asks for none. */
   waitMs?(body: Value): number | undefined;

@@ -30,10 +30,7 @@ const blocks: readonly Block[] = [
  */
 const strayEnd = /(?:(?:^|\n)[^\S\n]*<\/(?:think|thinking)>|<\/(?:think|thinking)>[^\S\n]*(?:\n|$))/i;
 
-/**
- * Removes the blocks of thinking at the beginning of a model's answer. Returns undefined if the answer has nothing but thinking, or ends
- * in the middle of it.
- */
+/** Removes thinking at the beginning of a model's answer. Undefined if nothing follows, or if the thinking is cut off. */
 export function withoutThinking(text: string): string | undefined {
   let rest = text;
   for (let found = endOfBlock(rest); found !== undefined; found = endOfBlock(rest)) rest = rest.slice(found);

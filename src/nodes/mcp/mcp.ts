@@ -49,7 +49,6 @@ const mcpOptions = z.strictObject({
 
 type McpOptions = z.output<typeof mcpOptions>;
 
-/** The MCP tool node, which calls a tool once per record. */
 export const mcp = defineNode({
   name: 'mcp',
   summary: 'MCP tool: calls a tool of an MCP server once per record and maps the answer into fields',

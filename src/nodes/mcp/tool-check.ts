@@ -116,7 +116,6 @@ function takesOthers({ additionalProperties, patternProperties }: ToolSchema, kn
 }
 
 export interface ArgumentsTemplate {
-  /** The names of the arguments that are the same for every record. */
   readonly names: readonly string[];
   /** True if a record determines the name of some argument. */
   readonly hasOtherNames: boolean;
@@ -124,9 +123,7 @@ export interface ArgumentsTemplate {
   readonly literals: ReadonlyMap<string, Value>;
   /** The names of arguments that are strings for every record; empty if the arguments are written as JSON text. */
   readonly texts: readonly string[];
-  /**
-   * The names of arguments that consist of a single field of a table. Such arguments are always strings if the records are rows of a table.
-   */
+  /** The names of arguments that consist of a single field of a table. They are always strings if the records are rows of a table. */
   readonly cells: readonly string[];
   render(fields: Fields): JsonObject;
 }

@@ -77,9 +77,7 @@ export interface FoundJournal {
 export interface Journal {
   /** `marks` failed since the last checkpoint. Waits until all is on disk. Throws an AutomateError (`output`) if it cannot be written. */
   add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
-  /**
-   * Waits until finished records that wait for an earlier one are on disk. Throws an AutomateError (`output`) if they cannot be written.
-   */
+  /** Waits until finished records that wait for an earlier one are on disk. Throws an AutomateError (`output`) if that fails. */
   park(records: ParkedRecords): Promise<void>;
   /** Notes a file before it is saved. Throws an AutomateError (`output`) if the journal cannot be written. */
   noteSaved(name: SavedName): Promise<void>;

@@ -44,7 +44,6 @@ export type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
   readonly source: RecordSource;
 };
 
-/** See `RecordMemory`. */
 export function openRecordMemory({ options, files, source, ...parts }: OfRun): Promise<RecordMemory> {
   const { set, csvSafe } = options;
   const columns = parts.plan.columns(source.columns ?? []);
@@ -208,7 +207,6 @@ type InputUse = 'read' | 'passes' | 'gone' | 'set';
 
 interface KnownField {
   readonly use: InputUse;
-  /** The field's name as JSON. */
   readonly json: string;
 }
 

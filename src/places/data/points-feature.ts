@@ -78,9 +78,7 @@ interface Bounds {
   north: number;
 }
 
-/**
- * Extends a box to contain a geometry or a nested array of positions. Throws an Error if a position contains anything other than numbers.
- */
+/** Extends a box to contain a geometry or a nested array of positions. Throws an Error if a position contains anything but numbers. */
 function widen(part: Value | undefined, box: Bounds): void {
   if (Array.isArray(part)) {
     const [lon, lat] = part;

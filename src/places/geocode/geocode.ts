@@ -10,7 +10,6 @@ import { photon } from './photon.ts';
 import { type GeocodeProvider, type QuestionTemplate, questionTemplate } from './question.ts';
 import { contextOf, geocodeServer, settingsOf } from './server-geocode.ts';
 
-/** The geocode node. It finds the place at a postal address, or the place nearest to a point. */
 export const geocode = defineNode({
   name: 'geocode',
   summary: 'Geocode: finds the coordinates of an address, or the place nearest to a point, without any set-up',

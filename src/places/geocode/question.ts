@@ -23,7 +23,6 @@ export interface QuestionTemplate {
   render(fields: Fields): GeocodeQuestion | undefined;
 }
 
-/** Undefined if a problem was reported. */
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {

@@ -14,9 +14,7 @@ import type { LookupDocument } from '../lookup.ts';
 import type { LookupBatch, LookupServer } from './lookup.ts';
 import type { Asking, LookupResults } from './lookup-results.ts';
 
-/**
- * Builds the action for a lookup at a server. The requests for each record are sent one after another, or many records share one request.
- */
+/** Builds the action for a lookup at a server. The requests for a record are sent one after another, or many records share one. */
 export function askServer(server: LookupServer, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
   const { batch, calls, credentials, maxAgeMs, publicServer } = server;
   const action: Action = {

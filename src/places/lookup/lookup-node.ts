@@ -10,7 +10,6 @@ import { askServer } from './ask-server.ts';
 import type { LocalData, Lookup, LookupOptions } from './lookup.ts';
 import { type AskedRecord, type Asking, LookupResults } from './lookup-results.ts';
 
-/** Undefined if a problem was reported. */
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
   const policy = callPolicy(options, connectionOf(options, context), context);
   const mapping = tryOption(context, ['map'], () => documentMapping(options, lookup));

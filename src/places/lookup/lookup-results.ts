@@ -58,9 +58,7 @@ export class LookupResults {
     return { status: response.status, header: response.header, body: document, response };
   }
 
-  /**
-   * Reports the result of a lookup, and returns the rows of the record. Throws a Failure if the flow requires a match and there is none.
-   */
+  /** Reports the result of a lookup, and returns the record's rows. Throws a Failure if the flow requires a match and there is none. */
   rows(document: LookupDocument, asked: AskedRecord, context: Pick<NodeContext, 'report'>, response?: HttpResponse): readonly Fields[] {
     const { fields, sources } = asked;
     const { match } = document;

@@ -12,7 +12,6 @@ import type { SourceName } from '../sources.ts';
 
 /** Defines the query and the meaning of its documents. `answerer` provides the documents, which `map` reads. */
 export interface Lookup {
-  /** The name of the lookup in summaries. */
   readonly label: string;
   readonly sources: readonly SourceName[];
   /** The map that is used if the node has none. It maps fields to paths into the answer document. */
@@ -47,7 +46,6 @@ export interface LocalData {
 export interface LookupServer {
   /** The name of the server if it is a public one, to which every user may send only few requests; undefined for any other server. */
   readonly publicServer?: string;
-  /** Undefined if responses are not cached. */
   readonly maxAgeMs: number | undefined;
   readonly credentials: readonly CredentialNeed[];
   /** Number of requests for one record. */
@@ -70,7 +68,6 @@ export interface LookupBatch {
   keyOf?(fields: Fields): string;
   /** Undefined for JSON and text. */
   readonly responseMode?: ResponseMode;
-  /** Returns the request for some records, which are keyed by their number in the request. */
   request(records: ReadonlyMap<number, Fields>): HttpRequest;
   /** Keyed by the record's number. Throws a Failure for an unexpected form; if it is retryable, the request is retried. */
   documents(response: HttpResponse): ReadonlyMap<number, LookupDocument>;

@@ -97,7 +97,6 @@ interface PointsRequest extends LookupRequest {
   readonly query: PointsQuery;
 }
 
-/** Undefined if a problem was reported. */
 export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, { problem }: BuildContext): LocalData | undefined {
   if (file === undefined) return void problem(['source'], 'source: file needs the option "file"');
   if (area && !area.bbox) return void problem(['area'], 'with source: file, the area must be a bbox: [south, west, north, east]');

@@ -12,7 +12,6 @@ import { whereTemplate } from './where-option.ts';
 
 type PointSource = NonNullable<PlacesOptions['source']>;
 
-/** The providers that send requests to a server. */
 const servers: Readonly<Record<Exclude<PointSource, 'file'>, PointsProvider>> = { overpass };
 
 const defaultSource: PointSource = 'overpass';
@@ -27,7 +26,6 @@ export function pointsSettings(options: PlacesOptions): SettledOptions {
   return { ...options, timeout, ...publicLimits(options), ...(publicRetry && { retry: publicRetry }) };
 }
 
-/** Undefined if a problem was reported. */
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
@@ -63,7 +61,6 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** Undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));

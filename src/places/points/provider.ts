@@ -35,7 +35,6 @@ export interface FoundPoints {
 
 export interface PointsProvider {
   readonly source: SourceName;
-  /** The origin of the built-in server. */
   readonly server: string;
   /** The number of requests per day that the built-in server accepts from one machine; undefined if it is not a public server. */
   readonly perDay?: DayLimit;

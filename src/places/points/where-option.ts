@@ -13,7 +13,6 @@ export type WhereTemplate = (fields: Fields) => Where | undefined;
 /** Maximum radius in metres. */
 const maxRadius = 50_000;
 
-/** Undefined if a problem was reported. */
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
   if ((near === undefined) === (area === undefined)) {
     const found = near === undefined ? 'neither' : 'both';

@@ -14,7 +14,6 @@ export interface Range {
 
 /** The load of one step, according to the records that have been read so far. */
 interface StepLoad {
-  /** Number of records that make their first call at this step. */
   readonly records: number;
   /** Minimum number of calls. Undefined if any records can share a batch, so that it follows from the batch size. */
   readonly calls: number | undefined;

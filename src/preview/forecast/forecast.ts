@@ -57,7 +57,6 @@ export interface ForecastSettings {
   readonly isKept?: (step: Step, request: ActionRequest) => boolean;
 }
 
-/** Reads the records one by one, and sends nothing. */
 export class Forecaster implements WalkListener {
   readonly #plan: Plan;
   readonly #settings: ForecastSettings;

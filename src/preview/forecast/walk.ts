@@ -160,7 +160,6 @@ interface Probe {
   readonly inputTokens: number | undefined;
 }
 
-/** Prepares one request at each step. Sends nothing. */
 export class Probes {
   readonly #steps: readonly Step[];
   readonly #probes: (Probe | undefined)[];

@@ -91,7 +91,6 @@ async function* sheetRows(zip: Zip, reading: SheetReading): AsyncGenerator<reado
   }
 }
 
-/** The error that `act` throws. */
 function faultOf(act: () => void): { readonly error: unknown } | undefined {
   try {
     act();

@@ -30,10 +30,7 @@ export interface Zip {
   close(): Promise<void>;
 }
 
-/**
- * Copies a stream to a temporary file, because a zip archive lists its files at its end. Throws an AutomateError (`input`) if the input is
- * not a readable workbook.
- */
+/** Copies a stream to a file, because a zip archive lists its files at its end. Throws an AutomateError (`input`) for no workbook. */
 export async function openZip(input: Input): Promise<Zip> {
   const file = input.isSeekable ? openFile(input.name) : await copyOf(input);
   try {

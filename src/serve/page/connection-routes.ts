@@ -223,10 +223,7 @@ function testSaved(name: string, server: Server): TestOfConnection {
   };
 }
 
-/**
- * Tests a connection. Throws an AutomateError or a Failure if it does not work. Resolves with the tools of an MCP server; undefined for an
- * HTTP connection.
- */
+/** Throws an AutomateError or a Failure if the connection does not work. Resolves with the tools of an MCP server. */
 type TestOfConnection = (messages: Messages) => Promise<ToolServer | undefined>;
 
 function testOne(connection: CompiledConnection, server: Server): TestOfConnection {

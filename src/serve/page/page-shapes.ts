@@ -65,7 +65,6 @@ export interface ServerInfo {
   readonly folder: string;
   /** Such as `http://127.0.0.1:4020`. */
   readonly address: string;
-  /** True if the web page may save maps to flow files. */
   readonly edit: boolean;
   readonly flows: number;
   readonly running: number;
@@ -150,7 +149,6 @@ export interface Billing {
   readonly by_key: readonly CreditShare[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
-  /** Text with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 

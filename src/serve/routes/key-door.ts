@@ -112,13 +112,15 @@ export async function seenFlow(server: Server, caller: Caller, request: FastifyR
   return flow;
 }
 
-/** The seconds in `Prefer: wait=N` (RFC 7240). Throws a Problem (`bad-request`) if N is not from `least` to `most`. */
-export function preferredWait({ headers }: FastifyRequest, least: number, most: number): number | undefined {
+const longestWait = 60;
+
+/** The seconds in `Prefer: wait=N` (RFC 7240). Throws a Problem (`bad-request`) if N is not from `least` to 60. */
+export function preferredWait({ headers }: FastifyRequest, least: number): number | undefined {
   const written = /(?:^|[,;\s])wait\s*=\s*"?([^",;\s]*)"?/i.exec([headers.prefer ?? ''].flat().join(','))?.[1];
   if (written === undefined) return undefined;
   const seconds = Number(written);
-  if (/^\d+$/.test(written) && seconds >= least && seconds <= most) return seconds;
-  throw new ProblemResponse('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
+  if (/^\d+$/.test(written) && seconds >= least && seconds <= longestWait) return seconds;
+  throw new ProblemResponse('bad-request', `Prefer: expected wait=${least} to wait=${longestWait}, found wait=${written}`);
 }
 
 export const wholeNumber = z

@@ -55,7 +55,7 @@ export function addNewRunRoute(app: FastifyInstance, server: Server, { base, cal
 async function postRun(server: Server, { base, callerOf }: Audience, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const caller = callerOf(request);
   const flow = await seenFlow(server, caller, request);
-  const waitS = preferredWait(request, 0, 60);
+  const waitS = preferredWait(request, 0);
   const { run, isReplayed } = await newRun(server, { request, flow, caller });
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   else server.audit(caller, request, 'run.start', run.id);

@@ -26,9 +26,7 @@ export interface UiOptions {
 
 const page = new Caller(undefined);
 
-/**
- * Adds the routes for the web page: the routes of `/v1` for all flows, the routes that `add` adds, and the login, which opens a session.
- */
+/** The routes for the web page: those of `/v1` for all flows, those that `add` adds, and the login, which opens a session. */
 export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions, add: (guarded: FastifyInstance) => void): void {
   const letIn = (request: FastifyRequest) => {
     if (!request.routeOptions.config.opensSession) requireSession(request, options);

@@ -60,7 +60,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
         const flow = await seenFlow(server, caller, request);
         const gone = new AbortController();
         reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
-        const waitMs = (preferredWait(request, 1, 60) ?? 30) * 1000;
+        const waitMs = (preferredWait(request, 1) ?? 30) * 1000;
         const given = variablesIn(request.query);
         const plan = () => planOfCall({ flow, given }, server.shared);
         const fields = fieldsForFlow(recordOfBody(request.body), flow);

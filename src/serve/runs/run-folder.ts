@@ -41,7 +41,6 @@ export class RunFolder {
     return join(this.path, 'summary.json');
   }
 
-  /** The texts of the files that belong to the flow, such as schemas, by their paths. */
   async flowFiles(): Promise<Readonly<Record<string, string>>> {
     const text = await readFile(this.#files, 'utf8').catch(() => '{}');
     return JSON.parse(text) as Record<string, string>;
@@ -127,7 +126,8 @@ let lastMs = 0;
 let sequence = 0;
 
 /** `run_` and a UUIDv7 (RFC 9562, 5.7). Ids sort by time, even within a millisecond and when the clock is set back. */
-export function newRunId(wallMs = Date.now()): string {
+export function newRunId(): string {
+  const wallMs = Date.now();
   sequence = wallMs > lastMs ? 0 : sequence + 1;
   lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);
   sequence &= 0xfff;

@@ -225,9 +225,7 @@ export class RunPart {
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
 
-  /**
-   * Returns the result of a run that was complete when the server crashed. Its journal no longer exists, but its output and its summary do.
-   */
+  /** The result of a run that was complete when the server crashed. Its journal no longer exists, but its output and its summary do. */
   async #published(): Promise<EndedPart> {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');

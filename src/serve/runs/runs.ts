@@ -97,7 +97,6 @@ export class Runs {
     this.#startNext();
   }
 
-  /** Returns all runs, newest first. */
   all(): ServedRun[] {
     return [...this.#runs.values()].sort((one, other) => (one.id < other.id ? 1 : -1));
   }

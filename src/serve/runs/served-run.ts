@@ -134,7 +134,6 @@ export class ServedRun {
     };
   }
 
-  /** Undefined until the first record starts. */
   async view(): Promise<RunView | undefined> {
     const living = this.#part?.view();
     if (living) return living;

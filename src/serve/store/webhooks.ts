@@ -100,9 +100,7 @@ export class WebhookStore {
     this.database.write((database) => database.prepare('update webhooks set is_off = 1 where name = ?').run(name));
   }
 
-  /**
-   * Adds a message for a webhook, unless the webhook already has a message with this id. Removes messages that were stored for too long.
-   */
+  /** Adds a message for a webhook, unless it already has a message with this id. Removes messages that were stored for too long. */
   addMessage(webhook: string, { id, body }: Message): void {
     const now = this.wallNow();
     this.database.write((database) => {

@@ -2,10 +2,8 @@ import { listOf, partOf } from '../json-parts.ts';
 import type { OpenApi, OpenApiObject, Operation } from './document.ts';
 import { sampleOf } from './sample.ts';
 
-/** A response of an operation, as described in the OpenAPI file. */
 export interface DescribedAnswer {
   readonly status: number;
-  /** The headers of the response, keyed by name. */
   readonly headers: OpenApiObject;
   /** The media type's object in the OpenAPI file, with the schema and the examples of the response. */
   readonly media: OpenApiObject;

@@ -8,13 +8,11 @@ import { orUndefined } from '../../core/value/value.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
 import { plainName } from '../written-node.ts';
 
-/** An object in an OpenAPI file. */
 export type OpenApiObject = JsonPart;
 
 /** References are resolved when needed, so a broken one does no harm in a part that is not used. */
 export interface OpenApi {
   readonly root: OpenApiObject;
-  /** The file's path for messages. */
   readonly file: string;
   /** Follows a `$ref`. Empty for other values. Throws an AutomateError (`input`) if the `$ref` points to nothing. */
   at(value: unknown): OpenApiObject;
@@ -123,7 +121,6 @@ export interface Operation {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** Returns the operations whose method a flow can use. */
 function operationsOf({ root, at }: OpenApi): Operation[] {
   return Object.entries(partOf(root.paths)).flatMap(([path, item]) => {
     const { parameters, servers, ...own } = at(item);
@@ -139,10 +136,7 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 
 const maxListed = 200;
 
-/**
- * Finds an operation by operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) that lists those that contain
- * the text, or all.
- */
+/** By operationId, or as in `GET /pets/{petId}`. Otherwise throws an AutomateError (`usage`) with those that contain the text, or all. */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
@@ -179,7 +173,6 @@ function operationPlace({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
-/** Returns one line about the operation, with its id, method and path. */
 export function operationText(operation: Operation): string {
   const { id } = operation;
   return id === undefined ? operationPlace(operation) : `${plainName(id)}  ${operationPlace(operation)}`;

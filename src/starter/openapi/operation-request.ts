@@ -24,7 +24,6 @@ interface OperationRequest {
   readonly lacksColumns: boolean;
   /** The response that the API's documentation contains as an example; undefined if there is none. */
   readonly answer: AnswerExample | undefined;
-  /** An example value for each parameter, keyed by the parameter's name. */
   readonly samples: ReadonlyMap<string, unknown>;
 }
 

@@ -6,7 +6,6 @@ import type { OpenApi, OpenApiObject } from './document.ts';
 
 /** A security scheme of an OpenAPI file, converted to `auth`, but without the name of the credential. */
 interface Scheme {
-  /** A description of the secret that the user has to store. */
   readonly what: string;
   readonly auth: WrittenAuth;
   readonly note?: string;

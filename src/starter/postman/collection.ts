@@ -6,7 +6,6 @@ import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets,
 
 /** A request of a Postman collection, with what it inherits from its folders. */
 export interface PostmanRequest {
-  /** The names of its folders and its own name. */
   readonly path: readonly string[];
   readonly request: JsonPart;
   /** Empty if the request is sent without auth. */

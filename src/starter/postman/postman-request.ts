@@ -21,7 +21,6 @@ interface TranslatedRequest {
   readonly comments: readonly string[];
   readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
-  /** True if the request needs a field that is not a column of the example records. */
   readonly lacksColumns: boolean;
 }
 

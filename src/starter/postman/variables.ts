@@ -21,10 +21,7 @@ const reference = /\{\{\s*([^{}]+?)\s*\}\}/g;
 
 const placeholder = 'https://api.example.com';
 
-/**
- * The variables of a collection. In a flow, a secret becomes a credential, a value becomes a variable, and a variable without a value
- * becomes a field.
- */
+/** In a flow, a secret of the collection becomes a credential, a value a variable, and a variable without a value a field. */
 export class Variables {
   readonly #written = new Map<string, { readonly value: unknown; readonly type: unknown }>();
   readonly #used = new Map<string, Variable>();
@@ -60,7 +57,6 @@ export class Variables {
     return Object.fromEntries([...this.#expressions].map(([field, cel]) => [field, { cel }]));
   }
 
-  /** Notes about variables that have no value in the collection. */
   fieldNotes(): string[] {
     return [...this.#fields].map(
       (field) => `the collection has no value for {{${field}}}: the flow takes it from the field of each record`,

@@ -2,9 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, goTo, type ReportedProblem, requestJson } from './api.ts';
 
 export interface Loaded<Data> {
-  /**
-   * Undefined until the first load has ended. While the data is loaded again, the earlier data stays, so that nothing on the page jumps.
-   */
+  /** Undefined until the first load has ended. While it is loaded again, the earlier data stays, so that nothing on the page jumps. */
   readonly data: Data | undefined;
   readonly problem: ReportedProblem | undefined;
   reload(): void;

@@ -9,7 +9,6 @@ import { Failures, JoinTables, LookupTables, MappingTable, PausesTable, SearchTa
 
 interface RunPanelsProps {
   readonly view: RunView;
-  /** True if only the counts of the run are known, but no other figures. */
   readonly isPartial?: boolean;
   /** Shown before the figures, such as the rows. */
   readonly children?: ComponentChildren;

@@ -21,9 +21,7 @@ const maxNamed = 500;
 export interface WorkerDesk {
   answer(worker: number, question: WorkerQuestion): Promise<unknown>;
   take(worker: number, report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
-  /**
-   * Processes a report that a worker sent to an earlier coordinator of the run. The results that came with the report are used in this run.
-   */
+  /** Processes a report that a worker sent to an earlier coordinator of the run. The results that came with it are used in this run. */
   takeEarlier(report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
   /** Takes back everything that a worker had reserved and not used, because the worker was lost. */
   lost(worker: number): void;

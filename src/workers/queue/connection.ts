@@ -88,8 +88,8 @@ export class QueueRedis {
   }
 
   /** For commands that block or subscribe. Closed together with the main connection, without waiting for its commands. */
-  duplicate(options: Parameters<Redis['duplicate']>[0] = {}): Redis {
-    const other = this.client.duplicate(options);
+  duplicate(): Redis {
+    const other = this.client.duplicate();
     other.on('error', () => undefined);
     other.on('end', () => this.#others.delete(other));
     this.#others.add(other);
@@ -163,9 +163,7 @@ export class QueueRedis {
     for (const listener of this.#listeners) listener(trouble);
   }
 
-  /**
-   * Sends pings to check that Redis still replies. Connections alone do not show this, because they stay open if the network breaks down.
-   */
+  /** Sends pings to check that Redis still replies. Connections do not show this: they stay open if the network breaks down. */
   #listen(): void {
     const { status } = this.client;
     if (status !== 'ready' && status !== 'connect') return;

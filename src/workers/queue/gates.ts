@@ -67,9 +67,7 @@ export class RedisGates {
     };
   }
 
-  /**
-   * Includes pauses that began before the connection. May be called only once. Throws an AutomateError (`credential`) if Redis forbids it.
-   */
+  /** Includes pauses that began before the connection. Called only once. Throws an AutomateError (`credential`) if Redis forbids it. */
   async onPause(listener: PauseListener): Promise<void> {
     this.#listener = listener;
     const subscriber = this.#redis.duplicate();

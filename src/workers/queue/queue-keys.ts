@@ -92,9 +92,7 @@ function faultOfKey(key: string): string | undefined {
   return new Set(characters).size === 1 ? 'expected a random queue key, found one character repeated' : undefined;
 }
 
-/**
- * May be in the file that `<variable>_FILE` names. Empty variables count as unset. Throws an AutomateError (`credential`) if both are set.
- */
+/** May be in the file that `<variable>_FILE` names. Empty ones count as unset. Throws an AutomateError (`credential`) if both are set. */
 async function readSecret(variable: string, environment: NodeJS.ProcessEnv): Promise<string | undefined> {
   const text = environment[variable];
   const file = environment[`${variable}_FILE`];

@@ -66,10 +66,7 @@ export class QueueLink extends RunLink {
     });
   }
 
-  /**
-   * Asks the coordinator which records of a unit this worker may process. Resolves to undefined if `dropBegins` is called before the answer
-   * arrives.
-   */
+  /** Asks which records of a unit this worker may process. Undefined if `dropBegins` is called before the answer arrives. */
   async mayBegin(unit: number): Promise<Consent | undefined> {
     return (await this.ask({ kind: 'begin', unit })) as Consent | undefined;
   }

@@ -63,7 +63,6 @@ interface QueueRunOptions extends RunEntryOptions {
   /** Uses results for an earlier coordinator of the run. Every record must then have a unique number. */
   readonly takesOldResults: boolean;
   readonly desk: WorkerDesk;
-  /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
   warn(text: string): void;
   /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */
@@ -75,7 +74,6 @@ interface QueueRunOptions extends RunEntryOptions {
 /** A unit with records that are not finished. */
 interface QueueUnit {
   readonly unit: Unit;
-  /** The unit's unfinished records, as positions within the unit. */
   readonly left: Set<number>;
   /** The time in monotonic ms of the unit's last result, or at which it was put into the queue; undefined until then. */
   quietSinceMs: number | undefined;

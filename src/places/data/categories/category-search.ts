@@ -61,9 +61,7 @@ export class CategorySearch {
     return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
   }
 
-  /**
-   * Returns the categories that the words may refer to, with the best first. `language` is searched first, or English if it is undefined.
-   */
+  /** The categories that the words may refer to, with the best first. `language` is searched first, or English if it is undefined. */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];

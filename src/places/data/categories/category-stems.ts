@@ -114,9 +114,7 @@ const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 /** Matches a word that contains only letters of scripts with spaces. It is tried first, because it is fast and matches most words. */
 const letters = /^[\0-\u2e7f]*$/;
 
-/**
- * Returns the stems of the words that help to find a category. In scripts without spaces, each pair of adjacent letters counts as a word.
- */
+/** The stems of the words that help to find a category. In scripts without spaces, each pair of adjacent letters counts as a word. */
 export function stemsOf(words: readonly string[], stemmer: Stemmer): string[] {
   const telling = words.filter((word) => !fillers.has(word));
   return (telling.length > 0 ? telling : words).flatMap((word) =>

@@ -188,9 +188,7 @@ function stemKey(stems: readonly string[]): string {
 
 /** If a category was added several times for the same key, the highest number is used. */
 class Index {
-  /**
-   * Each number contains a category and its score or weight. Objects would take too much memory, because there are about 100,000 entries.
-   */
+  /** Each number contains a category and its score or weight. Objects would take too much memory: there are about 100,000 entries. */
   readonly #entries = new Map<string, number | number[]>();
 
   has(key: string): boolean {

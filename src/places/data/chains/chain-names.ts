@@ -61,9 +61,7 @@ export class ChainNames {
     return namesIn(this.#names, key);
   }
 
-  /**
-   * Returns the names of chains that equal `key` without the common words at their end. For `bunnings`, these include `Bunnings Warehouse`.
-   */
+  /** The names of chains that equal `key` without the common words at their end. For `bunnings`, these include `Bunnings Warehouse`. */
   shortenedName(key: string): readonly ChainName[] {
     if (!this.#shortened) {
       this.#shortened = new Map();

@@ -148,9 +148,7 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
   if (hits.best === 0) for (const name of names.shortenedName(key)) add(name, 'cleaned', scores.shortened, core);
 }
 
-/**
- * Returns true for a short name of several chains, none of which is worldwide. Any company could have such a name, such as `ABC Company`.
- */
+/** True for a short name of several chains, none of which is worldwide. Any company could have such a name, such as `ABC Company`. */
 function isAnyones(names: ChainNames, key: string): boolean {
   const found = names.named(key);
   return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));

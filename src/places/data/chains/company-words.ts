@@ -99,7 +99,6 @@ export function wordsBeforeBranch(words: readonly string[]): readonly string[] {
 
 export type ChainRow = readonly [
   name: string,
-  /** The chain's Wikidata ID; null if it has none. */
   id: string | null,
   /** Indexes of the chain's categories, such as fast food, with the main category first. */
   categories: readonly number[],

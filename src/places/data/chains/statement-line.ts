@@ -2,9 +2,7 @@ import { countryCode } from '../../country-names.ts';
 import { foldedText } from '../folded-text.ts';
 import { isCompanyEnd } from './company-words.ts';
 
-/**
- * Words in several languages that come before the name of a business on bank and card statements. They are in lower case without accents.
- */
+/** Words in several languages before the name of a business on bank and card statements. They are in lower case without accents. */
 const paymentWords = new Set(
   [
     'pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt',
@@ -69,10 +67,7 @@ const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
 /** A number that could be that of a store: at least three digits, or two after letters or `#`. */
 const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 
-/**
- * A number that is surely that of a store: at least four digits, or two after letters or `#`. The words after it may be a town that is not
- * in the data.
- */
+/** Surely the number of a store: at least four digits, or two after letters or `#`. Unknown words after it may be a town. */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
 /** Maximum number of words in a town's name. */

@@ -86,9 +86,7 @@ export class Areas<Area> {
   }
 }
 
-/**
- * Returns the southernmost and northernmost latitude of each piece of a border. A piece includes the line that leads to its first point.
- */
+/** Returns the southernmost and northernmost latitude of each piece of a border. A piece includes the line to its first point. */
 function piecesOf(points: Int32Array): Int32Array {
   const pieces = new Int32Array(2 * Math.ceil(points.length / 2 / pieceSize));
   for (let piece = 0; 2 * piece < pieces.length; piece++) {

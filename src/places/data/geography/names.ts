@@ -1,9 +1,7 @@
 import type { Columns } from './places.ts';
 
 export interface Namesakes {
-  /**
-   * Number of the first place with this main name. There are `count` such places, which are numbered consecutively, with the largest first.
-   */
+  /** Number of the first place with this main name. There are `count` such places, numbered consecutively, with the largest first. */
   readonly first: number;
   readonly count: number;
   /** Places with this name in another language or spelling; for each region or district, only the largest. */

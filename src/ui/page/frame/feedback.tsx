@@ -58,7 +58,6 @@ export function ActionButton({ action, kind, isDisabled = false, onAct, children
   );
 }
 
-/** The end of a dialog. */
 export function DialogActions({ onClose, ...button }: ActionButtonProps & { readonly onClose: () => void }) {
   return (
     <>

@@ -39,7 +39,6 @@ export function TextField({ label, hint, value, onInput, type = 'text', isRequir
   );
 }
 
-/** Has several lines. */
 export function LongField({ label, hint, value, onInput, isRequired = false, placeholder, rows = 3 }: TextFieldProps) {
   const id = useId();
   return (

@@ -133,7 +133,6 @@ function columnOrder(columns: readonly string[]): number[] {
 
 interface TableRowProps {
   readonly row: ShownRow;
-  /** Indexes of the columns. */
   readonly columns: readonly number[];
   readonly reasons: ReadonlySet<number>;
   readonly onOpen: (row: ShownRow) => void;

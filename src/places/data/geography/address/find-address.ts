@@ -73,9 +73,7 @@ function searchesOf(
   return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
 }
 
-/**
- * Returns a function that finds the places with a name. It keeps the results, because the readings of an address contain the same names.
- */
+/** The function finds the places with a name. It keeps the results, because the readings of an address contain the same names. */
 function rememberingFind(names: Names): PlaceSearch['find'] {
   const found = new Map<string, Namesakes | undefined>();
   return (key) => {
