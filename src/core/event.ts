@@ -181,10 +181,16 @@ export interface ConcurrencyEvent {
 /** An event that a node reports. The engine adds the record number and the node's id. */
 export type NodeEvent =
   /**
-   * A response was mapped to fields. For each path of the map, `found` is true if the path led to a value. `isPage` is true if the response
-   * is one of several pages for the record.
+   * A response was mapped to fields. For each path of the map, `found` is true if the path led to a value. `empty` has the paths that led
+   * only to values such as null, and is missing without any. `isPage` is true if the response is one of several pages for the record.
    */
-  | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[]; readonly isPage?: true }
+  | {
+      readonly type: 'mapped';
+      readonly paths: readonly string[];
+      readonly found: readonly boolean[];
+      readonly empty?: readonly string[];
+      readonly isPage?: true;
+    }
   | ({ readonly type: 'page-short' } & ShortPage)
   /** An answer shows that more pages of its list follow, but the node reads only the first page. Reported once for each node. */
   | ({ readonly type: 'more-pages' } & MorePages)

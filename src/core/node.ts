@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { ActionRequest, ActionResponse, CalledTool, TokenEstimate } from './action.ts';
-import type { Answer, MappedField } from './answer/mapping.ts';
+import type { Answer, Found, MappedField } from './answer/mapping.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
@@ -332,8 +332,8 @@ export class Unasked {
 
 export interface RowsRead {
   readonly rows: readonly Fields[];
-  /** For each path of the map, true if the path led to a value in the response. */
-  readonly found: readonly boolean[];
+  /** For each path of the map. */
+  readonly found: readonly Found[];
 }
 
 interface LookupFacts {

@@ -1,11 +1,12 @@
 import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } from '../core/action.ts';
 import type { Documents } from '../core/answer/document.ts';
 import { type AnswerFacts, type Arrival, arrivalOf, type StartedAttempt } from '../core/answer/facts.ts';
-import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
+import { type Answer, type Found, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import { documentKind, readDocument } from '../core/answer/response.ts';
 import { shownSignature } from '../core/auth/auth.ts';
 import type { AttemptContext, BatchEntry, CachedCall, Call, KeptCall } from '../core/call.ts';
 import type { EvaluationClock } from '../core/condition/evaluation.ts';
+import type { NodeEvent } from '../core/event.ts';
 import { type Action, type CallPolicy, type Node, type NodeContext, type RowsRead, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
@@ -51,13 +52,19 @@ export function callBatches(action: Action, batching: BatchRule): Node['run'] {
 
 /** Returns the rows that were read from a response, and reports which paths of the map led to a value. */
 export function reported({ paths }: Action, { rows, found }: RowsRead, context: NodeContext): readonly Fields[] {
-  if (paths.length > 0) context.report({ type: 'mapped', paths, found });
+  if (paths.length > 0) context.report(mappedEvent(paths, found));
   return rows;
+}
+
+export function mappedEvent(paths: readonly string[], found: readonly Found[]): Extract<NodeEvent, { type: 'mapped' }> {
+  const empty = paths.filter((_, index) => found[index] === 'empty');
+  if (empty.length === 0) return { type: 'mapped', paths, found: found as readonly boolean[] };
+  return { type: 'mapped', paths, found: found.map(Boolean), empty };
 }
 
 /** Maps a response, or a part of it, to rows. Throws a Failure if the response lacks a required value. */
 export function readMapped(mapping: Mapping | undefined, fields: Fields, answer: Answer, part?: MappedPart): RowsRead {
-  const found: boolean[] = [];
+  const found: Found[] = [];
   return { rows: mapping ? mapping.apply(fields, answer, found, part) : [fields], found };
 }
 

@@ -106,7 +106,7 @@ function compiledAs(Draft: typeof Ajv | typeof Ajv2020, file: string, schema: Sc
   formats.default(ajv);
   const uri = uriOf(file);
   refuseOtherThanSchema(ajv, file, schema);
-  addFilesBeside(ajv, { file, schema, uri }, options);
+  addFilesBeside(ajv, { file, schema, uri, folder: folderOf(file) }, options);
   try {
     return ajv.compile({ $id: uri, ...schema });
   } catch (error) {
@@ -128,33 +128,46 @@ interface SchemaFile {
   readonly file: string;
   readonly schema: Schema;
   readonly uri: string;
+  /** Of the schema that the flow names. A schema from somebody else must not read any file of this machine. */
+  readonly folder: string;
 }
 
 /** Adds the files that the schema refers to by relative names, and those to which they refer. Nothing is read from the network. */
-function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri }: SchemaFile, options: SchemaOptions): void {
+function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri, folder }: SchemaFile, options: SchemaOptions): void {
   const base = URL.canParse(String(schema.$id)) ? String(schema.$id) : uri;
   for (const reference of referencesIn(schema)) {
     const [name = ''] = reference.split('#');
     if (name === '' || URL.canParse(name)) continue;
     const target = new URL(name, base).href;
     if (target === base || ajv.schemas[target] || ajv.refs[target]) continue;
-    const path = pathBeside(file, decodeURI(name));
+    const path = pathBeside(file, decodeURI(name).replaceAll('\\', '/'), folder);
+    if (path === undefined) throw new SchemaError(file, leadsOut(name));
     const text = options.read(path);
     if (text === undefined) throw new UnreadFile();
     const { $schema: _, ...found } = parsed(path, text);
     refuseOtherThanSchema(ajv, path, found);
     ajv.addSchema(found, target);
-    addFilesBeside(ajv, { file: path, schema: found, uri: target }, options);
+    addFilesBeside(ajv, { file: path, schema: found, uri: target, folder }, options);
   }
 }
 
-function pathBeside(file: string, name: string): string {
-  const folders = file.replaceAll('\\', '/').split('/').slice(0, -1);
+function folderOf(file: string): string {
+  return file.replaceAll('\\', '/').replace(/[^/]*$/, '');
+}
+
+/** Undefined if the file is not in the folder, or in a folder there. */
+function pathBeside(file: string, name: string, folder: string): string | undefined {
+  const names = folderOf(file).slice(folder.length).split('/').slice(0, -1);
   for (const part of name.split('/')) {
-    if (part === '..' && ![undefined, '..'].includes(folders.at(-1))) folders.pop();
-    else if (part !== '.') folders.push(part);
+    if (part === '..' && names.length === 0) return undefined;
+    if (part === '..') names.pop();
+    else if (part !== '.') names.push(part);
   }
-  return folders.join('/');
+  return name.startsWith('/') ? undefined : folder + names.join('/');
+}
+
+function leadsOut(name: string): string {
+  return `the reference ${name} leads out of its folder\nexpected a part of the file (#/$defs/name) or a file beside it`;
 }
 
 function referencesIn(part: unknown): string[] {

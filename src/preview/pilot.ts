@@ -114,7 +114,7 @@ export interface ShownRecord {
 interface FoundPath {
   readonly node: string;
   readonly path: string;
-  /** The records chosen at random in whose answers it was found. */
+  /** The records chosen at random in whose answers it had a value. An answer in which it is null or empty is as good as none. */
   readonly found: Set<number>;
 }
 
@@ -146,16 +146,17 @@ export class PilotFindings {
   event(event: Event): void {
     addToTally(this.tally, event);
     if (event.type !== 'mapped' || !this.#atRandom.has(event.record)) return;
-    const { node, record, paths, found } = event;
+    const { node, record, paths, found, empty } = event;
     for (const [index, path] of paths.entries()) {
       const key = JSON.stringify([node, path]);
       const counts = this.#paths.get(key) ?? { node, path, found: new Set() };
       this.#paths.set(key, counts);
-      if (found[index]) counts.found.add(record);
+      if (found[index] && !empty?.includes(path)) counts.found.add(record);
     }
   }
 
   finished({ number, fields }: Item, outcome: Outcome): void {
+    if ('failure' in outcome) for (const { found } of this.#paths.values()) found.delete(number);
     if ('failure' in outcome || 'rendered' in outcome) return;
     const [row, rows] = 'rows' in outcome ? [outcome.rows[0], outcome.rows.length] : [outcome.spilled.first, outcome.spilled.rows];
     if (row) this.#records.push({ number, rows, cells: addedCells(row, fields) });

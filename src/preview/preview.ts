@@ -1,5 +1,6 @@
 import type { ActionRequest, ActionResponse } from '../core/action.ts';
 import type { AnswerFacts } from '../core/answer/facts.ts';
+import type { Found } from '../core/answer/mapping.ts';
 import { shownSignature } from '../core/auth/auth.ts';
 import type { Signature } from '../core/auth/auth-type.ts';
 import { detailsOf } from '../core/error-code.ts';
@@ -27,7 +28,7 @@ export interface Preview {
   /** Undefined if the response does not report success. */
   readonly rows?: readonly Fields[];
   /** For each path in the map: true if the response has a value at this path. */
-  readonly found?: readonly boolean[];
+  readonly found?: readonly Found[];
   /** Set if the answer is only the first page of a list, and the node does not read the others. */
   readonly morePages?: MorePages;
   readonly failure?: Failure;

@@ -177,6 +177,34 @@ describe('the schema of a record', () => {
     expect(stderr).toContain('\n1 problem in flow.yaml');
   });
 
+  test.each([
+    ['../outside.json', '../outside.json'],
+    ['%2e%2e/outside.json#/$defs/a', '%2e%2e/outside.json'],
+    ['..\\\\outside.json', '..\\outside.json'],
+    ['parts/../../outside.json', 'parts/../../outside.json'],
+    ['parts/inner.json', '../../outside.json', 'schemas/parts/inner.json'],
+    ['/etc/outside.json', '/etc/outside.json'],
+  ])('cannot refer to a file that is not in its folder: %s', async (reference, shown, file = 'schemas/contact.json') => {
+    const place = await workplace({
+      'flow.yaml': `nodes:
+  - type: check
+    schema: schemas/contact.json
+  - { type: http, url: "https://api.example.com/", map: [a], answer_schema: schemas/contact.json }
+`,
+      'outside.json': '{"$defs":{"a":{}}}',
+      'rows.csv': contacts,
+    });
+    await mkdir(place.path('schemas/parts'), { recursive: true });
+    await place.write('schemas/contact.json', `{"properties":{"id":{"$ref":"${reference}"}}}`);
+    await place.write('schemas/parts/inner.json', '{"$ref":"../../outside.json"}');
+    const { code, stderr } = await place.automate(run);
+    const message = `${file} is not a usable JSON Schema: the reference ${shown} leads out of its folder\n`;
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`flow.yaml:3:13: ${message}`)]);
+    expect(stderr).toContain('\n  expected a part of the file (#/$defs/name) or a file beside it\n');
+    expect(stderr).toMatch(/flow\.yaml:4:\d+: schemas\/.*json is not a usable/);
+    await expect(place.read('out.csv')).rejects.toThrow('ENOENT');
+  });
+
   test('belongs to the flow for --resume, --update and retry', async () => {
     const files = {
       'flow.yaml': flowOf('\n    schema: contact.json\n'),

@@ -102,6 +102,49 @@ describe('automate run --pilot', () => {
     expect(table[10]).toMatch(/^ {2}60 +u60@example\.com +\["a","b"\] +n60$/);
   });
 
+  test('counts a path as found only if it has a value', async () => {
+    const answers: Record<string, object> = {
+      1: { mail: null },
+      2: { mail: '' },
+      3: { mail: [] },
+      4: {},
+      5: { mail: {} },
+      6: { mail: 0 },
+      7: { mail: ' ' },
+    };
+    const server = await answeringServer(({ path }) => {
+      const [, node = '', id = ''] = path.split('/');
+      if (node === 'check') return id === '8' ? { status: 404 } : { body: {} };
+      const user = answers[id] ?? { mail: 'x' };
+      return { body: { user, rows: [{ mail: null }, user] } };
+    });
+    const { run, place } = await pilotPlace('', {
+      'flow.yaml': `nodes:
+  - { id: ask, type: http, url: "${server.origin}/ask/{{id}}", map: { mail: user.mail, seen: "$status" } }
+  - { id: rows, type: http, url: "${server.origin}/ask/{{id}}", map: { each: "rows[].mail" } }
+  - { id: later, type: http, url: "${server.origin}/check/{{id}}" }
+`,
+    });
+    await place.write('few.csv', `id\n${idsTo(10).join('\n')}\n`);
+    const { stderr } = await run('--in', 'few.csv', '--out', 'out.csv', '--pilot', '9', '--events', 'events.ndjson', '--summary', 's.json');
+    const { paths } = JSON.parse(await place.read('s.json')).pilot;
+    // The first and the last record, and another one, are not chosen at random. Records 6, 7 and 9 have a value, and record 8 failed.
+    const events = (await place.read('events.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const ran = new Set(events.flatMap(({ type, record }) => (type === 'mapped' ? [record] : [])));
+    const expected = [6, 7, 9].filter((id) => ran.has(id)).length;
+    expect(paths).toMatchObject([
+      { node: 'ask', path: 'user.mail', found: expected, of: 7 },
+      { node: 'ask', path: '$status', found: ran.has(8) ? 6 : 7, of: 7 },
+      { node: 'rows', path: 'rows[].mail', found: expected, of: 7 },
+    ]);
+    expect(stderr).toContain(`user.mail: found in ${expected} of 7 chosen at random`);
+    const first = events.find(({ type, record, node }) => type === 'mapped' && record === 1 && node === 'ask');
+    expect(first).toMatchObject({ paths: ['user.mail', '$status'], found: [true, true], empty: ['user.mail'] });
+  });
+
   test('shows the first row of records that have become several, page by page', async () => {
     const server = await answeringServer(({ path }) => ({
       body: path.includes('page=2') ? { items: [{ x: 3 }] } : { items: [{ x: 1 }, { x: 2 }], next: `${path}&page=2` },

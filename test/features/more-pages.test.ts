@@ -203,6 +203,188 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     'data.users.pageInfo.hasNextPage',
     '{ type: cursor, path: data.users.pageInfo.endCursor, param: variables.c, in: body, until: body.data.users.pageInfo.hasNextPage == false }',
   ],
+  ...[
+    ['OData 4', '@odata.nextLink', '["@odata.nextLink"]'],
+    ['OData 3', 'odata.nextLink', '["odata.nextLink"]'],
+    ['Azure', 'nextLink', 'nextLink'],
+    ['Zendesk', 'next_page', 'next_page'],
+    ['Laravel', 'next_page_url', 'next_page_url'],
+    ['Twilio', 'next_page_uri', 'next_page_uri'],
+    ['Salesforce', 'nextRecordsUrl', 'nextRecordsUrl'],
+  ].map(([api = '', name = '', path = '']): (typeof kinds)[number] => [
+    `the URL of ${api}`,
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => (isLast ? { done: true } : { done: false, [name]: `/x?o=${numberIn(request, 'o') + 2}` })),
+    path,
+    `{ type: next_url, path: ${path.startsWith('[') ? JSON.stringify(path) : path} }`,
+  ]),
+  [
+    'the URL of OData 2',
+    '/x',
+    'map: { id: "d.data[].id" }',
+    (request) => {
+      const from = numberIn(request, '$skiptoken');
+      return { body: { d: page(from, (isLast) => (isLast ? {} : { __next: `https://a.example/x?$skiptoken=${from + 2}` })).body } };
+    },
+    'd.__next',
+    '{ type: next_url, path: d.__next }',
+  ],
+  ...[
+    ['_links', 'href'],
+    ['links', 'href'],
+    ['paging', 'link'],
+  ].map(([holder = '', name = '']): (typeof kinds)[number] => [
+    `a link in ${holder} that is an object`,
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => ({
+        [holder]: { self: { [name]: '/x' }, ...(!isLast && { next: { [name]: `/x?o=${numberIn(request, 'o') + 2}`, title: 'next' } }) },
+      })),
+    `${holder}.next.${name}`,
+    `{ type: next_url, path: ${holder}.next.${name} }`,
+  ]),
+  ...[
+    ['Slack', 'response_metadata', 'next_cursor', 'cursor'],
+    ['X', 'meta', 'next_token', 'next_token'],
+    ['SendGrid', '_metadata', 'next_page_token', 'page_token'],
+  ].map(([api = '', holder = '', name = '', param = '']): (typeof kinds)[number] => [
+    `the cursor of ${api}`,
+    '/x',
+    map,
+    (request) => page(numberIn(request, param), (isLast) => ({ [holder]: { [name]: isLast ? '' : `${numberIn(request, param) + 2}.0` } })),
+    `${holder}.${name}`,
+    `{ type: cursor, path: ${holder}.${name}, param: ${param} }`,
+  ]),
+  [
+    'the cursor of Airtable',
+    '/x',
+    map,
+    (request) => {
+      const from = Number((query(request, 'offset') ?? 'itr/0').slice(4));
+      return page(from, (isLast) => (isLast ? {} : { offset: `itr/${from + 2}` }));
+    },
+    'offset',
+    '{ type: cursor, path: offset, param: offset }',
+  ],
+  [
+    'a list of Notion',
+    '/x',
+    post,
+    (request) => {
+      const from = Number(sentBody(request).start_cursor ?? 0);
+      return page(from, (isLast) => ({ object: 'list', has_more: !isLast, next_cursor: isLast ? null : `${from + 2}.0` }));
+    },
+    'has_more',
+    '{ type: cursor, path: next_cursor, param: start_cursor, in: body, until: body.has_more == false }',
+  ],
+  [
+    'a token of AWS',
+    '/x',
+    post,
+    (request) => {
+      const from = Number(sentBody(request).NextToken ?? 0);
+      return page(from, (isLast) => (isLast ? {} : { NextToken: `${from + 2}.0` }));
+    },
+    'NextToken',
+    '{ type: cursor, path: NextToken, param: NextToken, in: body }',
+  ],
+  [
+    'the key of DynamoDB',
+    '/x',
+    post,
+    (request) => {
+      const from = Number(sentBody(request).ExclusiveStartKey?.id.N ?? 0);
+      return page(from, (isLast) => (isLast ? {} : { LastEvaluatedKey: { id: { N: String(from + 2) } } }));
+    },
+    'LastEvaluatedKey',
+    '{ type: cursor, path: LastEvaluatedKey, param: ExclusiveStartKey, in: body }',
+  ],
+  [
+    'MediaWiki',
+    '/x',
+    map,
+    (request) => {
+      const from = Number((query(request, 'cmcontinue') ?? 'page|0').slice(5));
+      return page(from, (isLast) => (isLast ? {} : { continue: { cmcontinue: `page|${from + 2}`, continue: '-||' } }));
+    },
+    'continue.cmcontinue',
+    '{ type: cursor, path: continue.cmcontinue, param: cmcontinue }',
+  ],
+  [
+    'a flag and a URL in different objects, which the last page has, too',
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => ({ meta: { has_more: !isLast }, links: { next: `/x?o=${numberIn(request, 'o') + 2}` } })),
+    'meta.has_more',
+    '{ type: next_url, path: links.next, until: body.meta.has_more == false }',
+  ],
+  [
+    'a flag and the next offset, two objects deep',
+    '/x',
+    map,
+    (request) => {
+      const start = numberIn(request, 'start');
+      return page(start, (isLast) => ({
+        additional_data: { pagination: { start, limit: 2, more_items_in_collection: !isLast, next_start: start + 2 } },
+      }));
+    },
+    'additional_data.pagination.more_items_in_collection',
+    '{ type: cursor, path: additional_data.pagination.next_start, param: start, until: body.additional_data.pagination.more_items_in_collection == false }',
+  ],
+  [
+    'a flag that is true on the last page',
+    '/x',
+    map,
+    (request) => {
+      const start = numberIn(request, 'start');
+      return page(start, (isLast) => ({ isLastPage: isLast, nextPageStart: isLast ? null : start + 2 }));
+    },
+    'isLastPage',
+    '{ type: cursor, path: nextPageStart, param: start, until: body.isLastPage == true }',
+  ],
+  ...[
+    ['meta', 'current_page', 'last_page'],
+    ['result_info', 'page', 'total_pages'],
+    ['pagination', 'page', 'pages'],
+  ].map(([holder = '', number = '', total = '']): (typeof kinds)[number] => [
+    `the number of pages in ${holder}`,
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page', 1) * 2 - 2, () => ({ [holder]: { [number]: numberIn(request, 'page', 1), [total]: 3 } })),
+    `${holder}.${number}`,
+    `{ type: page, param: page, items: data, until: body.${holder}.${number} >= body.${holder}.${total} }`,
+  ]),
+  [
+    'the number of pages two objects deep',
+    '/x?pagination[page]=1',
+    map,
+    (request) => {
+      const number = numberIn(request, 'pagination[page]', 1);
+      return page(number * 2 - 2, () => ({ meta: { pagination: { page: number, pageCount: 3 } } }));
+    },
+    'meta.pagination.page',
+    '{ type: page, param: "pagination[page]", items: data, until: body.meta.pagination.page >= body.meta.pagination.pageCount }',
+  ],
+  [
+    'the number of pages of Spring, which counts from 0',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page') * 2, () => ({ page: { number: numberIn(request, 'page'), totalPages: 3 } })),
+    'page.number',
+    '{ type: page, param: page, start: 0, items: data, until: body.page.number + 1 >= body.page.totalPages }',
+  ],
+  [
+    'the number of rows of Jira',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'startAt'), () => ({ startAt: numberIn(request, 'startAt'), maxResults: 2, total: 6 })),
+    'startAt',
+    '{ type: offset, param: startAt, size: 2, items: data }',
+  ],
   [
     'a list that is not split into rows',
     '/x',
@@ -254,6 +436,19 @@ describe('an answer that is only the first page', () => {
     ['the member has another form', map, page(0, () => ({ next: { a: 1 }, has_more: 'no' }))],
     ['the member is elsewhere', map, page(0, () => ({ other: { next: '/x' } }))],
     ['the flag in an object about paging says so', map, page(0, () => ({ page_info: { has_next_page: false, end_cursor: 'x' } }))],
+    [
+      'the last page has a URL, but the flag in another object says so',
+      map,
+      page(0, () => ({ meta: { has_more: false }, links: { next: '/x' } })),
+    ],
+    ['it is the last page of several', map, page(0, () => ({ meta: { current_page: 3, last_page: 3 } }))],
+    ['the server says that there is no next page, next to counts', map, page(0, () => ({ next: null, page: 1, pages: 3 }))],
+    ['all rows are there', map, page(0, () => ({ offset: 0, limit: 2, total: 2 }))],
+    ['there is only a total', map, page(0, () => ({ total: 1200 }))],
+    ['the pages are those of a document', map, page(0, () => ({ number: 7, pages: 300 }))],
+    ['the offset is that of this page', map, page(0, () => ({ offset: '20' }))],
+    ['Facebook has cursors, but no next page', map, page(0, () => ({ paging: { cursors: { before: 'a', after: 'b' } } }))],
+    ['the link to the next page has no URL', map, page(0, () => ({ _links: { next: { title: 'x' }, self: { href: '/x' } } }))],
     ['the object about paging belongs to another part', map, page(0, () => ({ user: { meta: { next: '/x' } } }))],
     ['the link leads to the last page', map, { ...page(0, () => ({})), headers: { link: '</x?p=9>; rel="last"' } }],
     [

@@ -57,6 +57,14 @@ describe('a run on a server', () => {
     expect(errors).toContain('$.id: expected to be <= 10, found 70');
   });
 
+  test('is refused if a schema refers to a file outside of its folder', async () => {
+    const { place, call } = await serving();
+    await place.write('secrets.json', '{ "type": "integer" }');
+    await place.write('flows/record.schema.json', '{ "properties": { "id": { "$ref": "../secrets.json" } } }');
+    const { errors } = await call('check', { id: 3 });
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('../secrets.json leads out of its folder') })]);
+  });
+
   test('keeps its schemas for a retry, even if they have changed', async () => {
     const { server, place, run } = await serving();
     const first = await run('check', 'id\n70\n');

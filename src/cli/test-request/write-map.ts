@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { compileMapping } from '../../core/answer/mapping.ts';
+import { compileMapping, type Found } from '../../core/answer/mapping.ts';
 import { compilePath, lastName } from '../../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
@@ -100,10 +100,10 @@ async function chosenPaths(
 
 /** True if a map with this path would find a value in the body. The listed paths have no numbers of elements, as in `tags[0]`. */
 function isFound(path: string, body: Value | undefined): boolean {
-  const found: boolean[] = [];
+  const found: Found[] = [];
   const answer = { status: undefined, header: () => undefined, body };
   orUndefined(() => compileMapping([path], 'drop').apply(new Map(), answer, found));
-  return found.includes(true);
+  return found.some(Boolean);
 }
 
 /** Splits at commas; a comma in quotes belongs to its path. Throws an AutomateError (`usage`) if a path is not valid. */

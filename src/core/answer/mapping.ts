@@ -34,13 +34,16 @@ export interface Mapping {
   readonly readsBody: boolean;
   /** True if any path reads a fact of the answer, such as `$url`. */
   readonly readsFacts: boolean;
-  /** Sets `found` to whether each path led to a value. Throws a Failure (`mapping`) if the response lacks a required value. */
-  apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
+  /** Sets `found` for each path. Throws a Failure (`mapping`) if the response lacks a required value. */
+  apply(record: Fields, answer: Answer, found: Found[], part?: MappedPart): Fields[];
   /** The steps to the outermost list that the map expands. */
   readonly array: ValuePath | undefined;
   /** The steps to the values that can be lists: the list that the map expands, or each value in the body that it reads as a whole. */
   readonly lists: readonly ValuePath[];
 }
+
+/** True if a path led to a value. `empty`: all its values were null, empty text, or lists or objects without members. */
+export type Found = boolean | 'empty';
 
 export interface MappedField {
   readonly field: string;
@@ -140,7 +143,7 @@ interface Application extends MappedPart {
   readonly whenEmpty: WhenEmpty;
   readonly record: Fields;
   readonly answer: Answer;
-  readonly found: boolean[];
+  readonly found: Found[];
 }
 
 interface Expansion {
@@ -195,7 +198,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
 
   function read(entry: MapEntry, value: Value | undefined): void {
     const read = rootValue(entry.path, to.answer, value);
-    if (read !== undefined) to.found[entry.place] = true;
+    to.found[entry.place] = foundWith(read, to.found[entry.place]);
     values[entry.place] = read === undefined ? absentValue(entry, to.answer) : read;
   }
 }
@@ -206,10 +209,19 @@ function mappedRow(entries: readonly MapEntry[], element: Value | undefined, { r
   for (const entry of entries) {
     const { field, path, place } = entry;
     const value = rootValue(path, answer, path.legs.length === 1 ? answer.body : element);
-    found[place] ||= value !== undefined;
+    found[place] = foundWith(value, found[place]);
     fields.set(field, value === undefined ? absentValue(entry, answer) : value);
   }
   return fields;
+}
+
+function foundWith(value: Value | undefined, before: Found = false): Found {
+  if (value === undefined || before === true) return before;
+  return value === null || value === '' || (typeof value === 'object' && isWithoutMembers(value)) ? 'empty' : true;
+}
+
+function isWithoutMembers(value: Value): boolean {
+  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
 }
 
 function arrayPath(chain: Path['legs'], depth: number): string {

@@ -2,9 +2,22 @@ import { isCelName } from '../condition/expression-error.ts';
 import type { MorePages } from '../event.ts';
 import { yamlWord } from '../text/quoted-word.ts';
 import { parseJson } from '../value/json.ts';
-import { ExactNumber, isObject, type JsonObject, orUndefined, textOf, type Value, type ValuePath } from '../value/value.ts';
+import { isObject, type JsonObject, orUndefined, textOf, type Value, type ValuePath } from '../value/value.ts';
 import { nextLink } from './link.ts';
 import type { Answer } from './mapping.ts';
+import {
+  type Count,
+  countIn,
+  type Flag,
+  isFromZero,
+  isMore,
+  isUrl,
+  type Member,
+  mayHaveSign,
+  type Signs,
+  signsIn,
+  wholeNumber,
+} from './page-signs.ts';
 import { pathTo, valueAt } from './path.ts';
 
 interface PagedRequest {
@@ -15,29 +28,16 @@ interface PagedRequest {
   readonly body?: string;
 }
 
-/** Names of members that lead to the next page: its URL, its number or a cursor. */
-const nextNames = ['next', 'next_page_token', 'nextPageToken'];
-
-const pagingObjects = ['pageInfo', 'page_info', 'paging', 'pagination', 'meta', 'links'];
-const innerNextNames = [
-  ...nextNames,
-  ...['next_cursor', 'nextCursor', 'next_token', 'nextToken', 'next_page', 'nextPage'],
-  ...['next_url', 'nextUrl', 'next_link', 'nextLink'],
-];
-
-const flagNames = ['has_more', 'hasMore', 'has_next_page', 'hasNextPage'] as const;
-
-const signNames: ReadonlySet<string> = new Set([...flagNames, ...innerNextNames]);
-const pagingNames: ReadonlySet<string> = new Set(pagingObjects);
-
-/** Looks at the Link header, and for known names next to one of the lists, at the top of the body, or in objects such as `meta` there. */
-export function morePagesFinder(lists: readonly ValuePath[]): (answer: Answer, request: PagedRequest) => MorePages | undefined {
+/**
+ * Looks at the Link header, and for known names next to one of the lists, at the top of the body, or in objects such as `meta` there.
+ * `isRead` is true for a path that the map reads: its sign is known to the user.
+ */
+export function morePagesFinder(
+  lists: readonly ValuePath[],
+  isRead: (path: string) => boolean = () => false,
+): (answer: Answer, request: PagedRequest) => MorePages | undefined {
   const parents = lists.map((list) => list.slice(0, -1));
   const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
-  const holders = places.flatMap((place) => [
-    { place, at: place, names: nextNames },
-    ...pagingObjects.map((name) => ({ place, at: [...place, name], names: innerNextNames })),
-  ]);
   return (answer, request) => {
     const { body } = answer;
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
@@ -46,66 +46,42 @@ export function morePagesFinder(lists: readonly ValuePath[]): (answer: Answer, r
     const isList = (steps: ValuePath) => Array.isArray(valueAt(body, steps));
     if (nextLink(link) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
-    for (const { place, at, names } of holders) {
-      const sign = signIn(body, at, names);
-      const list = sign && lists.find((steps) => (place.length === 0 || isSamePath(steps.slice(0, -1), place)) && isList(steps));
-      if (!list) continue;
-      const query = queryOfGraphql(request);
-      const options = query === undefined ? optionsFor(sign, list, answer, request) : graphqlOptions(sign, query);
-      const notes = query === undefined ? [] : graphqlNotes(sign, query);
-      return { sign: textOfPath([...at, sign.name]), paginate: [paginateLine(options), ...notes].join(' # ') };
+    for (const place of places) {
+      const list = lists.find((steps) => (place.length === 0 || isSamePath(steps.slice(0, -1), place)) && isList(steps));
+      const signs = list && signsIn(body, place, (valueAt(body, list) as Value[]).length);
+      if (!signs) continue;
+      const shown = signs.flag ?? signs.next ?? (signs.count as Count);
+      if (isRead(textOfPath(shown.at)) || (signs.next && isRead(textOfPath(signs.next.at)))) return undefined;
+      return { sign: textOfPath(shown.at), paginate: suggestion(signs, list, answer, request) };
     }
     return undefined;
   };
+}
+
+function suggestion(signs: Signs, list: ValuePath, answer: Answer, request: PagedRequest): string {
+  const query = queryOfGraphql(request);
+  if (query !== undefined && !signs.count) return [paginateLine(graphqlOptions(signs, query)), ...graphqlNotes(signs, query)].join(' # ');
+  return paginateLine(optionsFor(signs, list, answer, request));
 }
 
 function isSamePath(one: ValuePath, other: ValuePath): boolean {
   return one.length === other.length && one.every((step, index) => step === other[index]);
 }
 
-/** A member that says that there are more pages, and the object that contains it. */
-interface Sign {
-  readonly at: ValuePath;
-  readonly holder: JsonObject;
-  readonly name: string;
-  readonly isFlag: boolean;
-}
-
-function signIn(body: Value | undefined, at: ValuePath, nextNames: readonly string[]): Sign | undefined {
-  const holder = valueAt(body, at);
-  if (!isObject(holder)) return undefined;
-  const flag = flagNames.find((name) => Object.hasOwn(holder, name));
-  // Many servers also send a cursor with the last page, so a flag decides.
-  if (flag !== undefined && !isTrue(holder[flag])) return undefined;
-  const name = nextNames.find((one) => Object.hasOwn(holder, one) && isMore(holder[one])) ?? flag;
-  return name === undefined ? undefined : { at, holder, name, isFlag: name === flag || holder[name] === true };
-}
-
-/**
- * True for an object in which there might be a sign, itself or in one of its objects about paging. Every answer is looked at, and a loop
- * over its members takes less time than a search for each name.
- */
-function mayHaveSign(value: Value | undefined, isInner = false): boolean {
-  if (!isObject(value)) return false;
-  for (const name in value) if (signNames.has(name) || (!isInner && pagingNames.has(name) && mayHaveSign(value[name], true))) return true;
-  return false;
-}
-
-/** XML and CSV have only text. */
-function isTrue(value: Value | undefined): boolean {
-  return value === true || value === 'true';
-}
-
-/** True for a value that leads to another page. Some servers end their pages with 0 or -1. */
-function isMore(value: Value | undefined): boolean {
-  if (typeof value === 'string') return value !== '' && value !== 'false';
-  return value === true || (typeof value === 'number' ? value > 0 : value instanceof ExactNumber);
-}
-
 type PaginateLines = readonly (readonly [name: string, value: string | number])[];
 
-function optionsFor(sign: Sign, list: ValuePath, answer: Answer, request: PagedRequest): PaginateLines {
-  return sign.isFlag ? byFlag(sign, list, answer, request) : byValue(sign, request);
+function optionsFor(signs: Signs, list: ValuePath, { body }: Answer, request: PagedRequest): PaginateLines {
+  const { flag, next, count } = signs;
+  const rows = valueAt(body, list) as Value[];
+  const until: PaginateLines = flag ? [['until', untilOf(flag)]] : [];
+  const value = next ?? (flag && cursorBeside(flag));
+  if (value) return [...byValue(value, request), ...until];
+  if (flag) return byFlag(flag, list, rows, request);
+  return byCount(count as Count, list, request);
+}
+
+function untilOf({ at, isTrueAtEnd }: Flag): string {
+  return `${celOf(at)} == ${isTrueAtEnd}`;
 }
 
 function queryOfGraphql({ hasJsonBody, body }: PagedRequest): string | undefined {
@@ -117,98 +93,111 @@ function queryOfGraphql({ hasJsonBody, body }: PagedRequest): string | undefined
 /** Matches the variable of a GraphQL query that takes the cursor (GraphQL Cursor Connections, 4.1). */
 const cursorVariable = /\bafter\s*:\s*\$(\w+)/;
 
-function graphqlOptions(sign: Sign, query: string): PaginateLines {
-  const { at, holder, name, isFlag } = sign;
-  const cursor = isFlag ? (cursorBeside(holder, name) ?? 'endCursor') : name;
+function graphqlOptions({ flag, next }: Signs, query: string): PaginateLines {
+  const cursor = next ?? (flag && cursorBeside(flag));
+  const path = cursor?.at ?? [...(flag as Flag).at.slice(0, -1), 'endCursor'];
   const options: PaginateLines = [
     ['type', 'cursor'],
-    ['path', textOfPath([...at, cursor])],
+    ['path', textOfPath(path)],
     ['param', `variables.${cursorVariable.exec(query)?.[1] ?? 'after'}`],
     ['in', 'body'],
   ];
-  return isFlag ? [...options, ['until', `${celOf([...at, name])} == false`]] : options;
+  return flag ? [...options, ['until', untilOf(flag)]] : options;
 }
 
 /** Returns what the query itself must have for the line to work. */
-function graphqlNotes({ holder, name, isFlag }: Sign, query: string): string[] {
+function graphqlNotes({ flag, next }: Signs, query: string): string[] {
   const needs = [
     ...(cursorVariable.test(query) ? [] : ['take the variable: query ($after: String) { list(after: $after) }']),
-    ...(isFlag && cursorBeside(holder, name) === undefined ? [`select endCursor next to ${name}`] : []),
+    ...(flag && !next && !cursorBeside(flag) ? [`select endCursor next to ${flag.name}`] : []),
   ];
   return needs.length === 0 ? [] : [`the query must also ${needs.join(', and ')}`];
 }
 
-const urlForm = /^(?:https?:\/\/|[/?]|[^\s?]*\?[^\s=]+=)/i;
-
-function byValue({ at, holder, name }: Pick<Sign, 'at' | 'holder' | 'name'>, request: PagedRequest): PaginateLines {
-  const path = textOfPath([...at, name]);
-  const text = textOf(holder[name] as Value);
-  if (urlForm.test(text))
+function byValue({ at, holder, name }: Member, request: PagedRequest): PaginateLines {
+  const path = textOfPath(at);
+  const value = holder[name] as Value;
+  if (isUrl(value) && name !== 'offset')
     return [
       ['type', 'next_url'],
       ['path', path],
     ];
+  const text = textOf(value);
   const parameters = queryPairs(request);
   const isNumber = /^\d{1,6}$/.test(text);
   const known = parameters.find(([one]) => cursorNames.test(one) || (isNumber && (pageNames.test(one) || offsetNames.test(one))));
   // Only the first page leads to page 1 or 2. Any other number can be an offset or an id.
-  const param = known?.[0] ?? (/^[12]$/.test(text) ? 'page' : cursorParameter(name));
+  const param = known?.[0] ?? ownParameter(name, holder) ?? (/^[12]$/.test(text) ? 'page' : cursorParameter(name));
   // A cursor that stands in the query already stays there.
   const place: PaginateLines = request.hasJsonBody && !known ? [['in', 'body']] : [];
   return [['type', 'cursor'], ['path', path], ['param', param], ...place];
 }
 
+/** Returns the parameter that follows from the name, as in `nextMarker`, or from the API that has such answers. */
+function ownParameter(name: string, holder: JsonObject): string | undefined {
+  if (name === 'LastEvaluatedKey') return 'ExclusiveStartKey';
+  if (name === 'offset' || /\wcontinue$/.test(name)) return name;
+  // The API of Notion.
+  if (name === 'next_cursor' && holder.object === 'list') return 'start_cursor';
+  return /^next[_-]?(?:page[_-]?)?(start|offset|marker|key)$/i.exec(name)?.[1]?.toLowerCase();
+}
+
 /** Returns the parameter that usually takes the value of a member such as `endCursor`, `last_id` or `nextPageToken`. */
 function cursorParameter(name: string): string {
-  if (/token$/i.test(name)) return name.replace(/^next_?(?=page)/i, '').replace(/^P/, 'p');
+  if (/token$/i.test(name)) return name.replace(/^next[_-]?(?=page)/i, '').replace(/^P/, 'p');
   return /^(?:end_?cursor|last_?id|after)$/i.test(name) ? 'after' : 'cursor';
 }
 
-const pageNames = /^(?:p|page|page_?no|page_?num(?:ber)?)$/i;
-const offsetNames = /^(?:offset|skip)$/i;
-const cursorNames = /^(?:cursor|after|page_?token|next_?token|starting_after|start_cursor|marker)$/i;
-const sizeNames = /^(?:limit|per_?page|page_?size|size|count|top)$/i;
+const pageNames = /^(?:p|page|page_?no|page_?num(?:ber)?|page\[number\]|pagination\[page\])$/i;
+const offsetNames = /^(?:offset|skip|start_?at|page\[offset\]|pagination\[start\])$/i;
+const cursorNames = /^(?:cursor|after|page_?token|next_?token|starting_after|start_cursor|marker|page\[(?:cursor|after)\])$/i;
+const sizeNames = /^(?:limit|per_?page|page_?size|size|count|top|page\[(?:size|limit)\]|pagination\[(?:pageSize|limit)\])$/i;
 
 /** Names of members next to a flag that lead to the next page. */
-const siblings = /^(?:next_?(?:page|url|link|cursor|token)|cursor|end_?cursor|last_?id)$/i;
+const siblings = /^(?:cursor|(?:end|after)_?cursor|last_?id)$/i;
 
-/** Returns the options for a flag such as `has_more: true`. A value next to it, or the request, shows how the next page is requested. */
-function byFlag(sign: Sign, list: ValuePath, { body }: Answer, request: PagedRequest): PaginateLines {
-  const { at, holder, name } = sign;
-  const until: PaginateLines = [['until', `${celOf([...at, name])} == false`]];
+/** Returns the options for a flag such as `has_more: true`. The request shows how the next page is requested. */
+function byFlag(flag: Flag, list: ValuePath, rows: readonly Value[], request: PagedRequest): PaginateLines {
+  const until: PaginateLines = [['until', untilOf(flag)]];
   const items: PaginateLines = [['items', textOfPath(list)]];
-  const sibling = cursorBeside(holder, name);
-  if (sibling !== undefined) return [...byValue({ at, holder, name: sibling }, request), ...until];
   const parameters = queryPairs(request);
   const found = (names: RegExp) => parameters.find(([one]) => names.test(one));
-  const rows = valueAt(body, list) as Value[];
   const size = found(sizeNames);
   const offset = found(offsetNames)?.[0] ?? (size?.[0] === 'limit' && !found(pageNames) ? 'offset' : undefined);
-  if (holder.object === 'list' && isObject(rows[0]) && Object.hasOwn(rows[0], 'id'))
+  if (flag.holder.object === 'list' && isObject(rows[0]) && Object.hasOwn(rows[0], 'id'))
     return [['type', 'cursor'], ['path', 'id'], ['param', 'starting_after'], ['from', 'last_item'], ...items, ...until];
   if (offset !== undefined && rows.length > 0)
     return [['type', 'offset'], ['param', offset], ['size', wholeNumber(size?.[1]) ?? rows.length], ...items, ...until];
-  const page = found(pageNames);
-  const start = wholeNumber(page?.[1]);
-  return [
-    ['type', 'page'],
-    ['param', page?.[0] ?? 'page'],
-    ...(start === undefined || start === 1 ? [] : [['start', start] as const]),
-    ...items,
-    ...until,
-  ];
+  return [...pageOptions(found(pageNames)), ...items, ...until];
 }
 
-function cursorBeside(holder: JsonObject, flag: string): string | undefined {
-  return Object.keys(holder).find((one) => one !== flag && siblings.test(one) && holder[one] !== true && isMore(holder[one]));
+function pageOptions([param, written]: readonly string[] = [], counted?: number): PaginateLines {
+  const start = wholeNumber(written) ?? counted;
+  return [['type', 'page'], ['param', param ?? 'page'], ...(start === undefined || start === 1 ? [] : [['start', start] as const])];
+}
+
+function byCount({ type, at, holder, name, beside }: Count, list: ValuePath, request: PagedRequest): PaginateLines {
+  const items: PaginateLines = [['items', textOfPath(list)]];
+  const parameters = queryPairs(request);
+  if (type === 'offset') {
+    const param = parameters.find(([one]) => offsetNames.test(one))?.[0] ?? name;
+    return [['type', 'offset'], ['param', param], ['size', countIn(holder[beside]) as number], ...items];
+  }
+  const page = parameters.find(([one]) => pageNames.test(one));
+  const isText = typeof holder[name] === 'string' || typeof holder[beside] === 'string';
+  const number = `${celOf(at)}${isFromZero({ at, holder, name }) ? ' + 1' : ''}`;
+  const until: PaginateLines = isText ? [] : [['until', `${number} >= ${celOf([...at.slice(0, -1), beside])}`]];
+  return [...pageOptions(page, countIn(holder[name])), ...items, ...until];
+}
+
+/** A member next to a flag that leads to the next page, but alone would be no sign. */
+function cursorBeside({ at, holder, name: flag }: Flag): Member | undefined {
+  const name = Object.keys(holder).find((one) => one !== flag && siblings.test(one) && holder[one] !== true && isMore(holder[one]));
+  return name === undefined ? undefined : { at: [...at.slice(0, -1), name], holder, name };
 }
 
 function queryPairs({ path }: PagedRequest): (readonly [string, string])[] {
   return [...new URLSearchParams(path.replace(/^[^?]*\??/, ''))];
-}
-
-function wholeNumber(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
 
 function textOfPath(steps: ValuePath): string {
@@ -221,7 +210,7 @@ function celOf(steps: ValuePath): string {
 
 function paginateLine(options: PaginateLines): string {
   const written = options.map(([name, value]) => {
-    const isPlain = typeof value === 'number' || (name === 'until' && /^[\w.= ]+$/.test(value));
+    const isPlain = typeof value === 'number' || (name === 'until' && /^[\w.=>+ ]+$/.test(value));
     return `${name}: ${isPlain ? value : yamlWord(value)}`;
   });
   return `paginate: { ${written.join(', ')} }`;

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Action, Node, NodeContext, RowsRead } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { RequestCall, readMapped } from '../calling.ts';
+import { mappedEvent, RequestCall, readMapped } from '../calling.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { onPage, type Page, type Paging } from './paging.ts';
 import { withPageKey } from './request-template.ts';
@@ -27,14 +27,14 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
       if (rows.length === 0) withoutRows ??= page.answer;
       else {
         hasRows = true;
-        context.report({ type: 'mapped', paths, found, isPage: true });
+        context.report({ ...mappedEvent(paths, found), isPage: true });
         await context.emit(rows);
       }
     }
     if (!mapping) return [fields];
     if (hasRows || !withoutRows) return [];
     const { rows, found } = readMapped(mapping, fields, withoutRows);
-    context.report({ type: 'mapped', paths, found: [...found, ...soughtOn(paging, withoutRows)], isPage: true });
+    context.report({ ...mappedEvent(paths, [...found, ...soughtOn(paging, withoutRows)]), isPage: true });
     return rows;
   };
 }

@@ -106,12 +106,11 @@ function writtenUrl(url: string, base: string | undefined): string {
 function morePagesOf(options: HttpOptions, mapping: Mapping | undefined): Action['morePages'] {
   if (options.paginate !== undefined || options.batch || !mapping) return undefined;
   if (mapping.lists.length === 0 || mapping.paths.some((path) => /^\$headers\.link$/i.test(path))) return undefined;
-  const find = morePagesFinder(mapping.lists);
+  const find = morePagesFinder(mapping.lists, (path) => mapping.paths.includes(path));
   const hasJsonBody = payloadOf(options)?.name === 'body';
   return (answer, request) => {
     const { path, body } = request as HttpRequest;
-    const found = find(answer, { path, body, hasJsonBody });
-    return found && mapping.paths.includes(found.sign) ? undefined : found;
+    return find(answer, { path, body, hasJsonBody });
   };
 }
 

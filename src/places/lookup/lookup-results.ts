@@ -4,7 +4,7 @@ import { Failure } from '../../core/failure.ts';
 import { type Action, type NodeContext, type RowsRead, Unasked } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
-import { type Accepted, readMapped } from '../../nodes/calling.ts';
+import { type Accepted, mappedEvent, readMapped } from '../../nodes/calling.ts';
 import type { LookupDocument } from '../lookup.ts';
 import type { SourceName } from '../sources.ts';
 import type { Lookup, LookupOptions } from './lookup.ts';
@@ -64,7 +64,7 @@ export class LookupResults {
     const { match } = document;
     context.report({ type: 'looked-up', lookup: this.#lookup.label, match, sources, ...this.#findings(document, fields) });
     const { rows, found } = this.#read(fields, this.answer(document, fields, response));
-    if (this.#isMapped) context.report({ type: 'mapped', paths: this.#mapping.paths, found });
+    if (this.#isMapped) context.report(mappedEvent(this.#mapping.paths, found));
     return rows;
   }
 
@@ -72,7 +72,7 @@ export class LookupResults {
   #read(fields: Fields, answer: Answer): RowsRead {
     const { rows, found } = readMapped(this.#mapping, fields, answer);
     const hasValue = (field: string) => rows.some((row) => (row.get(field) ?? null) !== null);
-    return { rows, found: this.#mapping.fields.map((field, index) => found[index] === true && hasValue(field)) };
+    return { rows, found: this.#mapping.fields.map((field, index) => hasValue(field) && (found[index] ?? false)) };
   }
 
   /** Returns the facts about a document that the summary counts; undefined if there are none. */
