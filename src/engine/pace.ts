@@ -18,8 +18,11 @@ export const leastAnswers = 5;
 /** A refusal divides the rate by 1 plus this. */
 const step = 0.06;
 
-/** A period has this many calls, and is at least this many times as long as a call and as the wait that the refusal asks for. */
-const period = { calls: 90, trips: 14, waits: 5 };
+/**
+ * A period has this many calls, and is at least this many times as long as a call, as the wait that the refusal asks for, and as the time in
+ * which every call was refused.
+ */
+const period = { calls: 90, trips: 14, waits: 5, refused: 2 };
 
 /** The first rate, as a share of the accepted calls per second, the time in ms in which it doubles, and the most times that it does. */
 const start = { share: 0.5, doubledMs: 400, mostTimes: 20 };
@@ -69,8 +72,18 @@ export interface Pace {
   readonly tripMs: number;
   /** Refusals that lowered the rate without an accepted call between them. */
   readonly vain: number;
+  /** The first of these refusals. */
+  readonly first: FirstRefusal;
   /** Calls per second that the server has accepted from one refusal to the next. Undefined as long as the rate is rising. */
   readonly learned: number | undefined;
+}
+
+/** Calls were accepted from `fromMs` until a refusal at `atMs`, which lowered the rate to `rate`. */
+interface FirstRefusal {
+  readonly calls: number;
+  readonly fromMs: number;
+  readonly atMs: number;
+  readonly rate: number;
 }
 
 /** In monotonic ms. */
@@ -92,7 +105,7 @@ export function paceAfterFirst(answers: number, firstMs: number, refusal: Refusa
   const { atMs, pauseMs } = refusal;
   const rate = Math.max(leastAnswers, start.share * perSecond(answers, Math.max(1000, atMs - firstMs)));
   const activeMs = atMs + pauseMs;
-  const none = { periodMs: 0, since: 0, vain: 0, learned: undefined };
+  const none = { periodMs: 0, since: 0, vain: 0, first: { calls: 0, fromMs: atMs, atMs, rate }, learned: undefined };
   return { isRising: true, rate, activeMs, cutMs: atMs, refusedMs: activeMs, tripMs: atMs - refusal.sentAtMs, ...none };
 }
 
@@ -100,7 +113,21 @@ export function paceAfterFirst(answers: number, firstMs: number, refusal: Refusa
 export function paceAfterAnswer(pace: Pace, { sentAtMs, atMs }: AttemptTimes): Pace | undefined {
   if (isForgotten(pace, atMs)) return undefined;
   const tripMs = pace.tripMs + (atMs - sentAtMs - pace.tripMs) * tripWeight;
-  return { ...pace, since: sentAtMs <= pace.cutMs ? pace.since : pace.since + 1, vain: 0, tripMs };
+  if (sentAtMs <= pace.cutMs) return { ...pace, vain: 0, tripMs };
+  // More calls than the pace allows had passed the gate before the refusal, and were only sent later.
+  const allowed = 2 + (paceAt(pace, sentAtMs) * Math.max(0, sentAtMs - pace.activeMs)) / 1000;
+  const since = Math.min(pace.since + 1, Math.max(pace.since, Math.floor(allowed)));
+  return { ...pace, ...(pace.vain > 1 && resumedAt(pace, atMs)), since, vain: 0, tripMs };
+}
+
+/**
+ * A limit for a fixed time, such as 50 calls in each second, refuses all calls until that time is over, as if it asked for a wait. The calls
+ * that it has accepted in the whole time are its rate.
+ */
+function resumedAt({ rate, first }: Pace, atMs: number): Pick<Pace, 'rate' | 'periodMs' | 'activeMs'> {
+  const known = first.calls < leastAnswers ? first.rate : Math.min(first.rate, perSecond(first.calls, atMs - first.fromMs));
+  const resumed = Math.max(rate, known);
+  return { rate: resumed, periodMs: Math.max((period.calls * 1000) / resumed, period.refused * (atMs - first.atMs)), activeMs: atMs };
 }
 
 export function paceAfterRefusal(before: Pace, refusal: Refusal): Pace | undefined {
@@ -127,11 +154,12 @@ function lowered(pace: Pace, refusal: Refusal): Pace {
     rate,
     activeMs: atMs + pauseMs,
     periodMs: Math.max((period.calls * 1000) / rate, period.trips * (atMs - sentAtMs), period.waits * pauseMs),
+    first: pace.vain > 0 ? pace.first : { calls: pace.since, fromMs: pace.cutMs, atMs, rate },
     // The server still has the calls that were sent at the old rate, and would refuse the ones that follow at once.
     cutMs: pace.isRising ? atMs : 2 * atMs - sentAtMs,
     since: 0,
     vain: pace.vain + 1,
-    learned: pace.isRising ? undefined : ((pace.learned ?? sustained) + sustained) / 2,
+    learned: pace.isRising || pace.since < leastAnswers ? pace.learned : ((pace.learned ?? sustained) + sustained) / 2,
   };
 }
 

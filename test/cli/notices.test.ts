@@ -33,6 +33,8 @@ describe('--notify', () => {
     expect(text).toMatch(
       /^flow\.yaml on \S+: done: 4 read, 2 written, 2 failed in .*\n {2}ask {2}http 404: 2 records\ncontinue: automate retry out\.csv$/,
     );
+    const [, took] = /^done: .* in (.*) \(/.exec(stderr) ?? [];
+    expect(text).toContain(`2 failed in ${took}\n`);
     expect(bodies.find((body) => 'state' in body)).toMatchObject({
       state: 'finished',
       exit_code: 4,

@@ -31,6 +31,20 @@ describe.each([0, 1000])('if refusals ask for a wait of %i ms', (retryAfterMs) =
   });
 });
 
+test.each([5, 20, 50, 100])(
+  'uses most of a limit of %i calls in each second, which refuses all others until the second is over',
+  (perSecond) => {
+    for (const machine of machines) {
+      const all = { ...machine, perSecond, burst: perSecond - 1, isBurstAtOnce: true, isWindow: true, retryAfterMs: 0, concurrency: 64 };
+      const { share, refusedLate, learned = 0 } = simulateLimit(all);
+      expect.soft(share, JSON.stringify(all)).toBeGreaterThan(0.6);
+      expect.soft(refusedLate, JSON.stringify(all)).toBeLessThan(0.05);
+      expect.soft(learned / perSecond, JSON.stringify(all)).toBeGreaterThan(0.5);
+      expect.soft(learned / perSecond, JSON.stringify(all)).toBeLessThan(1.5);
+    }
+  },
+);
+
 test('several clients with paces of their own use most of a limit together', () => {
   const { share, refusedLate } = simulateLimit({
     ...{ perSecond: 100, burst: 20, isBurstAtOnce: true, retryAfterMs: 0, latencyMs: 20, concurrency: 16, clients: 4 },
@@ -60,6 +74,12 @@ describe('a pace', () => {
     const again = paceAfterRefusal(lowered, { ...refusal, sentAtMs: 1399, atMs: 1450 }) as Pace;
     expect(paceAt(lowered, 1400)).toBeLessThan(paceAt(pace, 1300));
     expect(paceAt(again, 1450)).toBe(paceAt(lowered, 1450));
+  });
+
+  test('counts no calls that had passed the gate before the refusal, but were sent after it', () => {
+    let pace = first(100) as Pace;
+    for (let call = 0; call < 20; call++) pace = paceAfterAnswer(pace, { sentAtMs: 1001, atMs: 1100 }) as Pace;
+    expect(paceAfterRefusal(pace, { ...refusal, sentAtMs: 1001, atMs: 1100 })).toMatchObject({ isRising: true });
   });
 
   test('is forgotten ten minutes after the last refusal, or after the wait that it asked for', () => {

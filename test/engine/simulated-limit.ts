@@ -4,6 +4,8 @@ import { seeded } from './simulated-server.ts';
 /** A server that limits its requests as `limit_req` of nginx does, and clients that send as many requests as their pace allows. */
 export interface SimulatedLimit {
   readonly perSecond: number;
+  /** If set, the server accepts `perSecond` requests in each second at any time, and refuses all others until the second is over. */
+  readonly isWindow?: boolean;
   /** nginx accepts this many requests more than the rate allows. */
   readonly burst: number;
   /** False if nginx delays these requests until the rate allows them. */
@@ -26,6 +28,8 @@ interface SimulatedPace {
   readonly share: number;
   /** The share of the requests after the first 10 s that were refused. */
   readonly refusedLate: number;
+  /** The rate that the summary of the run would show. */
+  readonly learned: number | undefined;
 }
 
 class Client {
@@ -69,7 +73,8 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
 
   /** The leaky bucket of ngx_http_limit_req_module. */
   const arrive = (client: Client, sentAtMs: number) => {
-    const now = Math.max(0, excess - ((nowMs - lastMs) * perSecond) / 1000 + 1);
+    if (limit.isWindow && Math.floor(nowMs / 1000) !== Math.floor(lastMs / 1000)) excess = 0;
+    const now = Math.max(0, excess - (limit.isWindow ? 0 : ((nowMs - lastMs) * perSecond) / 1000) + 1);
     const isAccepted = now <= burst + 1;
     if (isAccepted) [excess, lastMs] = [now, nowMs];
     const delayMs = isAccepted && !isBurstAtOnce ? Math.max(0, ((now - 1) * 1000) / perSecond) : 0;
@@ -101,5 +106,5 @@ export function simulateLimit(limit: SimulatedLimit): SimulatedPace {
     event.happen();
   }
   const allowed = (perSecond * (seconds * 1000 - 5000 - pausedMs)) / 1000;
-  return { share: accepted / allowed, refusedLate: refusedLate / sentLate };
+  return { share: accepted / allowed, refusedLate: refusedLate / sentLate, learned: clients[0]?.pace?.learned };
 }

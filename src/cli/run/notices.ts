@@ -206,7 +206,7 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** Has no value of a record, and no text of an answer. */
-function noticeText({ label, exitCode, ms, view }: RunNotice): string {
+function noticeText({ label, exitCode, view }: RunNotice): string {
   if (!view) {
     const reason = reasons[exitCode] ?? (exitCode > 128 ? 'it was ended by a signal' : 'an error');
     const what = exitCode === exitCodes.stoppedEarly ? reason : `the run did not start: ${reason}`;
@@ -217,7 +217,7 @@ function noticeText({ label, exitCode, ms, view }: RunNotice): string {
   const isBroken = view.endingCode === 'failed';
   const why = isBroken || view.endingCode !== 'complete' ? ` (${isBroken ? (reasons[exitCode] ?? 'an error') : view.endingCode})` : '';
   return [
-    `${view.flowFile ?? label} on ${hostname()}: ${view.ending ?? view.state}${why}: ${numbers} in ${durationText(ms)}`,
+    `${view.flowFile ?? label} on ${hostname()}: ${view.ending ?? view.state}${why}: ${numbers} in ${durationText(view.ms)}`,
     ...failures.map(
       ({ node, class: kind, status, count }) =>
         `  ${node ?? 'input'}  ${[kind, status].filter(Boolean).join(' ')}: ${counted(count, 'record')}`,
