@@ -188,11 +188,16 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     ]);
     await page.getByLabel('Field for data.user.plan.name').fill('plan');
     await button(page, 'data.user.name').press('Enter');
+    const map = { plan: 'data.user.plan.name', sku: 'orders[].sku' };
+    const { nodes, ...text } = server.data['/flows/enrich-customers/text'] as { readonly nodes: readonly object[] };
+    server.data['/flows/enrich-customers/text'] = { ...text, etag: '"def"', nodes: [{ ...nodes[0], map }] };
     await button(page, 'Save to enrich-customers.yaml').click();
-    await page.waitForFunction(() => document.readyState === 'complete');
+    // The record and its answer stay, so that the user can go on.
+    await button(page, 'As in the file').waitFor();
+    expect(await page.getByLabel('id', { exact: true }).inputValue()).toBe('17');
     expect(server.changes.at(-1)).toEqual({
       route: 'PUT /flows/enrich-customers/nodes/profile/map',
-      json: { map: { plan: 'data.user.plan.name', sku: 'orders[].sku' } },
+      json: { map },
     });
   });
 

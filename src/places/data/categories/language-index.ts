@@ -5,7 +5,7 @@ import { type CategoryWords, headOf, nameParts, Stemmer, stemsOf, withoutPlaces 
  * Scores for a match with a category's name, the value of its tag, another name or a term: first if exact, then with the same stems. Terms
  * include the main word of a name, and a name without a word such as `store`.
  */
-const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
+const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.94], term: [0.93, 0.9] } as const;
 
 /** Maximum number of categories whose names have the same main word. If there are more, the main word is not used to find a category. */
 const maxHeads = 12;
@@ -17,7 +17,7 @@ const maxNamed = 2;
 const shared = { each: 0.01, most: 0.06 };
 
 /** Factors for scores: `withoutPlaces` if words such as `shop` were left out, and `head` if only the main word fits. */
-const shares = { withoutPlaces: 0.97, head: 0.8 };
+const shares = { withoutPlaces: 0.95, head: 0.8 };
 
 /** Maximum score of a category if only some of the words fit. */
 const partScore = 0.84;

@@ -23,9 +23,10 @@ interface MapPanelProps {
   readonly etag: string;
   readonly file: string;
   readonly onChange: (map: PathMap) => void;
+  readonly onSaved: () => void;
 }
 
-function MapPanel({ flow, node, map, written, answer, etag, file, onChange }: MapPanelProps) {
+function MapPanel({ flow, node, map, written, answer, etag, file, onChange, onSaved }: MapPanelProps) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const entries = Object.entries(map);
   return (
@@ -53,7 +54,7 @@ function MapPanel({ flow, node, map, written, answer, etag, file, onChange }: Ma
           ))}
         </ul>
         <CodeBlock text={mapYaml(map)} label="The map as YAML" />
-        {server?.edit && <Save {...{ flow, node, map, written, etag, file }} />}
+        {server?.edit && <Save {...{ flow, node, map, written, etag, file, onSaved }} />}
       </Panel>
       {entries.length > 0 && <Yield map={map} answer={answer} />}
     </div>
@@ -81,14 +82,14 @@ function valueText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function Save({ flow, node, map, written, etag, file }: Omit<MapPanelProps, 'answer' | 'onChange'>) {
+function Save({ flow, node, map, written, etag, file, onSaved }: Omit<MapPanelProps, 'answer' | 'onChange'>) {
   const action = useAction();
   const isChanged = mapYaml(map) !== mapYaml(written);
   const path = `/flows/${encodeURIComponent(flow.id)}/nodes/${encodeURIComponent(node)}/map`;
   const save = () =>
     void action.run(async () => {
       await sendRequest(path, { method: 'PUT', json: { map }, headers: { 'If-Match': etag } });
-      location.reload();
+      onSaved();
     });
   return (
     <>
@@ -117,7 +118,7 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
     <LoadedView loaded={text}>
       {(loaded) => {
         const own = loaded.nodes.find(({ id, map }) => (node === '' ? map !== null : id === node));
-        return <Mapped flow={flow} node={own?.id ?? node} text={loaded} written={own?.map ?? {}} result={result} />;
+        return <Mapped {...{ flow, node: own?.id ?? node, text: loaded, written: own?.map ?? {}, result, onSaved: text.reload }} />;
       }}
     </LoadedView>
   );
@@ -126,9 +127,10 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
 interface MappedProps extends AnswerViewProps {
   readonly text: FlowText;
   readonly written: PathMap;
+  readonly onSaved: () => void;
 }
 
-function Mapped({ flow, node, text, written, result }: MappedProps) {
+function Mapped({ flow, node, text, written, result, onSaved }: MappedProps) {
   const [map, setMap] = useState<PathMap>(written);
   const { response, structure, more_paths: more = 0 } = result;
   return (
@@ -150,7 +152,7 @@ function Mapped({ flow, node, text, written, result }: MappedProps) {
         )}
         {more > 0 && <p>and {counted(more, 'more path')}</p>}
       </Panel>
-      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag, file: text.file }} onChange={setMap} />
+      <MapPanel {...{ flow, node, map, written, answer: response, etag: text.etag, file: text.file, onSaved }} onChange={setMap} />
     </div>
   );
 }
